@@ -1,0 +1,1 @@
+"""Frozen nouns: durations, windows, aggregates, queries, plans. Standard library only."""

@@ -1,0 +1,232 @@
+"""The plan: what is computed from what, with costs. Every optimizer returns one, every engine runs it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from muntin.errors import ModelError, nearest
+from muntin.model.aggregate import Aggregate
+from muntin.model.query import Family, PlainQuery, Query
+from muntin.model.window import Window
+
+# The technique of a node that leaves the choice to the runtime, which knows the types.
+BEST = "best"
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Edges:
+    """The instants `t ≡ phase (mod period)`: one arithmetic progression of edges."""
+
+    period: int
+    phase: int = 0
+
+    def __post_init__(self) -> None:
+        if self.period <= 0:
+            raise ModelError(f"edges need a period above zero, not {self.period}")
+        object.__setattr__(self, "phase", self.phase % self.period)
+
+    def includes(self, other: "Edges") -> bool:
+        """Whether every edge of `other` is one of these."""
+        return other.period % self.period == 0 and (other.phase - self.phase) % self.period == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slicing:
+    """Where the stream is cut: a union of progressions; one alone means slices of equal width."""
+
+    edges: tuple[Edges, ...]
+    # Slices per second of event time.
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not self.edges:
+            raise ModelError("a slicing needs at least one edge")
+
+    @property
+    def width(self) -> int | None:
+        """The width of every slice where they are equal."""
+        return self.edges[0].period if len(self.edges) == 1 else None
+
+    def cuts(self, window: Window) -> bool:
+        """Whether every begin and end of `window` is an edge."""
+        begins = Edges(period=window.slide, phase=window.offset)
+        ends = Edges(period=window.slide, phase=window.offset + window.size)
+        return all(any(edges.includes(needed) for edges in self.edges) for needed in (begins, ends))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """One window of a tree: what it reads, how it is computed, whom it answers."""
+
+    window: Window
+    aggregates: tuple[Aggregate, ...]
+    # The window of the node it reads; none reads the slices.
+    parent: Window | None = None
+    # One name per aggregate; `BEST` leaves it to the runtime.
+    techniques: tuple[str, ...] = ()
+    # Names of the queries it answers; none for a factor window.
+    queries: tuple[str, ...] = ()
+    # Combine operations per second, for all keys.
+    cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.techniques:
+            object.__setattr__(self, "techniques", (BEST,) * len(self.aggregates))
+        if len(self.techniques) != len(self.aggregates):
+            raise ModelError(f"{self.window}: one technique per aggregate, not {self.techniques!r}")
+
+    @property
+    def is_factor(self) -> bool:
+        """Whether no query asked for it."""
+        return not self.queries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """One slicing and everything computed from it; nodes stand after the node that they read."""
+
+    family: Family
+    slicing: Slicing
+    nodes: tuple[Node, ...]
+    # Operations per second spent on cutting the events; the nodes' own costs come on top.
+    cut_cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        seen: dict[Window, Node] = {}
+        for node in self.nodes:
+            if node.window in seen:
+                raise ModelError(f"the window {node.window} stands twice in one tree")
+            if node.parent is None:
+                if not self.slicing.cuts(node.window):
+                    raise ModelError(f"the slices do not cut at every edge of {node.window}")
+            else:
+                parent = seen.get(node.parent)
+                if parent is None:
+                    raise ModelError(
+                        f"{node.window} reads {node.parent}, which does not stand before it"
+                    )
+                if not parent.window.covers(node.window):
+                    raise ModelError(f"{node.window} cannot be built from {node.parent}")
+                for aggregate in node.aggregates:
+                    if aggregate not in parent.aggregates:
+                        raise ModelError(
+                            f"{node.parent} lacks {aggregate}, which {node.window} reads"
+                        )
+                    if not (
+                        parent.window.partitions(node.window) or aggregate.definition.idempotent
+                    ):
+                        raise ModelError(
+                            f"{node.window} cannot read {aggregate} from {node.parent}: its "
+                            f"intervals overlap, and would count twice"
+                        )
+            seen[node.window] = node
+
+    @property
+    def cost(self) -> float:
+        """Operations per second of the whole tree."""
+        return self.cut_cost + sum(node.cost for node in self.nodes)
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """Every aggregate that some node needs, once each."""
+        return tuple(dict.fromkeys(a for node in self.nodes for a in node.aggregates))
+
+    def node(self, window: Window) -> Node:
+        """The node of a window."""
+        return next(node for node in self.nodes if node.window == window)
+
+    def children(self, window: Window | None) -> tuple[Node, ...]:
+        """The nodes that read a node, or the slices."""
+        return tuple(node for node in self.nodes if node.parent == window)
+
+    def answering(self, names: set[str]) -> "Tree":
+        """The part of the tree that the named queries need."""
+        needed: set[Window] = set()
+        kept: list[Node] = []
+        for node in reversed(self.nodes):
+            if names & set(node.queries) or node.window in needed:
+                kept.append(node)
+                if node.parent is not None:
+                    needed.add(node.parent)
+        return Tree(
+            family=self.family,
+            slicing=self.slicing,
+            nodes=tuple(reversed(kept)),
+            cut_cost=self.cut_cost,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan:
+    """Trees for the queries that share, and the queries that Spark answers alone."""
+
+    strategy: str
+    trees: tuple[Tree, ...]
+    queries: tuple[Query | PlainQuery, ...]
+    # Events per second and live keys that the costs were computed for.
+    rate: float
+    keys: float
+    # What the same queries cost with a tree each, and as plain Spark queries, which copy every
+    # event into every window that holds it.
+    unshared_cost: float = 0.0
+    plain_cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        answered = [name for tree in self.trees for node in tree.nodes for name in node.queries]
+        wanted = sorted(query.name for query in self.queries if isinstance(query, Query))
+        if sorted(answered) != wanted:
+            raise ModelError(f"the plan answers {sorted(answered)}, the queries are {wanted}")
+
+    @property
+    def cost(self) -> float:
+        """Operations per second of all trees."""
+        return sum(tree.cost for tree in self.trees)
+
+    @property
+    def plain(self) -> tuple[PlainQuery, ...]:
+        """The queries that Spark answers alone."""
+        return tuple(query for query in self.queries if isinstance(query, PlainQuery))
+
+    @cached_property
+    def _by_name(self) -> dict[str, Query | PlainQuery]:
+        return {query.name: query for query in self.queries}
+
+    def query(self, name: str) -> Query | PlainQuery:
+        """The query of a name, or an error that names the nearest."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise ModelError(
+                f"no query is called {name!r}; {nearest(name, list(self._by_name))}"
+            ) from None
+
+    def place(self, name: str) -> tuple[Tree, Node]:
+        """The tree and the node that answer a query."""
+        for tree in self.trees:
+            for node in tree.nodes:
+                if name in node.queries:
+                    return tree, node
+        raise ModelError(f"no tree answers {name!r}")
+
+    def __iter__(self) -> Iterator[Tree]:
+        return iter(self.trees)
+
+    # The three ways to look at a plan. `explain` stands above this layer, so it is fetched on call.
+
+    def explain(self) -> str:
+        """The plan as a text tree, with its cost beside the unshared one."""
+        from muntin import explain
+
+        return explain.text(self)
+
+    def to_svg(self) -> str:
+        """The plan as a picture."""
+        from muntin import explain
+
+        return explain.svg(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_svg()
+
+    def __str__(self) -> str:
+        return self.explain()

@@ -1,0 +1,265 @@
+"""What users ask for: `Query` where slices can be shared, `PlainQuery` where only Spark can answer."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from muntin.errors import ModelError
+from muntin.model.aggregate import Aggregate
+from muntin.model.window import Window
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def quoted(name: str) -> str:
+    """A column name as Spark SQL reads it back whatever it holds."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True)
+class SqlText:
+    """SQL with a hole for every table it reads, so that a DataFrame can stand in for a table.
+
+    The text is `parts[0] + tables[0] + parts[1] + ... + parts[-1]`.
+    """
+
+    parts: tuple[str, ...]
+    tables: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.parts) != len(self.tables) + 1:
+            raise ModelError(f"{len(self.tables)} tables need one more part, not {self.parts!r}")
+
+    def fill(self, names: Mapping[str, str] | None = None) -> str:
+        """The text, each table replaced by its entry in `names` where there is one."""
+        filled = [self.parts[0]]
+        for table, part in zip(self.tables, self.parts[1:], strict=True):
+            filled += [(names or {}).get(table, table), part]
+        return "".join(filled)
+
+    @staticmethod
+    def table(name: str) -> "SqlText":
+        """A relation that is one table under its own name."""
+        return SqlText(parts=("", f" AS {quoted(name.split('.')[-1].strip('`'))}"), tables=(name,))
+
+    def __str__(self) -> str:
+        return self.fill()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column of an answer: Spark SQL over the query's key names, `window` and aggregate names.
+
+    Without a name it gets the one that Spark would give it.
+    """
+
+    name: str | None
+    expression: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """What queries must have in common to be cut from the same events."""
+
+    relation: SqlText
+    time: str
+    where: str | None
+    keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        where = f" where {self.where}" if self.where else ""
+        keys = f" by {', '.join(self.keys)}" if self.keys else ""
+        return f"{self.relation.tables[0] or 'data' if self.relation.tables else self.relation}{where}{keys} over {self.time}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Query:
+    """Aggregates per key and window, then a projection and a condition over them.
+
+    It means: group `relation` (filtered by `where`) by `keys` and `window` over `time`, compute
+    `aggregates`, keep the rows where `having` holds, and give `columns`. `keys`, `aggregates` and
+    `columns` are in the order in which they come out.
+    """
+
+    name: str
+    window: Window
+    aggregates: Mapping[str, Aggregate]
+    time: str
+    keys: Mapping[str, str] | Sequence[str] = field(default_factory=dict)
+    where: str | None = None
+    having: str | None = None
+    relation: SqlText | str | None = None
+    columns: Sequence[Column] = ()
+    # The statement that the query was parsed from; Spark names unnamed columns by it.
+    statement: SqlText | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not isinstance(self.window, Window):
+            raise ModelError(
+                f"query {self.name!r}: window is made by tumbling or hopping, not {self.window!r}"
+            )
+        if not self.aggregates:
+            raise ModelError(f"query {self.name!r}: at least one aggregate is needed")
+        for name, aggregate in self.aggregates.items():
+            if not isinstance(aggregate, Aggregate):
+                raise ModelError(
+                    f"query {self.name!r}: {name!r} must be an aggregate such as mt.avg('temp'), "
+                    f"not {aggregate!r}"
+                )
+        keys = self.keys
+        if isinstance(keys, str):
+            raise ModelError(f"query {self.name!r}: keys is a list of columns, not {keys!r}")
+        if not isinstance(keys, Mapping):
+            # A column names itself; a field of a struct is named by its last part, as in Spark.
+            keys = {key.split(".")[-1].strip("`"): key for key in keys}
+        relation = self.relation
+        if not isinstance(relation, SqlText):
+            relation = SqlText.table(relation) if relation else SqlText(("", ""), ("",))
+        clashes = sorted({"window"} & {*keys, *self.aggregates} | {*keys} & {*self.aggregates})
+        if clashes:
+            raise ModelError(
+                f"query {self.name!r}: two columns are called {clashes[0]!r}; name them apart"
+            )
+        columns = tuple(self.columns) or tuple(
+            Column(name=name, expression=quoted(name))
+            for name in (*keys, "window", *self.aggregates)
+        )
+        for slot, value in (
+            ("keys", dict(keys)),
+            ("aggregates", dict(self.aggregates)),
+            ("relation", relation),
+            ("columns", columns),
+        ):
+            object.__setattr__(self, slot, value)
+
+    @property
+    def key_expressions(self) -> Mapping[str, str]:
+        """Key names to the Spark expressions behind them."""
+        assert isinstance(self.keys, Mapping)
+        return self.keys
+
+    @property
+    def source(self) -> SqlText:
+        """The relation as SQL text with holes."""
+        assert isinstance(self.relation, SqlText)
+        return self.relation
+
+    @property
+    def family(self) -> Family:
+        """What it shares slices by; the order of keys does not matter."""
+        return Family(
+            relation=self.source,
+            time=squeeze(self.time),
+            where=squeeze(self.where) if self.where else None,
+            keys=tuple(sorted({squeeze(key) for key in self.key_expressions.values()})),
+        )
+
+    def to_sql(self) -> SqlText:
+        """The query as one Spark SQL statement: what plain Spark would be asked."""
+        if self.statement is not None:
+            return self.statement
+        window = self.window
+        call = f"window({self.time}, '{window.size} microseconds', '{window.slide} microseconds', "
+        call += f"'{window.offset} microseconds')"
+        inner = [f"{key} AS {quoted(name)}" for name, key in self.key_expressions.items()]
+        inner += ["window"]
+        inner += [f"{call_.to_sql()} AS {quoted(name)}" for name, call_ in self.aggregates.items()]
+        outer = ", ".join(
+            column.expression + (f" AS {quoted(column.name)}" if column.name else "")
+            for column in self.columns
+        )
+        groups = ", ".join([*self.key_expressions.values(), call])
+        where = f" WHERE {self.where}" if self.where else ""
+        having = f" WHERE {self.having}" if self.having else ""
+        source = self.source
+        return SqlText(
+            parts=(
+                f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM {source.parts[0]}",
+                *source.parts[1:-1],
+                f"{source.parts[-1]}{where} GROUP BY {groups}){having}",
+            ),
+            tables=source.tables,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlainQuery:
+    """A statement that is answered by Spark alone, and why it does not share."""
+
+    name: str
+    statement: SqlText
+    reason: str
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Workload:
+    """Queries that run together, and two facts about their data: events per second, live keys."""
+
+    queries: tuple[Query | PlainQuery, ...]
+    rate: float = 1000.0
+    keys: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.queries:
+            raise ModelError("a workload needs at least one query")
+        seen: set[str] = set()
+        for query in self.queries:
+            if not isinstance(query, Query | PlainQuery):
+                raise ModelError(f"a workload is made of queries, not {query!r}")
+            if query.name.lower() in seen:
+                raise ModelError(f"two queries are called {query.name!r}; name them apart")
+            seen.add(query.name.lower())
+        for name in ("rate", "keys"):
+            if not getattr(self, name) > 0:
+                raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
+
+    @property
+    def shared(self) -> tuple[Query, ...]:
+        """The queries that slices can answer."""
+        return tuple(query for query in self.queries if isinstance(query, Query))
+
+    @property
+    def plain(self) -> tuple[PlainQuery, ...]:
+        """The queries that Spark answers alone."""
+        return tuple(query for query in self.queries if isinstance(query, PlainQuery))
+
+    @property
+    def families(self) -> dict[Family, tuple[Query, ...]]:
+        """Queries that may be cut together, in the order in which they were given."""
+        groups: dict[Family, list[Query]] = {}
+        for query in self.shared:
+            groups.setdefault(query.family, []).append(query)
+        return {family: tuple(queries) for family, queries in groups.items()}
+
+
+def workload(
+    queries: "Workload | Query | PlainQuery | Iterable[Any]",
+    *,
+    rate: float = 1000.0,
+    keys: float = 1.0,
+) -> Workload:
+    """A workload of one query, of several, or the one that was given."""
+    if isinstance(queries, Workload):
+        return queries
+    if isinstance(queries, Query | PlainQuery):
+        queries = (queries,)
+    return Workload(queries=tuple(queries), rate=rate, keys=keys)
+
+
+def check_name(name: str) -> None:
+    """Names become folders and columns: refuse what cannot be one."""
+    if not isinstance(name, str) or not name or name.strip(". ") == "" or set(name) & set("/\\\0"):
+        raise ModelError(f"a query's name is used as a folder's; {name!r} cannot be one")
+
+
+def squeeze(text: str) -> str:
+    """SQL with runs of white space outside quotes made one space: equal text, equal meaning."""
+    pieces = re.split(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`)", text.strip())
+    return "".join(
+        piece if index % 2 else re.sub(r"\s+", " ", piece) for index, piece in enumerate(pieces)
+    )

@@ -1,0 +1,97 @@
+"""`Window`, periodic in event time, and the relations between windows."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from muntin.errors import ModelError
+from muntin.model.time import format_duration, parse_duration
+
+Duration = str | int | timedelta
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Window:
+    """`[a, a + size)` for every `a ≡ offset (mod slide)`; all in microseconds."""
+
+    size: int
+    slide: int
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("size", "slide", "offset"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise ModelError(f"a window's {name} is microseconds as an integer, not {value!r}")
+        if self.size <= 0:
+            raise ModelError(
+                f"a window's size must be above zero, not {format_duration(self.size)}"
+            )
+        if not 0 < self.slide <= self.size:
+            raise ModelError(
+                f"a window's slide must be above zero and at most its size "
+                f"({format_duration(self.size)}), not {format_duration(self.slide)}"
+            )
+        object.__setattr__(self, "offset", self.offset % self.slide)
+
+    @property
+    def is_tumbling(self) -> bool:
+        """Whether every instant is in exactly one interval."""
+        return self.size == self.slide
+
+    @property
+    def overlap(self) -> float:
+        """How many intervals hold one instant, on average."""
+        return self.size / self.slide
+
+    def first_after(self, instant: int) -> int:
+        """The begin of the first interval that begins after `instant`."""
+        return instant + 1 + (self.offset - instant - 1) % self.slide
+
+    def covers(self, other: "Window") -> bool:
+        """Whether every interval of `other` is a union of intervals of this one.
+
+        Factor Windows, theorem 1, with offsets: every begin and every end of `other` is one here.
+        A window covers itself.
+        """
+        return (
+            other.slide % self.slide == 0
+            and (other.size - self.size) % self.slide == 0
+            and (other.offset - self.offset) % self.slide == 0
+            and other.size >= self.size
+        )
+
+    def partitions(self, other: "Window") -> bool:
+        """Whether every interval of `other` is a union of *disjoint* intervals of this one.
+
+        Factor Windows, theorem 4: this window is tumbling and covers `other`.
+        """
+        return self.is_tumbling and self.covers(other)
+
+    def multiplier(self, other: "Window") -> int:
+        """How many intervals of this window lie inside one of `other`, which it covers.
+
+        Factor Windows, equation for the covering multiplier: `1 + (r1 - r2) / s2`.
+        """
+        if not self.covers(other):
+            raise ModelError(f"{self} does not cover {other}")
+        return 1 + (other.size - self.size) // self.slide
+
+    def __str__(self) -> str:
+        text = format_duration(self.size)
+        if not self.is_tumbling:
+            text += f" every {format_duration(self.slide)}"
+        if self.offset:
+            text += f" at {format_duration(self.offset)}"
+        return text
+
+
+def tumbling(size: Duration, *, offset: Duration = 0) -> Window:
+    """Back-to-back windows: `tumbling("1 minute")`."""
+    return hopping(size, every=size, offset=offset)
+
+
+def hopping(size: Duration, *, every: Duration, offset: Duration = 0) -> Window:
+    """Overlapping windows: `hopping("24 hours", every="10 minutes")`."""
+    return Window(
+        size=parse_duration(size), slide=parse_duration(every), offset=parse_duration(offset)
+    )

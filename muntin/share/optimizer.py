@@ -1,0 +1,25 @@
+"""The table of strategies, and the one door to them."""
+
+from collections.abc import Callable
+
+from muntin.errors import PlanError, nearest
+from muntin.model.plan import Plan
+from muntin.model.query import Workload
+from muntin.share.shared import shared
+from muntin.share.unshared import unshared
+
+STRATEGIES: dict[str, Callable[[Workload], Plan]] = {
+    "unshared": unshared,
+    "shared": shared,
+}
+
+DEFAULT = "shared"
+
+
+def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
+    """The plan of a strategy, by its name in `STRATEGIES`."""
+    if strategy not in STRATEGIES:
+        raise PlanError(
+            f"no strategy is called {strategy!r}; {nearest(strategy, list(STRATEGIES))}"
+        )
+    return STRATEGIES[strategy](workload)

@@ -1,0 +1,10 @@
+"""Full sharing: one tree per family, cut at every begin and end of every window."""
+
+from muntin.model.plan import Plan
+from muntin.model.query import Workload
+from muntin.share.trees import flat_tree, plan_of
+
+
+def shared(workload: Workload) -> Plan:
+    """Shared Time Slices: every query of a family reads the same slices."""
+    return plan_of("shared", workload, lambda queries: [flat_tree(queries, workload)])
