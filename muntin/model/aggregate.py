@@ -38,6 +38,24 @@ def subtract(a: Any, b: Any) -> Any:
     return a - b
 
 
+def add_wide(a: Any, b: Any) -> Any:
+    """Sum of (low word, times it went round): an int64 sum that knows whether it overflowed."""
+    low = a[0] + b[0]
+    turns = a[1] + b[1]
+    if (a[0] >= 0) == (b[0] >= 0) and (low >= 0) != (a[0] >= 0):
+        turns += 1 if a[0] >= 0 else -1
+    return (low, turns)
+
+
+def subtract_wide(a: Any, b: Any) -> Any:
+    """Inverse of `add_wide`."""
+    low = a[0] - b[0]
+    turns = a[1] - b[1]
+    if (a[0] >= 0) != (b[0] >= 0) and (low >= 0) != (a[0] >= 0):
+        turns += 1 if a[0] >= 0 else -1
+    return (low, turns)
+
+
 def smaller(a: Any, b: Any) -> Any:
     """Minimum in Spark's order, in which NaN is above everything; `x != x` asks for NaN."""
     if a != a:
@@ -69,6 +87,7 @@ def merge_moments(a: Any, b: Any) -> Any:
 
 
 ADD = Monoid(name="add", combine=add, inverse=subtract)
+ADD_WIDE = Monoid(name="add_wide", combine=add_wide, inverse=subtract_wide, width=2)
 ADD_FLOAT = Monoid(name="add_float", combine=add)
 MIN = Monoid(name="min", combine=smaller, selective=True, idempotent=True)
 MAX = Monoid(name="max", combine=larger, selective=True, idempotent=True)
