@@ -1,7 +1,7 @@
 """The plan: what is computed from what, with costs. Every optimizer returns one, every engine runs it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from muntin.errors import ModelError, nearest
@@ -139,21 +139,31 @@ class Tree:
         """The nodes that read a node, or the slices."""
         return tuple(node for node in self.nodes if node.parent == window)
 
-    def answering(self, names: set[str]) -> "Tree":
-        """The part of the tree that the named queries need."""
-        needed: set[Window] = set()
+    def answering(self, queries: Iterable[Query]) -> "Tree":
+        """The part of the tree that some of its queries need: nodes, and aggregates of nodes."""
+        asked = {query.name: query.aggregates.values() for query in queries}
+        needed: dict[Window, set[Aggregate]] = {}
         kept: list[Node] = []
         for node in reversed(self.nodes):
-            if names & set(node.queries) or node.window in needed:
-                kept.append(node)
-                if node.parent is not None:
-                    needed.add(node.parent)
-        return Tree(
-            family=self.family,
-            slicing=self.slicing,
-            nodes=tuple(reversed(kept)),
-            cut_cost=self.cut_cost,
-        )
+            names = tuple(name for name in node.queries if name in asked)
+            wanted = needed.get(node.window, set()).union(*(asked[name] for name in names))
+            if not wanted:
+                continue
+            if node.parent is not None:
+                needed.setdefault(node.parent, set()).update(wanted)
+            pairs = zip(node.aggregates, node.techniques, strict=True)
+            chosen = [
+                (aggregate, technique) for aggregate, technique in pairs if aggregate in wanted
+            ]
+            kept.append(
+                replace(
+                    node,
+                    aggregates=tuple(aggregate for aggregate, _ in chosen),
+                    techniques=tuple(technique for _, technique in chosen),
+                    queries=names,
+                )
+            )
+        return replace(self, nodes=tuple(reversed(kept)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,6 +17,26 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`|\w+")
+
+
+def substitute(text: str, names: Mapping[str, str]) -> str:
+    """SQL with column names, backquoted or bare, replaced by what `names` has for them.
+
+    Fields (after a dot), functions (before a parenthesis) and quoted text are left alone.
+    """
+
+    def replaced(match: re.Match[str]) -> str:
+        word = match.group()
+        before, after = text[: match.start()].rstrip(), text[match.end() :].lstrip()
+        name = word[1:-1].replace("``", "`") if word.startswith("`") else word
+        if word[0] in "'\"" or before.endswith(".") or name not in names:
+            return word
+        return word if after.startswith("(") and word[0] != "`" else names[name]
+
+    return _TOKENS.sub(replaced, text)
+
+
 @dataclass(frozen=True)
 class SqlText:
     """SQL with a hole for every table it reads, so that a DataFrame can stand in for a table.
@@ -37,6 +57,13 @@ class SqlText:
         for table, part in zip(self.tables, self.parts[1:], strict=True):
             filled += [(names or {}).get(table, table), part]
         return "".join(filled)
+
+    def inside(self, before: str, after: str) -> "SqlText":
+        """The text with more text around it."""
+        parts = list(self.parts)
+        parts[0] = before + parts[0]
+        parts[-1] += after
+        return SqlText(parts=tuple(parts), tables=self.tables)
 
     @staticmethod
     def table(name: str) -> "SqlText":
@@ -173,14 +200,9 @@ class Query:
         groups = ", ".join([*self.key_expressions.values(), call])
         where = f" WHERE {self.where}" if self.where else ""
         having = f" WHERE {self.having}" if self.having else ""
-        source = self.source
-        return SqlText(
-            parts=(
-                f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM {source.parts[0]}",
-                *source.parts[1:-1],
-                f"{source.parts[-1]}{where} GROUP BY {groups}){having}",
-            ),
-            tables=source.tables,
+        return self.source.inside(
+            f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM ",
+            f"{where} GROUP BY {groups}){having}",
         )
 
 

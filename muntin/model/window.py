@@ -63,9 +63,10 @@ class Window:
     def partitions(self, other: "Window") -> bool:
         """Whether every interval of `other` is a union of *disjoint* intervals of this one.
 
-        Factor Windows, theorem 4: this window is tumbling and covers `other`.
+        Factor Windows, theorem 4: this window is tumbling and covers `other`. So does a window of the
+        same size that covers it, since one interval is then enough.
         """
-        return self.is_tumbling and self.covers(other)
+        return (self.is_tumbling or self.size == other.size) and self.covers(other)
 
     def multiplier(self, other: "Window") -> int:
         """How many intervals of this window lie inside one of `other`, which it covers.

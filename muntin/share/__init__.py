@@ -1,1 +1,1 @@
-"""Workload to plan: slicing, costs and the optimizers, one file each. No engine is imported here."""
+"""Workload to plan: slicing, costs and the optimizers, one file each. Imports no engine."""

@@ -8,26 +8,41 @@ from muntin.model.plan import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.window import Window
 
-# Above this many slots a composite slide is not laid out; its edges are bounded instead.
+# A composite slide of this many slots is laid out at once; up to the second figure it is laid out
+# where the formula grows too long.
+_SHORT_COMPOSITE = 1 << 12
 _LARGEST_COMPOSITE = 1 << 22
+# Terms of inclusion and exclusion after which the formula gives up.
+_MOST_TERMS = 1 << 10
 # Finding the latest edge costs a division per progression and event. A grid costs one, so up to
 # this factor finer, or in place of more progressions than the second figure, the grid is cheaper.
 _GRID_FACTOR = 2.0
 _MOST_PROGRESSIONS = 32
 
 
+def progressions(window: Window) -> tuple[Edges, ...]:
+    """The begins of a window and, where they are not begins too, its ends."""
+    begins = Edges(period=window.slide, phase=window.offset)
+    ends = Edges(period=window.slide, phase=window.offset + window.size)
+    return (begins,) if begins == ends else (begins, ends)
+
+
 def edges_of(windows: Iterable[Window]) -> tuple[Edges, ...]:
     """The begins and ends of all windows as progressions, none inside another."""
-    found = {
-        Edges(period=window.slide, phase=phase)
-        for window in windows
-        for phase in (window.offset, window.offset + window.size)
-    }
-    kept: list[Edges] = []
-    for edges in sorted(found):
-        if not any(other.includes(edges) for other in kept):
-            kept.append(edges)
-    return tuple(kept)
+    return distinct(edges for window in windows for edges in progressions(window))
+
+
+def distinct(edges: Iterable[Edges]) -> tuple[Edges, ...]:
+    """The same edges without the progressions that lie inside another; shortest period first."""
+    kept: dict[tuple[int, int], Edges] = {}
+    periods: list[int] = []
+    for one in sorted(set(edges)):
+        period, phase = one.period, one.phase
+        if not any(period % p == 0 and (p, phase % p) in kept for p in periods):
+            kept[period, phase] = one
+            if not periods or periods[-1] != period:
+                periods.append(period)
+    return tuple(kept.values())
 
 
 def grid(edges: Iterable[Edges]) -> Edges:
@@ -42,28 +57,104 @@ def grid(edges: Iterable[Edges]) -> Edges:
     return Edges(period=step, phase=first.phase)
 
 
-def edge_rate(edges: Iterable[Edges]) -> float:
-    """Distinct edges per second of event time.
+def composite_slide(edges: Iterable[Edges]) -> int:
+    """The time after which the edges repeat (Weave Share, section 4.1)."""
+    return lcm(*(one.period for one in edges))
 
-    Counted by bit set over the composite slide (Weave Share, section 8), in steps of the grid.
-    Where that is too long to lay out, the answer is the bound by the sum of the progressions.
+
+def meet(one: Edges, other: Edges) -> Edges | None:
+    """The edges that two progressions have in common, by the Chinese remainder theorem."""
+    common = gcd(one.period, other.period)
+    apart, rest = divmod(other.phase - one.phase, common)
+    if rest:
+        return None
+    stride = other.period // common
+    steps = apart * pow(one.period // common, -1, stride) % stride
+    return Edges(period=one.period * stride, phase=one.phase + one.period * steps)
+
+
+def count_by_bit_set(edges: Iterable[Edges]) -> int:
+    """Distinct edges in one composite slide, laid out in steps of the grid.
+
+    Weave Share, section 8: the progression with more edges is the bitmap, repeated to the new
+    composite slide; the one with fewer edges probes it, and each empty place is a new edge.
     """
-    edges = tuple(edges)
+    edges = distinct(edges)
     cell = grid(edges)
-    slots = lcm(*(one.period for one in edges)) // cell.period
-    if slots > _LARGEST_COMPOSITE:
-        bound = sum(1 / one.period for one in edges)
-        return SECOND * min(bound, 1 / cell.period)
-    marks = bytearray(slots)
+    marks, count = bytearray(1), 0
     for one in edges:
         stride = one.period // cell.period
-        start = (one.phase - cell.phase) // cell.period % stride
-        marks[start::stride] = b"\x01" * len(range(start, slots, stride))
-    return SECOND * marks.count(1) / (slots * cell.period)
+        repeats = lcm(len(marks), stride) // len(marks)
+        marks, count = marks * repeats, count * repeats
+        places = slice((one.phase - cell.phase) // cell.period % stride, None, stride)
+        probed = marks[places]
+        count += probed.count(0)
+        marks[places] = b"\x01" * len(probed)
+    return count
+
+
+def count_by_formula(edges: Iterable[Edges], *, most_terms: int | None = None) -> int | None:
+    """Distinct edges in one composite slide by F1 (Incremental MQO, equation 2), with phases.
+
+    Inclusion and exclusion over least common multiples. Groups that meet in the same progression
+    are one term, and groups that never meet are none, so the sum stays short where periods divide
+    each other. None where it would hold more than `most_terms` terms.
+    """
+    edges = distinct(edges)
+    terms: dict[Edges, int] = {}
+    for one in edges:
+        changes = {one: 1}
+        for term, sign in terms.items():
+            shared = meet(term, one)
+            if shared is not None:
+                changes[shared] = changes.get(shared, 0) - sign
+        for term, change in changes.items():
+            sign = terms.get(term, 0) + change
+            if sign:
+                terms[term] = sign
+            else:
+                terms.pop(term, None)
+        if most_terms is not None and len(terms) > most_terms:
+            return None
+    period = composite_slide(edges)
+    return sum(sign * (period // term.period) for term, sign in terms.items())
+
+
+def estimated_rate(edges: Iterable[Edges]) -> float:
+    """Distinct edges per microsecond where counting is out of reach.
+
+    Each progression adds the share that no earlier one hits. Single hits are exact; that several
+    hit is taken to be independent.
+    """
+    edges = distinct(edges)
+    rate = 0.0
+    for index, one in enumerate(edges):
+        free = 1.0
+        for other in edges[:index]:
+            common = gcd(one.period, other.period)
+            if (one.phase - other.phase) % common == 0:
+                free *= 1 - common / other.period
+        rate += free / one.period
+    return rate
+
+
+def edge_rate(edges: Iterable[Edges]) -> float:
+    """Distinct edges per second of event time: counted where that is possible, else estimated."""
+    edges = distinct(edges)
+    if len(edges) == 1:
+        return SECOND / edges[0].period
+    period = composite_slide(edges)
+    slots = period // grid(edges).period
+    count = None
+    if slots > _SHORT_COMPOSITE:
+        count = count_by_formula(edges, most_terms=_MOST_TERMS)
+    if count is None and slots <= _LARGEST_COMPOSITE:
+        count = count_by_bit_set(edges)
+    return SECOND * (estimated_rate(edges) if count is None else count / period)
 
 
 def slicing(windows: Iterable[Window]) -> Slicing:
-    """Slices cut at every begin and every end: on a grid where that is cheaper, else exactly there."""
+    """Slices cut at every begin and end: on a grid where that is cheaper, else exactly there."""
     edges = edges_of(windows)
     rate = edge_rate(edges)
     cell = grid(edges)

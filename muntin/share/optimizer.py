@@ -5,12 +5,16 @@ from collections.abc import Callable
 from muntin.errors import PlanError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import Workload
+from muntin.share.coverage import coverage
+from muntin.share.factor import factor
 from muntin.share.shared import shared
 from muntin.share.unshared import unshared
 
 STRATEGIES: dict[str, Callable[[Workload], Plan]] = {
     "unshared": unshared,
     "shared": shared,
+    "coverage": coverage,
+    "factor": factor,
 }
 
 DEFAULT = "shared"

@@ -1,8 +1,9 @@
 """The table of techniques: what each needs of a monoid, and which one is best by default."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from itertools import pairwise
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,21 @@ import numpy as np
 from muntin.errors import PlanError, nearest
 from muntin.model.aggregate import Monoid
 from muntin.model.plan import BEST
-from muntin.techniques import recalc, subtract, two_stacks
+from muntin.techniques import (
+    b_int,
+    daba,
+    daba_lite,
+    drive,
+    flat_fat,
+    flat_fit,
+    panes,
+    recalc,
+    slick_deque,
+    slick_deque_inv,
+    subtract,
+    two_stacks,
+    two_stacks_lite,
+)
 from muntin.techniques.compile import bind
 
 
@@ -19,21 +34,54 @@ class Technique:
     """An algorithm and the requirement it makes of a monoid."""
 
     name: str
-    fold: FunctionType
+    algorithm: ModuleType
+    # Another algorithm of the same name, for monoids that can be inverted.
+    inverting: ModuleType | None = None
+    # Whether one structure answers windows of many sizes.
+    many: bool = False
     needs: str = "an associative combine"
     allows: Callable[[Monoid], bool] = lambda monoid: True
+
+    def algorithm_for(self, monoid: Monoid) -> ModuleType:
+        """The file that runs for a monoid."""
+        if self.inverting is not None and monoid.inverse is not None:
+            return self.inverting
+        return self.algorithm
+
+    def kernel(self, monoid: Monoid, *, counted: bool = False) -> Callable[..., None]:
+        """`fold(values, lows, highs, answers)`, compiled: its own where it has one."""
+        algorithm = self.algorithm_for(monoid)
+        own: FunctionType | None = getattr(algorithm, "fold", None)
+        if own is not None:
+            return bind(own, monoid, counted=counted)
+        return bind(drive.fold, monoid, algorithm=algorithm, counted=counted)
 
 
 TECHNIQUES: dict[str, Technique] = {
     technique.name: technique
     for technique in (
-        Technique(name="recalc", fold=recalc.fold),
-        Technique(name="two_stacks", fold=two_stacks.fold),
+        Technique(name="recalc", algorithm=recalc, many=True),
+        Technique(name="panes", algorithm=panes, many=True),
         Technique(
             name="subtract",
-            fold=subtract.fold,
+            algorithm=subtract,
             needs="an exact inverse (counts and integer sums)",
             allows=lambda monoid: monoid.inverse is not None,
+        ),
+        Technique(name="flat_fat", algorithm=flat_fat, many=True),
+        Technique(name="b_int", algorithm=b_int, many=True),
+        Technique(name="flat_fit", algorithm=flat_fit, many=True),
+        Technique(name="two_stacks", algorithm=two_stacks),
+        Technique(name="two_stacks_lite", algorithm=two_stacks_lite),
+        Technique(name="daba", algorithm=daba),
+        Technique(name="daba_lite", algorithm=daba_lite),
+        Technique(
+            name="slick_deque",
+            algorithm=slick_deque,
+            inverting=slick_deque_inv,
+            many=True,
+            needs="a selective combine (min and max) or an exact inverse (counts, integer sums)",
+            allows=lambda monoid: monoid.selective or monoid.inverse is not None,
         ),
     )
 }
@@ -42,7 +90,7 @@ TECHNIQUES: dict[str, Technique] = {
 def technique_for(monoid: Monoid, name: str = BEST) -> Technique:
     """The technique of a name, checked against the monoid; `best` is the measured default."""
     if name == BEST:
-        name = "subtract" if monoid.inverse is not None else "two_stacks"
+        name = "subtract" if monoid.inverse is not None else "two_stacks_lite"
     if name not in TECHNIQUES:
         raise PlanError(f"no technique is called {name!r}; {nearest(name, list(TECHNIQUES))}")
     technique = TECHNIQUES[name]
@@ -55,13 +103,51 @@ def technique_for(monoid: Monoid, name: str = BEST) -> Technique:
     return technique
 
 
+def technique_for_many(monoid: Monoid, name: str = BEST) -> Technique:
+    """As `technique_for`, for windows of many sizes answered from one structure."""
+    if name == BEST:
+        selects = monoid.selective or monoid.inverse is not None
+        name = "slick_deque" if selects else "flat_fit"
+    technique = technique_for(monoid, name)
+    if not technique.many:
+        able = [it.name for it in TECHNIQUES.values() if it.many and it.allows(monoid)]
+        raise PlanError(f"{name} answers windows of one size only; of many: {', '.join(able)}")
+    return technique
+
+
 def fold(monoid: Monoid, values: Any, lows: Any, highs: Any, *, technique: str = BEST) -> Any:
     """The aggregate of every range `[lows[i], highs[i])` of a column (a tuple of them if wide).
 
     Ranges are not empty, and neither end ever moves back.
     """
-    columns = values if monoid.width > 1 else (values,)
-    answers = tuple(np.empty(len(lows), column.dtype) for column in columns)
-    kernel = bind(technique_for(monoid, technique).fold, monoid)
-    kernel(values, lows, highs, answers if monoid.width > 1 else answers[0])
-    return answers if monoid.width > 1 else answers[0]
+    kernel = technique_for(monoid, technique).kernel(monoid)
+    answers = _answers(monoid, values, len(lows))
+    kernel(values, lows, highs, answers)
+    return answers
+
+
+def fold_many(
+    monoid: Monoid, values: Any, ranges: Sequence[tuple[Any, Any]], *, technique: str = BEST
+) -> list[Any]:
+    """`fold` for several windows, each with its (lows, highs), over the same column.
+
+    Selective monoids share one deque among all windows; others are folded window by window.
+    """
+    shared = technique in (BEST, "slick_deque") and monoid.selective and monoid.inverse is None
+    if not shared or len(ranges) < 2:
+        return [fold(monoid, values, *ends, technique=technique) for ends in ranges]
+    bounds = np.cumsum([0, *(len(lows) for lows, _ in ranges)])
+    lows, highs = (np.concatenate([ends[side] for ends in ranges]) for side in (0, 1))
+    answers = _answers(monoid, values, len(lows))
+    bind(slick_deque.fold_many, monoid)(values, lows, highs, bounds, answers)
+    return [
+        tuple(column[low:high] for column in answers) if monoid.width > 1 else answers[low:high]
+        for low, high in pairwise(bounds)
+    ]
+
+
+def _answers(monoid: Monoid, values: Any, count: int) -> Any:
+    """Room for so many answers."""
+    if monoid.width == 1:
+        return np.empty(count, values.dtype)
+    return tuple(np.empty(count, column.dtype) for column in values)

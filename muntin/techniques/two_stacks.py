@@ -1,48 +1,59 @@
-"""Two stacks, lite: suffixes of the older part, one running aggregate of the newer part.
+"""Two stacks: a queue made of a front and a back, each partial with the aggregate up to it.
 
 needs      an associative combine; order is kept
 time       3 combines per slide amortised, n at worst (the flip)
-space      n + 2 partials
+space      2n partials
 windows    one
-appeared   Tangwongsan, Hirzel and Schneider, DEBS 2017 (lite: VLDB Journal 2021)
+appeared   Tangwongsan, Hirzel and Schneider, DEBS 2017
 """
 
 from typing import TYPE_CHECKING, Any
 
+from muntin.techniques.ring import ring_length
+
 if TYPE_CHECKING:
     from muntin.techniques.bound import blank, combine, load, store
 
+# Both stacks lie in one pair of rings: the front is [low, middle), its top at low, and the back
+# [middle, high), its top at high - 1. An aggregate reaches from its place to the stack's bottom.
 
-def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:
-    """`answers[i] = values[lows[i]] ⊕ ... ⊕ values[highs[i] - 1]`, for non-empty, advancing ranges.
 
-    The array itself is both stacks: `suffixes[i]` aggregates `[i, middle)`, the front, and `newer`
-    aggregates `[middle, high)`, the back.
-    """
-    if len(lows) == 0:
-        return
-    suffixes = blank(values, highs[-1])
-    newer = load(values, lows[0])
-    middle = 0
-    high = 0
-    for index in range(len(lows)):
-        low = lows[index]
-        if low >= high:
-            high = low
-            middle = low
-        while high < highs[index]:
-            partial = load(values, high)
-            newer = combine(newer, partial) if high > middle else partial
-            high += 1
-        if low >= middle:
-            older = load(values, high - 1)
-            store(suffixes, high - 1, older)
-            for position in range(high - 2, low - 1, -1):
-                older = combine(load(values, position), older)
-                store(suffixes, position, older)
-            middle = high
-            store(answers, index, older)
-        elif high > middle:
-            store(answers, index, combine(load(suffixes, low), newer))
-        else:
-            store(answers, index, load(suffixes, low))
+def start(values: Any, sizes: Any) -> Any:
+    """An empty window."""
+    length = ring_length(sizes[-1])
+    return (blank(values, length), blank(values, length)), (0, 0, 0, length - 1)
+
+
+def insert(memory: Any, cursor: Any, partial: Any) -> Any:
+    """One combine, onto the back."""
+    low, high, middle, mask = cursor
+    partials, aggregates = memory
+    store(partials, high & mask, partial)
+    if high > middle:
+        partial = combine(load(aggregates, (high - 1) & mask), partial)
+    store(aggregates, high & mask, partial)
+    return low, high + 1, middle, mask
+
+
+def evict(memory: Any, cursor: Any) -> Any:
+    """No combine, or the flip of the whole back where the front is empty."""
+    low, high, middle, mask = cursor
+    if low == middle:
+        partials, aggregates = memory
+        older = load(partials, (high - 1) & mask)
+        store(aggregates, (high - 1) & mask, older)
+        for position in range(high - 2, low - 1, -1):
+            older = combine(load(partials, position & mask), older)
+            store(aggregates, position & mask, older)
+        middle = high
+    return low + 1, high, middle, mask
+
+
+def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
+    """One combine of the two tops, where both stacks hold something."""
+    low, high, middle, mask = cursor
+    newer = load(memory[1], (high - 1) & mask)
+    if low == middle:
+        return newer
+    older = load(memory[1], low & mask)
+    return combine(older, newer) if high > middle else older

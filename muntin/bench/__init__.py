@@ -1,0 +1,1 @@
+"""Workloads, the papers' experiments and side-by-side runs."""

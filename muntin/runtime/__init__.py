@@ -1,0 +1,1 @@
+"""Runs a tree in this process: sorted partials in, answers out, state that can be saved."""

@@ -1,0 +1,167 @@
+"""A tree at run time: Arrow batches of slices in, Arrow batches of answers out."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregate import ADD_WIDE, MOMENTS
+from muntin.model.plan import Node, Tree
+from muntin.runtime.keys import changes
+from muntin.runtime.layout import INTEGER, Kept, Layout, all_slots, node_numbers, slots_of
+from muntin.runtime.lower import lower
+from muntin.runtime.node import END, NodeRuntime, Position
+from muntin.runtime.partials import Int64s, PartialColumn, Partials
+
+NODE = "node"
+BEGIN = "begin"
+
+# Slices are taken in this many at a time, so that the cost per batch and node does not count.
+ROWS_AT_ONCE = 1 << 17
+
+
+class TreeRuntime:
+    """Answers a tree's queries from slices ordered by (keys, start).
+
+    A key's slices may be split over batches. Answers are rows of (node number, keys, window begin,
+    slots); see `layout`.
+    """
+
+    def __init__(self, tree: Tree, layout: Layout) -> None:
+        self._tree = tree
+        self._layout = layout
+        self._slots = all_slots(tree, layout)
+        self._numbers = node_numbers(tree)
+        self._nodes = {node.window: self._start(node) for node in tree.nodes}
+        # The values of the keys that answers may be about, and the number of the first of them.
+        self._keys: list[pa.Array] = []
+        self._first = 0
+
+    def _start(self, node: Node) -> NodeRuntime:
+        components = {
+            component: (self._layout.of(component).monoid, technique)
+            for aggregate, technique in zip(node.aggregates, node.techniques, strict=True)
+            for component in aggregate.components
+        }
+        return NodeRuntime(node.window, components, node.parent)
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """All answers of a stream of slices that ends."""
+        for batch in _gather(batches):
+            yield from self.push(batch)
+        yield from self.finish()
+
+    def push(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The answers that a batch of slices completes."""
+        if not batch.num_rows:
+            return
+        numbers = self._number(batch)
+        starts = _integers(batch.column(self._layout.start))
+        partials = Partials(
+            keys=numbers,
+            starts=starts,
+            columns={kept.component: _read(kept, batch) for kept in self._layout.kept},
+        )
+        until = Position(int(numbers[-1]), int(starts[-1]) + 1)
+        yield from self._descend(None, partials, until)
+        # Only the last key can still get answers.
+        self._first = until.key
+        self._keys = [column.slice(len(column) - 1) for column in self._keys]
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The answers of all windows that are still open."""
+        nothing = Partials(
+            keys=np.empty(0, np.int64),
+            starts=np.empty(0, np.int64),
+            columns={kept.component: _empty(kept) for kept in self._layout.kept},
+        )
+        yield from self._descend(None, nothing, Position(END, END))
+
+    def _number(self, batch: pa.RecordBatch) -> Int64s:
+        """Number the rows by key, and remember each key's values under its number."""
+        if not self._layout.key_columns:
+            return np.zeros(batch.num_rows, np.int64)
+        columns = [batch.column(name) for name in self._layout.key_columns]
+        if self._keys:
+            # The last key of the batch before stands in front, and may go on.
+            columns = [
+                pa.concat_arrays([last, column])
+                for last, column in zip(self._keys, columns, strict=True)
+            ]
+        steps = changes(columns)
+        firsts = np.concatenate([[0], np.flatnonzero(steps) + 1])
+        numbers = self._first + np.cumsum(steps, dtype=np.int64)
+        if not self._keys:
+            numbers = np.concatenate([[np.int64(self._first)], numbers])
+        self._keys = [column.take(pa.array(firsts)) for column in columns]
+        return numbers
+
+    def _descend(
+        self, parent: Node | None, partials: Partials, until: Position
+    ) -> Iterator[pa.RecordBatch]:
+        """Push a node's partials (the slices', without one) through all that reads them."""
+        for node in self._tree.children(None if parent is None else parent.window):
+            for chunk, reached in self._nodes[node.window].push(partials, until):
+                if node.queries and len(chunk):
+                    yield self._answers(node, chunk)
+                yield from self._descend(node, chunk, reached)
+
+    def _answers(self, node: Node, partials: Partials) -> pa.RecordBatch:
+        rows = len(partials)
+        filled: dict[str, pa.Array] = {}
+        for aggregate, places in zip(node.aggregates, slots_of(node, self._layout), strict=True):
+            filled.update(zip(places, lower(aggregate, partials, self._layout), strict=True))
+        columns = {NODE: pa.array(np.full(rows, self._numbers[node.window], np.int32))}
+        if self._layout.key_columns:
+            indices = pa.array(partials.keys - self._first)
+            for name, values in zip(self._layout.key_columns, self._keys, strict=True):
+                columns[name] = values.take(indices)
+        columns[BEGIN] = pa.array(partials.starts)
+        for slot in self._slots:
+            kind = pa.int64() if slot.startswith("i") else pa.float64()
+            columns[slot] = filled[slot] if slot in filled else pa.nulls(rows, kind)
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def _gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS_AT_ONCE:
+            yield from _merge(waiting)
+            waiting, rows = [], 0
+    yield from _merge(waiting)
+
+
+def _merge(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if batches:
+        yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
+
+
+def _integers(column: pa.Array) -> Int64s:
+    values: Int64s = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return values
+
+
+def _read(kept: Kept, batch: pa.RecordBatch) -> PartialColumn:
+    """A component's columns of the slices as partials."""
+    first = batch.column(kept.columns[0])
+    present = None
+    if first.null_count and kept.monoid != MOMENTS:
+        present = first.is_valid().to_numpy(zero_copy_only=False)
+    dtype = np.int64 if kept.number == INTEGER else np.float64
+    scalars = tuple(
+        batch.column(name).fill_null(0).to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+        for name in kept.columns
+    )
+    if kept.monoid == ADD_WIDE:
+        scalars += (np.zeros(batch.num_rows, np.int64),)
+    return PartialColumn(scalars=scalars, present=present)
+
+
+def _empty(kept: Kept) -> PartialColumn:
+    dtype = np.int64 if kept.number == INTEGER else np.float64
+    return PartialColumn(scalars=tuple(np.empty(0, dtype) for _ in range(kept.monoid.width)))

@@ -1,0 +1,1 @@
+"""Plans on Apache Spark. The only package that imports pyspark."""

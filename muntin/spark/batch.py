@@ -1,0 +1,122 @@
+"""Plan and batch DataFrames to `Results`: one pass over the events per tree."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from itertools import chain
+from types import TracebackType
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+from muntin.errors import RunError, nearest
+from muntin.model.plan import Plan
+from muntin.model.query import PlainQuery, Query, Workload, workload
+from muntin.share.optimizer import DEFAULT, optimize
+from muntin.spark.bind import bind
+from muntin.spark.relations import Data, Relations, first_line
+from muntin.spark.together import named
+from muntin.spark.tree import TreeAnswers
+from muntin.spark.write import write
+
+
+def run(
+    queries: Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery],
+    data: Data = None,
+    *,
+    strategy: str = DEFAULT,
+) -> "Results":
+    """Answers of a plan, or of queries under a strategy; nothing is computed until one is used.
+
+    `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
+    are looked up in the active session.
+    """
+    plan = queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
+    return Results(plan, data)
+
+
+class Results(Mapping[str, DataFrame]):
+    """The answers by query name, each an ordinary DataFrame.
+
+    Each tree's slices are computed by the first action that needs them and kept in Spark's storage
+    for the next, until `release()` or the end of a `with` block.
+    """
+
+    def __init__(self, plan: Plan, data: Data = None) -> None:
+        self._relations = Relations(data, plan.queries)
+        bound = bind(plan, self._relations)
+        # The plan that runs: queries whose types keep them from sharing have become plain ones.
+        self.plan = bound.plan
+        self._trees = [TreeAnswers(tree, self.plan, self._relations) for tree in bound.trees]
+        self._answers: dict[str, DataFrame] = {}
+        for query in self.plan.plain:
+            self._answers[query.name] = self._relations.check(query)
+
+    def __getitem__(self, name: str) -> DataFrame:
+        if name not in self:
+            raise RunError(f"no query is called {name!r}; {nearest(name, list(self))}")
+        if name not in self._answers:
+            tree = next(tree for tree in self._trees if name in tree.queries)
+            self._answers[name] = tree.answer(name)
+        return self._answers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(query.name for query in self.plan.queries)
+
+    def __len__(self) -> int:
+        return len(self.plan.queries)
+
+    def __contains__(self, name: object) -> bool:
+        return any(query.name == name for query in self.plan.queries)
+
+    def together(self) -> DataFrame:
+        """The long form: all answers in one DataFrame, computed in one pass per tree.
+
+        The first column, `query`, has the query's name; then come the columns of all queries by
+        name, null where a query has no such column.
+        """
+        frames = [frame for tree in self._trees for frame in tree.together()]
+        frames += [named(query.name, self[query.name]) for query in self.plan.plain]
+        try:
+            return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+        except AnalysisException as error:
+            raise RunError(
+                f"two queries have a column of one name and types that do not go together: "
+                f"{first_line(error)}"
+            ) from None
+
+    def write(
+        self, directory: str, *, format: str = "parquet", mode: str = "error", **options: str
+    ) -> None:
+        """Write every answer to a folder of its query's name, in one pass per tree.
+
+        `mode` is "error" (the default: refuse if a folder is there), "overwrite" or "append".
+        Nothing is put in place before everything has been computed and written.
+        """
+        answers = chain(
+            chain.from_iterable(tree.gather() for tree in self._trees),
+            ((query.name, self[query.name]) for query in self.plan.plain),
+        )
+        session = self._relations.session
+        try:
+            write(
+                session, answers, list(self), directory, format=format, mode=mode, options=options
+            )
+        finally:
+            for tree in self._trees:
+                tree.scatter()
+
+    def release(self) -> None:
+        """Give back Spark's storage; the DataFrames stay valid, and compute anew."""
+        for tree in self._trees:
+            tree.release()
+
+    def __enter__(self) -> "Results":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()

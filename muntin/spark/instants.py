@@ -1,0 +1,45 @@
+"""Time in Spark SQL: instants as microseconds since 1970 and back, and the slice of an instant."""
+
+from pyspark.sql.types import DataType, TimestampNTZType
+
+from muntin.model.plan import Edges, Slicing
+
+_EPOCH_NTZ = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+def micros(time: str, kind: DataType) -> str:
+    """An instant of Spark's type `kind` as microseconds since 1970."""
+    if not isinstance(kind, TimestampNTZType):
+        return f"unix_micros(CAST({time} AS TIMESTAMP))"
+    # No function takes a local time to a number without the session's zone, which has gaps. An
+    # interval has none: whole seconds first, then the rest of a second stretched to seconds.
+    since = f"({time} - {_EPOCH_NTZ})"
+    seconds = f"CAST(CAST({since} AS INTERVAL SECOND) AS BIGINT)"
+    rest = f"({since} - INTERVAL '1' SECOND * {seconds})"
+    return f"({seconds} * 1000000L + CAST(CAST({rest} * 1000000 AS INTERVAL SECOND) AS BIGINT))"
+
+
+def instant(value: str, kind: DataType) -> str:
+    """Microseconds since 1970 as an instant of Spark's type `kind`."""
+    if not isinstance(kind, TimestampNTZType):
+        return f"timestamp_micros({value})"
+    return f"({_EPOCH_NTZ} + INTERVAL '0.000001' SECOND * ({value}))"
+
+
+def window_struct(begin: str, size: str, kind: DataType, *, nullable: bool) -> str:
+    """The `window` column that Spark would give."""
+    # None of it is ever null, but Spark's schema says that ends may be, and hopping windows too.
+    first = f"nullif({begin}, NULL)"
+    struct = f"named_struct('start', {instant(first, kind)}, 'end', {instant(f'{first} + {size}', kind)})"
+    return f"if({begin} IS NULL, NULL, {struct})" if nullable else struct
+
+
+def slice_start(slicing: Slicing, time: str) -> str:
+    """The latest edge at or before `time`, both in microseconds: one arithmetic expression."""
+    ages = [_age(edges, time) for edges in slicing.edges]
+    return f"{time} - {ages[0] if len(ages) == 1 else 'least(' + ', '.join(ages) + ')'}"
+
+
+def _age(edges: Edges, time: str) -> str:
+    """How long ago the latest edge of a progression was; before 1970 as after."""
+    return f"pmod({time} - {edges.phase}L, {edges.period}L)"

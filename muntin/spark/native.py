@@ -1,0 +1,83 @@
+"""Windows from slices by Spark itself: for types that the compiled runtime does not take."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+from pyspark.sql.types import DataType
+
+from muntin.model.aggregate import Aggregate
+from muntin.model.plan import Node
+from muntin.runtime.tree import BEGIN
+from muntin.spark.bind import NUMERIC
+from muntin.spark.slices import START, Slices, present_column
+
+
+def combine_natively(
+    node: Node, slices: Slices, frame: DataFrame, types: dict[Aggregate, DataType]
+) -> DataFrame:
+    """One node's answers: the keys, `begin`, and a column `a0...` for each of its aggregates.
+
+    `frame` has the rows of the slices.
+
+    Each slice is copied into the windows that hold it: partials, where plain Spark copies events.
+    """
+    window = node.window
+    last = f"{START} - pmod({START} - {window.offset}L, {window.slide}L)"
+    if window.is_tumbling:
+        begins = last
+    else:
+        # The first begin after `start - size`, which is never after the last one.
+        since = f"{START} - {window.size}L"
+        first = f"{since} + 1L + pmod({window.offset}L - ({since}) - 1L, {window.slide}L)"
+        begins = f"explode(sequence({first}, {last}, {window.slide}L))"
+    keys = slices.layout.key_columns
+    answers = [
+        f"{_answer(aggregate, slices, types[aggregate])} AS a{index}"
+        for index, aggregate in enumerate(node.aggregates)
+    ]
+    return (
+        frame.selectExpr("*", f"{begins} AS {BEGIN}")
+        .groupBy(*keys, BEGIN)
+        .agg(*(expr(answer) for answer in answers))
+    )
+
+
+def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
+    """Combine an aggregate's partials and lower them, as Spark SQL."""
+    names = [slices.names[component] for component in aggregate.components]
+    result = kind.simpleString()
+    match aggregate.definition.kinds:
+        case ("count",) | ("count_if",):
+            return f"sum({names[0]})"
+        case ("min",) | ("max",) as kinds:
+            chosen = f"{kinds[0]}({names[0]})"
+            # Slices that the runtime reads too have lost their narrower type.
+            return f"CAST({chosen} AS {result})" if isinstance(kind, NUMERIC) else chosen
+        case ("float_sum", "count"):
+            return f"sum({names[0]}) / nullif(sum({names[1]}), 0)"
+        case ("moments",):
+            return _deviation(aggregate.function, names[0])
+        case _:
+            total = f"CAST(sum({names[0]}) AS {result})"
+            present = present_column(names[0])
+            if present not in slices.frame.columns:
+                return total
+            # A null sum of values that were there has overflowed, and so has what holds it.
+            lost = f"bool_or({names[0]} IS NULL AND {present} > 0)"
+            return f"CASE WHEN {lost} THEN NULL ELSE {total} END"
+
+
+def _deviation(function: str, name: str) -> str:
+    """Chan's merge of (count, mean, squares) over a window's slices, then variance or deviation."""
+    parts = f"named_struct('n', {name}_0, 'mean', {name}_1, 'squares', {name}_2)"
+    start = "named_struct('n', 0D, 'mean', 0D, 'squares', 0D)"
+    merged = (
+        "named_struct('n', a.n + b.n,"
+        " 'mean', a.mean + (b.mean - a.mean) / (a.n + b.n) * b.n,"
+        " 'squares', a.squares + b.squares"
+        " + (b.mean - a.mean) * ((b.mean - a.mean) / (a.n + b.n)) * a.n * b.n)"
+    )
+    merge = f"(a, b) -> CASE WHEN b.n = 0 THEN a WHEN a.n = 0 THEN b ELSE {merged} END"
+    lost = 1 if function.endswith("_samp") else 0
+    variance = f"CASE WHEN a.n > {lost} THEN a.squares / (a.n - {lost}) END"
+    finish = f"sqrt({variance})" if function.startswith("stddev") else variance
+    return f"aggregate(collect_list({parts}), {start}, {merge}, a -> {finish})"

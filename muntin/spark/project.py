@@ -1,0 +1,108 @@
+"""Answers to the columns that queries asked for: names, types, order, HAVING."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+from pyspark.sql.types import StructType
+
+from muntin.model.aggregate import ADD_WIDE, Aggregate
+from muntin.model.plan import Node
+from muntin.model.query import Query, quoted, squeeze, substitute
+from muntin.runtime.layout import Layout, slots_of
+from muntin.runtime.tree import BEGIN
+from muntin.spark.bind import BoundTree
+from muntin.spark.events import key_column
+from muntin.spark.instants import window_struct
+
+# By this mark Spark knows a window's column, and lets `window` and `window_time` take it.
+WINDOW_METADATA = {"spark.timeWindow": True}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """One column of an answer as SQL over a tree's answers."""
+
+    name: str
+    sql: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def column(self) -> SparkColumn:
+        """The column for a `select`; a bare column keeps its own metadata."""
+        if self.metadata:
+            return expr(self.sql).alias(self.name, metadata=self.metadata)
+        return expr(self.sql).alias(self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projection:
+    """What a query makes of its answers: the condition on rows, then the columns."""
+
+    having: str | None
+    outputs: tuple[Output, ...]
+
+    def apply(self, frame: DataFrame) -> DataFrame:
+        """The query's answer from the rows of its node."""
+        if self.having is not None:
+            frame = frame.where(self.having)
+        return frame.select(*(output.column() for output in self.outputs))
+
+
+def projection(
+    query: Query,
+    answers: dict[Aggregate, str],
+    bound: BoundTree,
+    *,
+    size: str,
+    plain: StructType | None = None,
+) -> Projection:
+    """Put SQL in the place of every name that a query's columns and HAVING speak of.
+
+    `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds.
+    `plain` is the schema that Spark gives the query, where columns are left for Spark to name.
+    """
+    position = {key: index for index, key in enumerate(bound.tree.family.keys)}
+    names = {
+        name: key_column(position[squeeze(key)]) for name, key in query.key_expressions.items()
+    }
+    names["window"] = window_struct(
+        BEGIN, size, bound.time_type, nullable=not query.window.is_tumbling
+    )
+    names.update({name: answers[aggregate] for name, aggregate in query.aggregates.items()})
+    outputs = []
+    for index, column in enumerate(query.columns):
+        metadata = WINDOW_METADATA if column.expression in ("window", quoted("window")) else {}
+        name = column.name
+        if name is None:
+            assert plain is not None
+            name, metadata = plain.fields[index].name, dict(plain.fields[index].metadata)
+        outputs.append(
+            Output(name=name, sql=substitute(column.expression, names), metadata=metadata)
+        )
+    having = None if query.having is None else substitute(query.having, names)
+    return Projection(having=having, outputs=tuple(outputs))
+
+
+def from_slots(node: Node, layout: Layout, bound: BoundTree) -> dict[Aggregate, str]:
+    """Each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
+    found = {}
+    for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
+        if layout.of(aggregate.components[0]).monoid == ADD_WIDE:
+            # Two summands: adding them overflows, with Spark's own error, where the sum did.
+            value = f"({' + '.join(places)})"
+        else:
+            value = f"CAST({places[0]} AS {bound.types[aggregate].simpleString()})"
+        found[aggregate] = _never_null(aggregate, value)
+    return found
+
+
+def from_columns(node: Node) -> dict[Aggregate, str]:
+    """Each aggregate of a node as SQL over the native combine's columns."""
+    return {a: _never_null(a, f"a{index}") for index, a in enumerate(node.aggregates)}
+
+
+def _never_null(aggregate: Aggregate, value: str) -> str:
+    """Counts are never null, and Spark's schema says so."""
+    return f"coalesce({value}, 0L)" if aggregate.function.startswith("count") else value

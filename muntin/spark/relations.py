@@ -1,0 +1,113 @@
+"""What the queries read: the caller's DataFrames, or relations of the session by their names."""
+
+from collections.abc import Iterable, Mapping
+from uuid import uuid4
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.errors import RunError, nearest
+from muntin.model.query import PlainQuery, Query, SqlText
+
+# A DataFrame for the one relation the queries name, several by name, or none: the session's own.
+Data = DataFrame | Mapping[str, DataFrame] | None
+
+
+class Relations:
+    """Turns SQL text with holes for tables into DataFrames."""
+
+    def __init__(self, data: Data, queries: Iterable[Query | PlainQuery]) -> None:
+        self._frames = _frames(data, _tables(queries))
+        for name, frame in self._frames.items():
+            if not isinstance(frame, DataFrame):
+                raise RunError(f"{name or 'data'} must be a DataFrame, not {type(frame).__name__}")
+            if frame.isStreaming:
+                raise RunError(
+                    f"{name or 'data'} is a streaming DataFrame; mt.run takes batch DataFrames, "
+                    f"mt.start runs the same plan on a stream"
+                )
+        self.session = _session(self._frames)
+
+    def sql(self, text: SqlText) -> DataFrame:
+        """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
+        # Analysis happens here and now, so the views that lend the DataFrames their names can go
+        # again at once. Their names are random: nothing of the user's is hidden.
+        views: dict[str, str] = {}
+        try:
+            for table in text.tables:
+                if table in self._frames and table not in views:
+                    views[table] = f"muntin_{uuid4().hex}"
+                    self._frames[table].createTempView(views[table])
+            return self.session.sql(text.fill(views))
+        finally:
+            for view in views.values():
+                self.session.catalog.dropTempView(view)
+
+    def check(self, query: Query | PlainQuery) -> DataFrame:
+        """The query as plain Spark, or an error that names it and says what Spark found wrong."""
+        statement = query.to_sql() if isinstance(query, Query) else query.statement
+        try:
+            return self.sql(statement)
+        except (AnalysisException, ParseException) as error:
+            raise RunError(f"query {query.name!r}: {first_line(error)}") from None
+
+
+def first_line(error: PySparkException) -> str:
+    """What Spark found wrong, without its plan dump."""
+    text = str(error).split(";\n")[0].split("\n\nJVM stacktrace")[0].strip()
+    return " ".join(text.split("\n== SQL")[0].split())
+
+
+def _tables(queries: Iterable[Query | PlainQuery]) -> list[str]:
+    """Every table that some query reads, once each."""
+    return list(
+        dict.fromkeys(
+            table
+            for query in queries
+            for table in (
+                query.source.tables if isinstance(query, Query) else query.statement.tables
+            )
+        )
+    )
+
+
+def _frames(data: Data, tables: list[str]) -> dict[str, DataFrame]:
+    """The DataFrame that stands for each table, where one was given."""
+    if data is None:
+        if "" in tables:
+            raise RunError("a query without a relation needs a DataFrame to run on")
+        return {}
+    if isinstance(data, Mapping):
+        frames = {}
+        for table in tables:
+            found = [name for name in data if name.lower() == table.lower()]
+            if table == "" and len(data) == 1:
+                found = list(data)
+            if found:
+                frames[table] = data[found[0]]
+            elif table == "":
+                raise RunError(
+                    f"a query names no relation, and there are several: {', '.join(data)}"
+                )
+        unused = [
+            name for name in data if not any(frame is data[name] for frame in frames.values())
+        ]
+        if unused and len(frames) < len(tables):
+            hint = nearest(unused[0], [table for table in tables if table not in frames])
+            raise RunError(f"no query reads {unused[0]!r}; {hint}")
+        return frames
+    named = [table for table in tables if table]
+    if len(named) > 1:
+        raise RunError(
+            f"the queries read {', '.join(named)}: pass a mapping from each name to its DataFrame"
+        )
+    return dict.fromkeys(tables, data)
+
+
+def _session(frames: Mapping[str, DataFrame]) -> SparkSession:
+    for frame in frames.values():
+        return frame.sparkSession
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise RunError("there is no active Spark session; pass a DataFrame or start a session")
+    return session

@@ -1,0 +1,141 @@
+"""One tree on Spark: its slices, kept while several may read them, and its queries' answers."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from muntin.model.aggregate import Aggregate
+from muntin.model.plan import Plan, Tree
+from muntin.model.query import Query
+from muntin.runtime.tree import NODE
+from muntin.spark.answers import combine_compiled, in_order
+from muntin.spark.bind import BoundTree
+from muntin.spark.native import combine_natively
+from muntin.spark.project import Projection, from_columns, from_slots, projection
+from muntin.spark.relations import Relations
+from muntin.spark.slices import Slices, slice_events
+from muntin.spark.together import named, pick, stack
+
+
+class TreeAnswers:
+    """The answers of one tree's queries."""
+
+    def __init__(self, bound: BoundTree, plan: Plan, relations: Relations) -> None:
+        self._bound = bound
+        self._relations = relations
+        self.queries = {
+            name: query
+            for node in bound.tree.nodes
+            for name in node.queries
+            if isinstance(query := plan.query(name), Query)
+        }
+        self._kept: DataFrame | None = None
+        self._gathered: DataFrame | None = None
+
+    @cached_property
+    def _slices(self) -> Slices:
+        ansi = self._relations.session.conf.get("spark.sql.ansi.enabled", "true")
+        return slice_events(
+            self._bound.tree,
+            self._relations,
+            time_type=self._bound.time_type,
+            numeric=self._bound.numeric,
+            checked=ansi == "true",
+        )
+
+    @cached_property
+    def _ordered(self) -> DataFrame:
+        """The slices as their readers want them: in order, if the runtime is one of them."""
+        if any(self._is_compiled(query) for query in self.queries.values()):
+            return in_order(self._slices)
+        return self._slices.frame
+
+    def _is_compiled(self, query: Query) -> bool:
+        return self._bound.numeric.issuperset(query.aggregates.values())
+
+    def keep(self) -> None:
+        """Have Spark store the slices when they are first computed."""
+        if self._kept is None:
+            self._kept = self._ordered.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def release(self) -> None:
+        """Give the storage back."""
+        if self._kept is not None:
+            self._kept.unpersist()
+            self._kept = None
+
+    def answer(self, name: str) -> DataFrame:
+        """One query's answer, computed without those of the others."""
+        if len(self.queries) > 1:
+            self.keep()
+        query = self.queries[name]
+        tree = self._bound.tree.answering([query])
+        if self._is_compiled(query):
+            return self._from_runtime(query, tree, self._combined(tree))
+        node = tree.nodes[-1]
+        frame = combine_natively(node, self._slices, self._ordered, self._bound.types)
+        return self._project(query, from_columns(node)).apply(frame)
+
+    def gather(self) -> Iterator[tuple[str, DataFrame]]:
+        """Every query's answer, all of them computed by the first that is used.
+
+        Spark stores the answers until `scatter`.
+        """
+        compiled = [query for query in self.queries.values() if self._is_compiled(query)]
+        tree = self._bound.tree.answering(compiled)
+        if len(compiled) > 1:
+            self._gathered = self._combined(tree).persist(StorageLevel.MEMORY_AND_DISK)
+        for name, query in self.queries.items():
+            if self._gathered is not None and self._is_compiled(query):
+                yield name, self._from_runtime(query, tree, self._gathered)
+            else:
+                yield name, self.answer(name)
+
+    def scatter(self) -> None:
+        """Give back what `gather` stored."""
+        if self._gathered is not None:
+            self._gathered.unpersist()
+            self._gathered = None
+
+    def together(self) -> list[DataFrame]:
+        """All queries' answers under their names, in as few DataFrames as one pass can fill."""
+        compiled = [query for query in self.queries.values() if self._is_compiled(query)]
+        others = [query.name for query in self.queries.values() if not self._is_compiled(query)]
+        if len(others) + bool(compiled) > 1:
+            self.keep()
+        frames = [named(name, self.answer(name)) for name in others]
+        if compiled:
+            tree = self._bound.tree.answering(compiled)
+            sizes = pick([f"{node.window.size}L" for node in tree.nodes], NODE)
+            projections = {
+                query.name: self._project(query, self._slots(query, tree), sizes)
+                for query in compiled
+            }
+            frames.insert(0, stack(projections, tree, self._combined(tree)))
+        return frames
+
+    def _combined(self, tree: Tree) -> DataFrame:
+        return combine_compiled(tree, self._ordered, self._slices.layout)
+
+    def _from_runtime(self, query: Query, tree: Tree, combined: DataFrame) -> DataFrame:
+        number = next(n for n, node in enumerate(tree.nodes) if query.name in node.queries)
+        rows = combined.where(f"{NODE} = {number}")
+        return self._project(query, self._slots(query, tree)).apply(rows)
+
+    def _slots(self, query: Query, tree: Tree) -> dict[Aggregate, str]:
+        node = next(node for node in tree.nodes if query.name in node.queries)
+        return from_slots(node, self._slices.layout, self._bound)
+
+    def _project(
+        self, query: Query, answers: dict[Aggregate, str], size: str | None = None
+    ) -> Projection:
+        unnamed = any(column.name is None for column in query.columns)
+        return projection(
+            query,
+            answers,
+            self._bound,
+            size=size or f"{query.window.size}L",
+            plain=self._relations.check(query).schema if unnamed else None,
+        )

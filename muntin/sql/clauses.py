@@ -1,0 +1,245 @@
+"""One statement cut into its clauses, or the reason why its shape cannot share."""
+
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from muntin.errors import ParseError
+from muntin.sql.statements import Statement
+from muntin.sql.tokens import DIALECT, NotSharedError, Span, kind_at, outside, split
+
+_BEYOND = "its SQL is beyond the parser"
+
+# The parts of sqlglot's SELECT that a shared query may have; others are named by their reason.
+_SHARED_PARTS = {"expressions", "from_", "joins", "where", "group", "having"}
+_OTHER_PARTS = {
+    "with_": "WITH",
+    "distinct": "SELECT DISTINCT",
+    "order": "ORDER BY",
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "laterals": "LATERAL VIEW",
+    "windows": "a WINDOW clause",
+    "qualify": "QUALIFY",
+    "hint": "a hint",
+    "pivots": "PIVOT",
+}
+_GROUPINGS = {
+    "rollup": "ROLLUP",
+    "cube": "CUBE",
+    "grouping_sets": "GROUPING SETS",
+    "all": "GROUP BY ALL",
+}
+_GROUPING_NODES = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One item of SELECT: its expression, and its alias where it has one."""
+
+    tokens: Span
+    alias: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clauses:
+    """`SELECT items FROM relation WHERE where GROUP BY keys HAVING having`, as tokens."""
+
+    items: tuple[Item, ...]
+    relation: Span
+    where: Span
+    keys: tuple[Span, ...]
+    having: Span
+    # Where column references begin, in SELECT and HAVING and GROUP BY.
+    columns: frozenset[int]
+    # Functions that sqlglot does not know, in lower case.
+    unknown: frozenset[str]
+    # The names of the relations of FROM, and the one name where there is one relation.
+    relations: frozenset[str]
+    only_relation: str | None
+
+
+def read_tree(statement: Statement) -> exp.Expr:
+    """The syntax tree; where there is none, the reason is that it is beyond the parser."""
+    try:
+        tree = sqlglot.parse_one(_masked(statement), read=DIALECT)
+    except SqlglotError as error:
+        raise NotSharedError(f"{_BEYOND}: {_detail(error)}") from None
+    except RecursionError:
+        raise NotSharedError(f"{_BEYOND}: it is nested too deeply") from None
+    if isinstance(tree, exp.DML | exp.DDL) and not isinstance(tree, exp.Query):
+        raise ParseError(
+            f"query {statement.name!r} holds {tree.key.upper()}; only SELECT statements are run"
+        )
+    return tree
+
+
+def _masked(statement: Statement) -> str:
+    """The text with `window` as a word of the same length that is no keyword to sqlglot.
+
+    Where GROUP BY begins with `window(...)`, sqlglot takes it for a WINDOW clause. Places stay.
+    """
+    text = statement.text
+    tokens = statement.tokens
+    for place, token in enumerate(tokens):
+        is_clause = kind_at(tokens, place + 2) == "ALIAS" and tokens[place + 1].is_name
+        if token.kind == "WINDOW" and not is_clause:
+            text = f"{text[: token.start]}wind0w{text[token.end :]}"
+    return text
+
+
+def _detail(error: SqlglotError) -> str:
+    """What sqlglot says, and the word at which it stopped."""
+    if isinstance(error, sqlglot.ParseError) and error.errors:
+        first = error.errors[0]
+        return f"{first['description']} at {first['highlight']!r}"
+    return str(error).splitlines()[0]
+
+
+def cut(statement: Statement, tree: exp.Expr) -> Clauses:
+    """The clauses of a statement whose shape can share."""
+    select = _shared_select(statement, tree)
+    tokens = statement.tokens
+    bounds = _bounds(tokens)
+    items_from = 2 if kind_at(tokens, 1) == "ALL" else 1
+    items = split(tokens[items_from : bounds["FROM"]])
+    keys = split(_clause(tokens, bounds, "GROUP_BY"))
+    where, having = _clause(tokens, bounds, "WHERE"), _clause(tokens, bounds, "HAVING")
+    group = select.args["group"]
+    agree = (
+        len(items) == len(select.expressions)
+        and len(keys) == len(group.expressions)
+        and bool(where) == bool(select.args.get("where"))
+        and bool(having) == bool(select.args.get("having"))
+        and all(items)
+        and all(keys)
+    )
+    if not agree:
+        raise NotSharedError(f"{_BEYOND}: its clauses cannot be told apart")
+    relation = _clause(tokens, bounds, "FROM")
+    for place in outside(relation):
+        if relation[place].kind in {"PIVOT", "UNPIVOT"}:
+            raise NotSharedError("PIVOT")
+        if relation[place].kind == "LATERAL" and kind_at(relation, place + 1) == "VIEW":
+            raise NotSharedError("LATERAL VIEW")
+    parts = [*select.expressions, group, *filter(None, [select.args.get("having")])]
+    relations = [
+        select.args["from_"].this,
+        *(join.this for join in select.args.get("joins") or ()),
+    ]
+    names = [relation.alias_or_name.lower() for relation in relations]
+    return Clauses(
+        items=tuple(
+            _item(item, node) for item, node in zip(items, select.expressions, strict=True)
+        ),
+        relation=relation,
+        where=where,
+        keys=tuple(keys),
+        having=having,
+        columns=frozenset(_column_starts(parts)),
+        unknown=frozenset(
+            node.name.lower() for part in parts for node in part.find_all(exp.Anonymous)
+        ),
+        relations=frozenset(names),
+        only_relation=names[0] if len(names) == 1 and names[0] else None,
+    )
+
+
+def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
+    """The statement as one SELECT with nothing that needs all its rows, or the reason."""
+    if isinstance(tree, exp.SetOperation):
+        raise NotSharedError(tree.key.upper())
+    if not isinstance(tree, exp.Select):
+        raise NotSharedError("it is not one plain SELECT")
+    if tree.args.get("with_"):
+        raise NotSharedError("WITH")
+    kinds = {statement.tokens[place].kind for place in outside(statement.tokens)}
+    if "PIPE_GT" in kinds:
+        raise NotSharedError("the pipe syntax |>")
+    if statement.tokens[0].kind != "SELECT":
+        raise NotSharedError("FROM stands before SELECT")
+    for part, value in tree.args.items():
+        if value and part not in _SHARED_PARTS:
+            raise NotSharedError(_OTHER_PARTS.get(part, part.strip("_").upper()))
+    for part, reason in (("from_", "no FROM"), ("group", "no GROUP BY")):
+        if not tree.args.get(part):
+            raise NotSharedError(reason)
+    for part, value in tree.args["group"].args.items():
+        if value and part != "expressions":
+            raise NotSharedError(_GROUPINGS.get(part, part.upper()))
+    for key in tree.args["group"].expressions:
+        if type(key) in _GROUPING_NODES:
+            raise NotSharedError(_GROUPING_NODES[type(key)])
+    for clause, nodes in (
+        ("SELECT", tree.expressions),
+        ("WHERE", [tree.args.get("where")]),
+        ("GROUP BY", [tree.args["group"]]),
+        ("HAVING", [tree.args.get("having")]),
+    ):
+        for node in filter(None, nodes):
+            if node.find(exp.Query):
+                raise NotSharedError(f"a subquery in {clause}")
+            if node.find(exp.Window):
+                raise NotSharedError("a window function (OVER)")
+    for item in tree.expressions:
+        if item.is_star:
+            raise NotSharedError("SELECT *")
+        if isinstance(item, exp.Aliases):
+            raise NotSharedError("an item of SELECT that is several columns")
+    return tree
+
+
+def _bounds(tokens: Span) -> dict[str, int]:
+    """The place of each clause's keyword, in the only order that can share."""
+    bounds: dict[str, int] = {}
+    for place in outside(tokens):
+        kind = tokens[place].kind
+        if kind not in {"SELECT", "FROM", "WHERE", "GROUP_BY", "HAVING"}:
+            continue
+        # `x IS DISTINCT FROM y`, and a field that is called like a clause.
+        if kind == "FROM" and kind_at(tokens, place - 1) == "DISTINCT":
+            continue
+        if kind_at(tokens, place - 1) == "DOT":
+            continue
+        if kind in bounds:
+            raise NotSharedError(f"{_BEYOND}: {kind.replace('_', ' ')} stands twice")
+        bounds[kind] = place
+    if not {"SELECT", "FROM", "GROUP_BY"} <= bounds.keys():
+        raise NotSharedError(f"{_BEYOND}: its clauses cannot be told apart")
+    return bounds
+
+
+def _clause(tokens: Span, bounds: dict[str, int], kind: str) -> Span:
+    """The tokens of one clause without its keyword, up to the next clause."""
+    if kind not in bounds:
+        return ()
+    start = bounds[kind]
+    return tokens[start + 1 : min([b for b in bounds.values() if b > start], default=len(tokens))]
+
+
+def _item(tokens: Span, node: exp.Expr) -> Item:
+    """An item of SELECT without its alias."""
+    if not isinstance(node, exp.Alias):
+        return Item(tokens=tokens, alias=None)
+    start = node.args["alias"].meta.get("start")
+    if len(tokens) < 2 or tokens[-1].start != start or not tokens[-1].is_name:
+        raise NotSharedError(f"{_BEYOND}: the alias {node.alias!r}")
+    rest = tokens[:-1]
+    return Item(tokens=rest[:-1] if rest[-1].kind == "ALIAS" else rest, alias=tokens[-1].name)
+
+
+def _column_starts(nodes: list[exp.Expr]) -> set[int]:
+    """Where column references begin; the parameters of lambdas are none."""
+    starts: set[int] = set()
+    for node in nodes:
+        for column in node.find_all(exp.Column):
+            start = column.parts[0].meta.get("start")
+            if start is None:
+                raise NotSharedError(f"{_BEYOND}: the column {column.name!r} cannot be found")
+            starts.add(start)
+    return starts

@@ -1,0 +1,64 @@
+"""Names of Spark functions that decide whether a statement can share."""
+
+from collections.abc import Iterator
+
+from muntin.model.aggregate import SPELLINGS
+from muntin.sql.tokens import Span, kind_at
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Spark 4.3's aggregate functions that are not built from slices. A call of one is found even where
+# it reads no column, as in `collect_list(1)`.
+UNSHARED = _names(
+    """
+    any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
+    approx_top_k_combine array_agg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg
+    bitmap_or_agg collect_list collect_set collect_union corr count_min_sketch covar_pop
+    covar_samp first first_value grouping grouping_id histogram_numeric hll_sketch_agg
+    hll_union_agg kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float
+    kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kurtosis last last_value
+    listagg max_by measure median min_by mode percentile percentile_approx percentile_cont
+    percentile_disc product regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
+    regr_sxx regr_sxy regr_syy schema_of_variant_agg skewness string_agg
+    theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum
+    tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
+    tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer
+    """
+)
+
+AGGREGATES = UNSHARED | SPELLINGS.keys()
+
+# Two runs of these differ, or depend on how Spark splits the work.
+UNSTABLE = _names(
+    """
+    input_file_block_length input_file_block_start input_file_name monotonically_increasing_id
+    rand randn random randstr shuffle spark_partition_id uniform uuid
+    """
+)
+
+# One row becomes several, or one item several columns.
+GENERATORS = _names(
+    """
+    explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack
+    variant_explode variant_explode_outer
+    """
+)
+
+
+def is_call(tokens: Span, place: int) -> bool:
+    """Whether a function call begins here; `LIKE ANY (...)` looks like one and is none."""
+    return (
+        tokens[place].is_name
+        and kind_at(tokens, place + 1) == "L_PAREN"
+        and kind_at(tokens, place - 1) not in {"LIKE", "ILIKE", "RLIKE"}
+    )
+
+
+def calls(tokens: Span) -> Iterator[tuple[int, str]]:
+    """Every place where a function is called, and the function's name in lower case."""
+    for place, token in enumerate(tokens):
+        if is_call(tokens, place):
+            yield place, token.norm

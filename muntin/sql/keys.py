@@ -1,0 +1,194 @@
+"""GROUP BY: its keys, its one window, and what makes a key unclear without the schema."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+from muntin.sql.aggregates import check_row_expression
+from muntin.sql.clauses import Clauses
+from muntin.sql.tokens import (
+    NotSharedError,
+    Span,
+    Token,
+    closing,
+    kind_at,
+    norms,
+    render,
+    unwrapped,
+)
+from muntin.sql.windows import WindowCall, is_window, read_window
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+
+# Words that stand before a bracket or a name and are neither a function nor a column.
+_PREFIXES = {"not", "exists", "interval", "case", "distinct", "all"}
+
+# Between these an expression is whole, whatever operators it is made of.
+_BEFORE = {"", "L_PAREN", "L_BRACKET", "COMMA", "WHEN", "THEN", "ELSE"}
+_AFTER = {"", "R_PAREN", "R_BRACKET", "COMMA", "WHEN", "THEN", "ELSE", "END", "ALIAS"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """A key: the name that stands for it outside the aggregation, its text and its tokens."""
+
+    name: str
+    text: str
+    tokens: Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """What a query groups by."""
+
+    keys: tuple[Key, ...]
+    window: WindowCall
+    time: str
+
+
+def fold(tokens: Span, clauses: Clauses) -> Span:
+    """The tokens with `r.x` as one token `x` where `r` is the only relation.
+
+    Spark takes `r.x` and `x` for one column then; the text behind the token stays `r.x`. But
+    `r.window` is a column of `r`, and `window` alone is the window.
+    """
+    folded: list[Token] = []
+    place = 0
+    while place < len(tokens):
+        here = tokens[place]
+        after = tokens[place + 1 : place + 3]
+        if (
+            here.norm == clauses.only_relation
+            and here.start in clauses.columns
+            and [here.end, *(token.end for token in after[:1])] == [token.start for token in after]
+            and after[0].kind == "DOT"
+            and after[1].is_name
+            and after[1].norm != "window"
+        ):
+            last = after[1]
+            here = Token(
+                kind="IDENTIFIER", norm=last.norm, name=last.name, start=here.start, end=last.end
+            )
+            place += 2
+        folded.append(here)
+        place += 1
+    return folded
+
+
+def column_name(tokens: Span) -> str | None:
+    """The name that Spark gives to a column or field: its last part; none for other expressions."""
+    names, dots = tokens[::2], tokens[1::2]
+    if len(tokens) % 2 and all(t.is_name for t in names) and all(t.kind == "DOT" for t in dots):
+        return tokens[-1].name
+    return None
+
+
+def read_grouping(query: str, text: str, clauses: Clauses, taken: frozenset[str]) -> Grouping:
+    """The keys and the window of GROUP BY; made names avoid those that are taken."""
+    windows: list[tuple[WindowCall, str]] = []
+    spans: dict[tuple[str, ...], Span] = {}
+    for written in clauses.keys:
+        item = _ordinal(written, clauses)
+        tokens = fold(written if item is None else item, clauses)
+        if tokens[0].norm == "session_window":
+            raise NotSharedError("a session window")
+        if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
+            windows.append(read_window(query, text, tokens))
+            continue
+        if item is None:
+            _check_clear(tokens, clauses)
+        check_row_expression(tokens, f"the key {render(text, tokens)}")
+        spans.setdefault(norms(tokens), tokens)
+    if len(windows) != 1:
+        raise NotSharedError("two windows in GROUP BY" if windows else "no window in GROUP BY")
+    made = fresh("_k", taken)
+    keys = tuple(
+        Key(
+            name=tokens[0].name if _is_plain_column(tokens, clauses) else next(made),
+            text=render(text, tokens),
+            tokens=tokens,
+        )
+        for tokens in spans.values()
+    )
+    return Grouping(keys=keys, window=windows[0][0], time=windows[0][1])
+
+
+def fresh(prefix: str, taken: frozenset[str]) -> Iterator[str]:
+    """Names made of a prefix and a number, without those that a statement uses itself."""
+    return (name for number in count() if (name := f"{prefix}{number}") not in taken)
+
+
+def matches(key: Key, tokens: Span, place: int, clauses: Clauses) -> bool:
+    """Whether the key's expression, and nothing that only looks like it, stands at a place.
+
+    In `a + b * 2` there is no `a + b`: a key with operators must stand between delimiters.
+    """
+    stop = place + len(key.tokens)
+    if norms(tokens[place:stop]) != norms(key.tokens) or kind_at(tokens, place - 1) == "DOT":
+        return False
+    if not any(token.start in clauses.columns for token in key.tokens):
+        # A constant is the same outside, and functions may insist on a literal.
+        return False
+    if not _is_primary(key.tokens):
+        return kind_at(tokens, place - 1) in _BEFORE and kind_at(tokens, stop) in _AFTER
+    first = tokens[place]
+    if kind_at(key.tokens, 1) == "L_PAREN":
+        return True
+    # The column `day` is not meant by `INTERVAL 1 DAY`, nor `a` by `a.x` where `a` is a table.
+    is_table = len(key.tokens) == 1 and first.norm in clauses.relations
+    return first.start in clauses.columns and not (is_table and kind_at(tokens, stop) == "DOT")
+
+
+def _ordinal(tokens: Span, clauses: Clauses) -> Span | None:
+    """The item that `GROUP BY 1` means."""
+    inside = unwrapped(tokens)
+    if len(inside) != 1 or not inside[0].norm.isdecimal():
+        return None
+    position = int(inside[0].norm)
+    if not 1 <= position <= len(clauses.items):
+        raise NotSharedError(f"GROUP BY {position} has no item to stand for")
+    return clauses.items[position - 1].tokens
+
+
+def _check_clear(tokens: Span, clauses: Clauses) -> None:
+    """Refuse a name that is a column, or an item of SELECT where there is no such column."""
+    if len(tokens) != 1 or not tokens[0].is_name:
+        return
+    name = tokens[0].norm
+    unclear = "(" in name
+    for item in clauses.items:
+        expression = fold(item.tokens, clauses)
+        called = item.alias or column_name(expression)
+        unclear |= called is not None and called.lower() == name and norms(expression) != (name,)
+    if unclear:
+        raise NotSharedError(
+            f"GROUP BY {tokens[0].name} may mean a column or an item of SELECT; write the "
+            f"expression itself"
+        )
+
+
+def _is_plain_column(tokens: Span, clauses: Clauses) -> bool:
+    """Whether a key is one column with a name that needs no care."""
+    return (
+        len(tokens) == 1
+        and tokens[0].start in clauses.columns
+        and _PLAIN_NAME.fullmatch(tokens[0].name) is not None
+    )
+
+
+def _is_primary(tokens: Span) -> bool:
+    """Whether an expression has no operator outside brackets: `s.x`, `m['k']`, `f(a + b).x`."""
+    place = 0
+    while place < len(tokens):
+        if not tokens[place].is_name or tokens[place].norm in _PREFIXES:
+            return False
+        place += 1
+        while kind_at(tokens, place) in {"L_PAREN", "L_BRACKET"}:
+            place = closing(tokens, place) + 1
+        if place == len(tokens):
+            return True
+        if tokens[place].kind != "DOT":
+            return False
+        place += 1
+    return False

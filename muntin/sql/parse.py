@@ -1,0 +1,92 @@
+"""`parse_sql`: statements to `Query` where slices can answer them, else to `PlainQuery`."""
+
+from sqlglot import exp
+
+from muntin.model.query import Column, PlainQuery, Query
+from muntin.sql.aggregates import check_row_expression
+from muntin.sql.clauses import Clauses, cut, read_tree
+from muntin.sql.functions import UNSTABLE, calls
+from muntin.sql.keys import column_name, fresh, read_grouping
+from muntin.sql.projection import Projection
+from muntin.sql.statements import Statement, split_statements
+from muntin.sql.tables import Hole, find_holes, guess_holes, relation_with_holes, with_holes
+from muntin.sql.tokens import NotSharedError, Span, closing, render
+from muntin.sql.windows import is_window
+
+
+def parse_sql(text: str) -> list[Query | PlainQuery]:
+    """The queries of Spark SQL statements separated by `;`, in order.
+
+    A comment line `-- name: x` ahead of a statement names it. A statement that slices cannot
+    answer is given with the reason, and Spark answers it alone. Raises `ParseError` where Spark is
+    sure to refuse.
+    """
+    return [_parse(statement) for statement in split_statements(text)]
+
+
+def _parse(statement: Statement) -> Query | PlainQuery:
+    holes = guess_holes(statement.tokens)
+    try:
+        tree = read_tree(statement)
+        holes = find_holes(statement.tokens, tree)
+        return _shared(statement, tree, holes)
+    except NotSharedError as reason:
+        whole = with_holes(statement.text, holes)
+        return PlainQuery(name=statement.name, statement=whole, reason=str(reason))
+
+
+def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
+    """The query of a statement, or the reason why it is none."""
+    text = statement.text
+    clauses = cut(statement, tree)
+    for _, name in calls(clauses.relation):
+        if name in UNSTABLE:
+            raise NotSharedError(f"{name}() gives other values each time")
+    check_row_expression(clauses.where, "WHERE")
+    taken = frozenset(token.norm for token in statement.tokens)
+    grouping = read_grouping(statement.name, text, clauses, taken)
+    projection = Projection(
+        query=statement.name,
+        text=text,
+        clauses=clauses,
+        grouping=grouping,
+        names=fresh("_a", taken),
+    )
+    columns = [
+        Column(
+            name=item.alias or _implied_name(item.tokens, clauses),
+            expression=projection.rewrite(item.tokens),
+        )
+        for item in clauses.items
+    ]
+    having = projection.rewrite(clauses.having, _aliases(columns)) if clauses.having else None
+    projection.ensure_aggregate()
+    return Query(
+        name=statement.name,
+        window=grouping.window.window,
+        aggregates=projection.aggregates,
+        time=grouping.time,
+        keys={key.name: key.text for key in grouping.keys},
+        where=render(text, clauses.where) if clauses.where else None,
+        having=having,
+        relation=relation_with_holes(text, clauses.relation, holes),
+        columns=columns,
+        statement=with_holes(text, holes),
+    )
+
+
+def _implied_name(tokens: Span, clauses: Clauses) -> str | None:
+    """The name of an item without an alias where it is sure; else Spark is asked."""
+    if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
+        return "window"
+    return column_name(tokens) if tokens[0].start in clauses.columns else None
+
+
+def _aliases(columns: list[Column]) -> dict[str, str | None]:
+    """What HAVING may name, in lower case; a name that stands twice means nothing."""
+    aliases: dict[str, str | None] = {}
+    for column in columns:
+        if column.name is not None:
+            name = column.name.lower()
+            aliases[name] = None if name in aliases else column.expression
+    return aliases

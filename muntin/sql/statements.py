@@ -1,0 +1,143 @@
+"""Text to statements: split at `;`, each with a name."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot.errors import TokenError
+
+from muntin.errors import ModelError, ParseError
+from muntin.model.query import check_name
+from muntin.sql.tokens import Token, tokenize, unbalanced
+
+_NAME_LINE = re.compile(r"^[ \t]*--[ \t]*name[ \t]*:(.*)$", re.MULTILINE | re.IGNORECASE)
+_BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+# What is not code, or one character that is; a quote that the first rules leave is not closed.
+_LEXEME = re.compile(
+    r"""--[^\n]* | /\*.*?\*/
+      | [rR]'[^']*' | [rR]"[^"]*"
+      | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`
+      | (?P<open>/\*|['"`]) | .""",
+    re.VERBOSE | re.DOTALL,
+)
+
+# How a query of Spark SQL may begin; anything else is a command.
+_OPENINGS = {"select", "with", "from", "values", "table", "map", "reduce", "("}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One statement: its name, its text from its first to its last token, and its tokens."""
+
+    name: str
+    text: str
+    tokens: tuple[Token, ...]
+
+
+def split_statements(text: str) -> list[Statement]:
+    """The statements of a text, in order.
+
+    A name is a comment line `-- name: x` ahead of the statement, the nearest where there are
+    several; a statement without one is called by its position: q1, q2, ...
+    """
+    try:
+        tokens = tokenize(text)
+    except TokenError as error:
+        raise ParseError(_unclosed(text)) from error
+    cuts = list(_cut(text, tokens))
+    if not cuts:
+        raise ParseError("the text holds no SQL statement; write at least one SELECT")
+    names = _names([given for given, _ in cuts])
+    statements = []
+    for name, (_, body) in zip(names, cuts, strict=True):
+        own = text[body[0].start : body[-1].end]
+        statement = Statement(name=name, text=own, tokens=tokenize(own))
+        _check(statement)
+        statements.append(statement)
+    return statements
+
+
+def _cut(text: str, tokens: tuple[Token, ...]) -> Iterator[tuple[str | None, list[Token]]]:
+    """The given name, if any, and the tokens of each statement that is not empty."""
+    body: list[Token] = []
+    comments_from = 0
+    for token in tokens:
+        if token.kind != "SEMICOLON":
+            body.append(token)
+            continue
+        if body:
+            yield _given_name(text[comments_from : body[0].start]), body
+            comments_from = token.end
+        # Past an empty statement the comments go on: `; -- name: x` may stand before a second `;`.
+        body = []
+    if body:
+        yield _given_name(text[comments_from : body[0].start]), body
+
+
+def _given_name(comments: str) -> str | None:
+    """The last name in the comments ahead of a statement."""
+    found = _NAME_LINE.findall(_BLOCK_COMMENT.sub("", comments))
+    return found[-1].strip() if found else None
+
+
+def _names(given: list[str | None]) -> list[str]:
+    """A name for every statement; names that differ only in case are equal."""
+    positions: dict[str, int] = {}
+    for position, name in enumerate(given, 1):
+        if name is None:
+            continue
+        try:
+            check_name(name)
+        except ModelError as error:
+            raise ParseError(f"statement {position}: {error}") from None
+        first = positions.setdefault(name.lower(), position)
+        if first != position:
+            raise ParseError(
+                f"statements {first} and {position} are both called {name!r}; name them apart"
+            )
+    names = []
+    for position, name in enumerate(given, 1):
+        if name is None:
+            name = f"q{position}"
+            while name in positions:
+                name += "_"
+        names.append(name)
+    return names
+
+
+def _check(statement: Statement) -> None:
+    """Refuse what Spark is sure to refuse, and commands."""
+    first = statement.tokens[0]
+    if first.norm not in _OPENINGS:
+        raise ParseError(
+            f"query {statement.name!r} begins with {first.name!r}; only SELECT statements are run"
+        )
+    stray = unbalanced(statement.tokens)
+    if stray is not None:
+        around = statement.text[stray.start : stray.start + 30].splitlines()[0]
+        raise ParseError(
+            f"query {statement.name!r}: the bracket {stray.name!r} has no partner, at: {around}"
+        )
+
+
+def _unclosed(text: str) -> str:
+    """What to say of a text that cannot be cut into tokens."""
+    for lexeme in _LEXEME.finditer(text):
+        opening = lexeme.group("open")
+        if opening is None:
+            continue
+        start = lexeme.start()
+        kind = "comment" if opening == "/*" else "quote"
+        line = text.count("\n", 0, start) + 1
+        around = text[start : start + 30].splitlines()[0]
+        return f"{_query_at(text, start)}: the {kind} at line {line} is not closed: {around}"
+    return "the text cannot be read as SQL"
+
+
+def _query_at(text: str, start: int) -> str:
+    """The query, by name, in which a place stands."""
+    # One more word stands for the rest, so that a statement which begins there is counted.
+    before = text[:start] + " x"
+    cuts = list(_cut(before, tokenize(before)))
+    return f"query {_names([given for given, _ in cuts])[-1]!r}"

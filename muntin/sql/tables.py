@@ -1,0 +1,181 @@
+"""Holes: where a statement reads tables, so that a DataFrame can stand in for each."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from muntin.model.query import SqlText, quoted
+from muntin.sql.tokens import Span, closing, kind_at, norms, render, tokenize
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+
+# What may follow a table that has no alias, so that one may be put there.
+_CLAUSES = "WHERE GROUP_BY HAVING ORDER_BY SORT_BY CLUSTER_BY DISTRIBUTE_BY LIMIT OFFSET WINDOW"
+_JOINS = "ON USING JOIN INNER LEFT RIGHT FULL CROSS OUTER SEMI ANTI NATURAL LATERAL PIVOT UNPIVOT"
+_OTHERS = "R_PAREN COMMA UNION INTERSECT EXCEPT QUALIFY SELECT PIPE_GT"
+_AFTER_TABLE = {"", *_CLAUSES.split(), *_JOINS.split(), *_OTHERS.split()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hole:
+    """A table's name at `[start, end)` of a statement's text, and the alias to put at a place."""
+
+    table: str
+    start: int
+    end: int
+    alias: str
+    alias_at: int | None
+
+
+def find_holes(tokens: Span, tree: exp.Expr) -> list[Hole]:
+    """The tables that a statement reads, in order: not its CTEs, files or table functions."""
+    places = {token.start: place for place, token in enumerate(tokens)}
+    holes = []
+    for table in tree.find_all(exp.Table):
+        parts = [places.get(part.meta.get("start", -1)) for part in table.parts]
+        first, last = parts[0], parts[-1]
+        # Hints name tables too; `range(10)` is a function; `t VERSION AS OF 1` is no DataFrame.
+        if first is None or last is None or table.find_ancestor(exp.Hint):
+            continue
+        if not isinstance(table.parts[-1], exp.Identifier) or table.args.get("version"):
+            continue
+        if first == last and tokens[first].norm in set(_ctes_in_sight(table)):
+            continue
+        hole = _hole(tokens, first, last, aliased=bool(table.alias))
+        holes += [hole] if hole else []
+    return sorted(holes, key=lambda hole: hole.start)
+
+
+def guess_holes(tokens: Span) -> list[Hole]:
+    """The tables that stand right after FROM and JOIN, for a statement that has no syntax tree."""
+    ctes = {
+        token.norm
+        for place, token in enumerate(tokens)
+        if kind_at(tokens, place + 1) == "ALIAS" and kind_at(tokens, place + 2) == "L_PAREN"
+    }
+    holes = []
+    opened: list[str] = ["SELECT"]
+    for place, token in enumerate(tokens):
+        if token.kind == "L_PAREN":
+            opened.append(kind_at(tokens, place + 1))
+        elif token.kind == "R_PAREN" and len(opened) > 1:
+            opened.pop()
+        # Not `extract(day FROM ts)`, nor `x IS DISTINCT FROM y`.
+        reads = token.kind == "JOIN" or (
+            token.kind == "FROM"
+            and opened[-1] in {"SELECT", "FROM", "WITH"}
+            and kind_at(tokens, place - 1) not in {"DISTINCT", "DOT"}
+        )
+        first = last = place + 1
+        if not reads or first >= len(tokens) or not tokens[first].is_name:
+            continue
+        while kind_at(tokens, last + 1) == "DOT" and last + 2 < len(tokens):
+            last += 2
+        if kind_at(tokens, last + 1) != "L_PAREN" and not (
+            first == last and tokens[first].norm in ctes
+        ):
+            hole = _hole(tokens, first, last, aliased=False)
+            holes += [hole] if hole else []
+    return holes
+
+
+def with_holes(text: str, holes: list[Hole]) -> SqlText:
+    """A statement with holes.
+
+    A table without an alias gets its own last name as one, so that `t.x` still means its column
+    when something else stands in for it.
+    """
+    return _cut(text, 0, len(text), holes)
+
+
+def relation_with_holes(text: str, tokens: Span, holes: list[Hole]) -> SqlText:
+    """The relation after FROM with holes, blanks squeezed: equal relations are equal text."""
+    start, end = tokens[0].start, tokens[-1].end
+    cut = _cut(text, start, end, [hole for hole in holes if start <= hole.start < end])
+    return SqlText(parts=tuple(_squeezed(part) for part in cut.parts), tables=cut.tables)
+
+
+def _cut(text: str, start: int, end: int, holes: list[Hole]) -> SqlText:
+    parts = [""]
+    edits: list[tuple[int, int, str | None]] = [(hole.start, hole.end, None) for hole in holes]
+    edits += [(at, at, hole.alias) for hole in holes if (at := hole.alias_at) is not None]
+    for begin, stop, alias in sorted(edits, key=lambda edit: edit[:2]):
+        parts[-1] += text[start:begin]
+        if alias is None:
+            parts.append("")
+        else:
+            parts[-1] += f" AS {quoted(alias)}"
+        start = stop
+    parts[-1] += text[start:end]
+    return SqlText(parts=tuple(parts), tables=tuple(hole.table for hole in holes))
+
+
+def _squeezed(part: str) -> str:
+    tokens = tokenize(part)
+    if not tokens:
+        return " " if part else ""
+    before = " " if tokens[0].start > 0 else ""
+    after = " " if tokens[-1].end < len(part) else ""
+    return before + render(part, tokens) + after
+
+
+def _hole(tokens: Span, first: int, last: int, *, aliased: bool) -> Hole | None:
+    """The hole of the table at `[first, last]`, or none where no DataFrame can stand in."""
+    names = [token.name for token in tokens[first : last + 1 : 2]]
+    # parquet.`/data/readings` reads files, and `STREAM t` is not a table called stream.
+    is_file = any("/" in name for name in names)
+    is_stream = names == [tokens[first].name] and tokens[first].norm == "stream" and aliased
+    if is_file or is_stream or _named_in_full(tokens, last):
+        return None
+    after = _after_sample(tokens, last)
+    bare = not aliased and kind_at(tokens, after + 1) in _AFTER_TABLE
+    return Hole(
+        table=".".join(_shown(name) for name in names),
+        start=tokens[first].start,
+        end=tokens[last].end,
+        alias=names[-1],
+        alias_at=tokens[after].end if bare else None,
+    )
+
+
+def _shown(name: str) -> str:
+    """A part of a table's name, in backquotes only where Spark needs them."""
+    plain = _PLAIN_NAME.fullmatch(name) and [token.kind for token in tokenize(name)] == ["VAR"]
+    return name if plain else quoted(name)
+
+
+def _named_in_full(tokens: Span, last: int) -> bool:
+    """Whether the table `db.t` has a column called `db.t.x`, which an alias would hide."""
+    if kind_at(tokens, last - 1) != "DOT":
+        return False
+    every = norms(tokens)
+    wanted = (*every[last - 2 : last + 1], ".")
+    return any(every[place : place + 4] == wanted for place in range(len(every)))
+
+
+def _after_sample(tokens: Span, last: int) -> int:
+    """The last token of a table with its TABLESAMPLE, behind which Spark wants the alias."""
+    if kind_at(tokens, last + 1) != "TABLE_SAMPLE" or kind_at(tokens, last + 2) != "L_PAREN":
+        return last
+    end = closing(tokens, last + 2)
+    if kind_at(tokens, end + 2) == "L_PAREN" and tokens[end + 1].norm == "repeatable":
+        end = closing(tokens, end + 2)
+    return end
+
+
+def _ctes_in_sight(node: exp.Expr) -> Iterator[str]:
+    """The CTEs that a table's name may mean; a CTE does not see itself, unless recursive."""
+    inside: exp.CTE | None = None
+    above: exp.Expr | None = node
+    while above is not None:
+        if isinstance(above, exp.CTE):
+            inside = above
+        clause = above.args.get("with_")
+        if isinstance(clause, exp.With):
+            for cte in clause.expressions:
+                if cte is inside and not clause.recursive:
+                    break
+                yield cte.alias.lower()
+        above = above.parent

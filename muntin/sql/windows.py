@@ -1,0 +1,86 @@
+"""`window(time, size, slide, offset)`: the call in GROUP BY that makes a statement shareable."""
+
+import re
+from dataclasses import dataclass
+
+from muntin.errors import ModelError, ParseError
+from muntin.model.time import format_duration, parse_duration
+from muntin.model.window import Window
+from muntin.sql.tokens import NotSharedError, Span, norms, render, split, unwrapped
+
+_PARTS = ("size", "slide", "offset")
+
+# Spellings that Spark reads and `parse_duration` does not: '.5 seconds', '1. seconds', '0 months'.
+_ODD = re.compile(r"(?<!\d)\.\d|\d\.(?!\d)|(?<![\d.])0+\s+(?:month|year)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowCall:
+    """A window over a time expression; two calls are one window where both fields are equal."""
+
+    window: Window
+    time: tuple[str, ...]
+
+
+def is_window(tokens: Span) -> bool:
+    """Whether the tokens begin with a call of `window`."""
+    return len(tokens) > 1 and tokens[0].norm == "window" and tokens[1].kind == "L_PAREN"
+
+
+def read_window(query: str, text: str, tokens: Span) -> tuple[WindowCall, str]:
+    """The window of a whole call, and the text of its time.
+
+    Raises `ParseError` where Spark is sure to refuse: it would only say that the column `window`
+    cannot be resolved.
+    """
+    time, *durations = split(tokens[2:-1]) or [()]
+    if not 1 <= len(durations) <= 3 or not time:
+        raise NotSharedError(
+            f"window takes a time, a size, a slide and an offset, not {len(durations) + 1} "
+            f"arguments"
+        )
+    if any(token.norm in {"window", "session_window"} for token in time):
+        raise NotSharedError("its time is itself a window")
+    values = [
+        _duration(query, text, part, piece) for part, piece in zip(_PARTS, durations, strict=False)
+    ]
+    size = values[0]
+    slide = values[1] if len(values) > 1 else size
+    offset = values[2] if len(values) > 2 else 0
+    if abs(offset) >= slide > 0:
+        raise ParseError(
+            f"query {query!r}: a window's offset must be within its slide "
+            f"({format_duration(slide)}) in either direction, not {format_duration(offset)}"
+        )
+    try:
+        window = Window(size=size, slide=slide, offset=offset)
+    except ModelError as error:
+        raise ParseError(f"query {query!r}: {error}") from None
+    return WindowCall(window=window, time=norms(time)), render(text, time)
+
+
+def _duration(query: str, text: str, part: str, tokens: Span) -> int:
+    """Microseconds of one argument: text in quotes, or an integer."""
+    tokens = unwrapped(tokens)
+    written = render(text, tokens)
+    kinds = [token.kind for token in tokens]
+    if kinds in (["NUMBER"], ["DASH", "NUMBER"]) and re.fullmatch(r"(- ?)?\d+[lL]?", written):
+        return int(written.rstrip("lL").replace(" ", ""))
+    if "PLACEHOLDER" in kinds or "COLON" in kinds or "PARAMETER" in kinds:
+        raise NotSharedError(f"its window's {part} is a parameter")
+    if kinds and set(kinds) <= {"STRING", "RAW_STRING"}:
+        odd = f"its window's {part} is spelled {written}, which only Spark reads"
+        if len(kinds) > 1 or "\\" in written:
+            raise NotSharedError(odd)
+        value = written.lstrip("rR")[1:-1]
+        try:
+            return parse_duration(value)
+        except ModelError as error:
+            if _ODD.search(value):
+                raise NotSharedError(odd) from None
+            raise ParseError(f"query {query!r}: its window's {part}: {error}") from None
+    hint = "; write it in quotes" if "INTERVAL" in kinds else ""
+    raise ParseError(
+        f"query {query!r}: its window's {part} must be text such as '1 minute' or an integer of "
+        f"microseconds, not {written or 'nothing'}{hint}"
+    )

@@ -1,0 +1,129 @@
+"""Every reason for which a statement does not share."""
+# ruff: noqa: E501
+
+import pytest
+
+from muntin.model.query import PlainQuery
+from muntin.sql import parse_sql
+
+BY = "GROUP BY device, window(ts, '1 minute')"
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        # Shapes.
+        ("WITH x AS (SELECT 1) SELECT count(*) FROM r {by}", "WITH"),
+        ("SELECT count(*) FROM r {by} UNION ALL SELECT 1", "UNION"),
+        ("SELECT count(*) FROM r {by} EXCEPT SELECT 1", "EXCEPT"),
+        ("SELECT count(*) FROM r {by} INTERSECT SELECT 1", "INTERSECT"),
+        ("SELECT DISTINCT count(*) FROM r {by}", "SELECT DISTINCT"),
+        ("SELECT count(*) FROM r {by} ORDER BY device", "ORDER BY"),
+        ("SELECT count(*) FROM r {by} SORT BY device", "SORT BY"),
+        ("SELECT count(*) FROM r {by} CLUSTER BY device", "CLUSTER BY"),
+        ("SELECT count(*) FROM r {by} DISTRIBUTE BY device", "DISTRIBUTE BY"),
+        ("SELECT count(*) FROM r {by} LIMIT 5", "LIMIT"),
+        ("SELECT count(*) FROM r {by} OFFSET 5", "OFFSET"),
+        ("SELECT count(*) FROM r {by} WINDOW w AS (PARTITION BY device)", "a WINDOW clause"),
+        ("SELECT /*+ COALESCE(1) */ count(*) FROM r {by}", "a hint"),
+        ("SELECT count(*) FROM r LATERAL VIEW explode(xs) e AS x {by}", "LATERAL VIEW"),
+        ("SELECT count(*) FROM r PIVOT (sum(x) FOR y IN ('a')) {by}", "PIVOT"),
+        ("FROM r SELECT count(*) {by}", "FROM stands before SELECT"),
+        ("FROM r |> WHERE x > 1", "the pipe syntax |>"),
+        ("SELECT 1", "no FROM"),
+        ("SELECT count(*) FROM r", "no GROUP BY"),
+        ("SELECT * FROM r {by}", "SELECT *"),
+        ("SELECT r.*, 1 FROM r {by}", "SELECT *"),
+        ("SELECT f(max(x)) AS (a, b) FROM r {by}", "an item of SELECT that is several columns"),
+        # Groupings.
+        ("SELECT count(*) FROM r GROUP BY ALL", "GROUP BY ALL"),
+        ("SELECT count(*) FROM r {by} WITH ROLLUP", "ROLLUP"),
+        ("SELECT count(*) FROM r {by} WITH CUBE", "CUBE"),
+        ("SELECT count(*) FROM r GROUP BY ROLLUP(device), window(ts, '1 hour')", "ROLLUP"),
+        ("SELECT count(*) FROM r GROUP BY CUBE(device), window(ts, '1 hour')", "CUBE"),
+        ("SELECT count(*) FROM r GROUP BY GROUPING SETS ((device), ())", "GROUPING SETS"),
+        ("SELECT count(*) FROM r {by} GROUPING SETS ((device), ())", "GROUPING SETS"),
+        ("SELECT count(*) FROM r GROUP BY device", "no window in GROUP BY"),
+        ("SELECT count(*) FROM r GROUP BY session_window(ts, '1 hour')", "a session window"),
+        ("SELECT count(*) FROM r GROUP BY x, SESSION_WINDOW(ts, '1 hour')", "a session window"),
+        ("SELECT count(*) FROM r {by}, window(ts, '1 hour')", "two windows in GROUP BY"),
+        ("SELECT window(ts, '1 hour'), count(*) FROM r {by}", "two windows in one query"),
+        ("SELECT count(*) FROM r GROUP BY window(ts, '1 hour').start", "a window inside the key window(ts, '1 hour').start"),
+        ("SELECT count(*) FROM r {by}, window", "a window inside the key window"),
+        ("SELECT count(*) FROM r {by}, rand()", "rand() gives other values each time"),
+        ("SELECT count(*) FROM r {by}, max(x)", "the aggregate max inside the key max(x)"),
+        ("SELECT device, count(*) AS n FROM r {by}, 2", "the aggregate count inside the key count(*)"),
+        ("SELECT device, count(*) AS n FROM r {by}, 7", "GROUP BY 7 has no item to stand for"),
+        ("SELECT count(*) FROM r {by}, x AS y", "its SQL is beyond the parser"),
+        # Names that are unclear without the schema.
+        ("SELECT upper(name) AS n, count(*) FROM r GROUP BY n, window(ts, '1 hour')", "GROUP BY n may mean a column or an item of SELECT; write the expression itself"),
+        ("SELECT window(ts, '1 hour') AS w FROM r GROUP BY w", "GROUP BY w may mean a column or an item of SELECT; write the expression itself"),
+        ("SELECT s.device, count(*) FROM r {by}", "GROUP BY device may mean a column or an item of SELECT; write the expression itself"),
+        ("SELECT upper(a) FROM r GROUP BY `upper(a)`, window(ts, '1 hour')", "GROUP BY upper(a) may mean"),
+        # Subqueries and window functions.
+        ("SELECT (SELECT 1), count(*) FROM r {by}", "a subquery in SELECT"),
+        ("SELECT count(*) FROM r WHERE x IN (SELECT y FROM z) {by}", "a subquery in WHERE"),
+        ("SELECT count(*) FROM r WHERE EXISTS (SELECT y FROM z) {by}", "a subquery in WHERE"),
+        ("SELECT count(*) FROM r {by} HAVING count(*) > (SELECT 1)", "a subquery in HAVING"),
+        ("SELECT max(max(x)) OVER (PARTITION BY device) FROM r {by}", "a window function (OVER)"),
+        ("SELECT row_number() OVER (ORDER BY device) FROM r {by}", "a window function (OVER)"),
+        # Aggregates.
+        ("SELECT count(DISTINCT x) FROM r {by}", "count(DISTINCT x) needs every distinct value"),
+        ("SELECT sum(DISTINCT x) + 1 FROM r {by}", "sum(DISTINCT x) needs every distinct value"),
+        ("SELECT count(a, b) FROM r {by}", "count(a, b) has 2 arguments"),
+        ("SELECT count() FROM r {by}", "count() has no arguments"),
+        ("SELECT median(x) FROM r {by}", "median(x) is not built from slices"),
+        ("SELECT round(median(abs(x)), 2) FROM r {by}", "median(abs(x)) is not built from slices"),
+        ("SELECT approx_count_distinct(x) FROM r {by}", "approx_count_distinct(x) is not built from slices"),
+        ("SELECT Collect_List(1) FROM r {by}", "Collect_List(1) is not built from slices"),
+        ("SELECT collect_set(device) FROM r {by}", "collect_set(device) is not built from slices"),
+        ("SELECT max_by(x, y) FROM r {by}", "max_by(x, y) is not built from slices"),
+        ("SELECT first(x) IGNORE NULLS FROM r {by}", "first(x) is not built from slices"),
+        ("SELECT try_sum(x) FROM r {by}", "try_sum(x) is not built from slices"),
+        ("SELECT grouping_id() FROM r {by}", "grouping_id() is not built from slices"),
+        ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM r {by}", "percentile_cont(0.5) is not built from slices"),
+        ("SELECT max(x) IGNORE NULLS FROM r {by}", "max(x) IGNORE NULLS is not built from slices"),
+        ("SELECT builtin.max(x) FROM r {by}", "max(x) is not built from slices"),
+        ("SELECT my_udaf(x) FROM r {by}", "my_udaf(x) may be an aggregate of its own"),
+        ("SELECT my_udaf(device) FROM r {by}", "my_udaf(device) may be an aggregate of its own"),
+        ("SELECT device FROM r {by} HAVING median(x) > 1", "median(x) is not built from slices"),
+        ("SELECT max(count(x)) FROM r {by}", "the aggregate count inside max(count(x))"),
+        ("SELECT max(rand()) FROM r {by}", "rand() gives other values each time"),
+        ("SELECT max(struct(*)) FROM r {by}", "max(struct(*)) reads every column"),
+        ("SELECT max(window.start) FROM r {by}", "a window inside max(window.start)"),
+        ("SELECT count(*) FILTER (WHERE window.end > x) FROM r {by}", "a window inside count(*)"),
+        # What is left around them.
+        ("SELECT temp, count(*) FROM r {by}", "temp is neither a key nor inside an aggregate"),
+        ("SELECT upper(name), count(*) FROM r {by}", "upper(name) is not built from slices"),
+        ("SELECT r.window, count(*) FROM r {by}", "r is neither a key nor inside an aggregate"),
+        ("SELECT other.device, count(*) FROM r JOIN other {by}, a.device", "GROUP BY device may mean"),
+        ("SELECT count(*) AS n, n + 1 AS m FROM r {by}", "n is neither a key nor inside an aggregate"),
+        ("SELECT count(*) FROM r {by} HAVING temp > 1", "temp is neither a key nor inside an aggregate"),
+        ("SELECT count(*) AS c, sum(x) AS c FROM r {by} HAVING c > 1", "two items of SELECT are called c"),
+        ("SELECT struct(*) FROM r {by}", "* stands for columns that are no keys"),
+        ("SELECT explode(array(max(x))) FROM r {by}", "explode makes several rows of one"),
+        ("SELECT uuid(), count(*) FROM r {by}", "uuid() gives other values each time"),
+        ("SELECT window_time(window), count(*) FROM r {by}", "window_time reads Spark's own window"),
+        ("SELECT count(*) FROM r WHERE rand() < 0.1 {by}", "rand() gives other values each time"),
+        ("SELECT count(*) FROM (SELECT *, uuid() AS u FROM r) {by}", "uuid() gives other values each time"),
+        ("SELECT count(*) FROM r WHERE window.start > 1 {by}", "a window inside WHERE"),
+        ("SELECT count(*) FROM r WHERE max(x) > 1 {by}", "the aggregate max inside WHERE"),
+        # Beyond sqlglot.
+        ("SELECT count(*) FROM r GROUP /* by? */ BY window(ts, '1 hour')", "its SQL is beyond the parser"),
+        ("SELECT device, FROM r {by}", "its SQL is beyond the parser"),
+        ("SELECT max(x) AS 'text' FROM r {by}", "its SQL is beyond the parser: the alias"),
+    ],
+)  # fmt: skip
+def test_reason(sql, reason):
+    sql = sql.format(by=BY)
+    (query,) = parse_sql(sql)
+    assert isinstance(query, PlainQuery)
+    assert query.reason.startswith(reason)
+    assert "\n" not in query.reason
+    assert (
+        str(query.statement)
+        .replace(" AS `r`", "")
+        .replace(" AS `z`", "")
+        .replace(" AS `other`", "")
+        == sql
+    )

@@ -1,0 +1,163 @@
+"""Every technique against recalculation, over ranges that grow, shrink, leap and stand still."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muntin.model import aggregate as ag
+from muntin.techniques import drive
+from muntin.techniques.compile import bind_python
+from muntin.techniques.table import TECHNIQUES, fold, fold_many, technique_for
+
+from .monoids import COMPILED, LAST, PLAIN
+
+# Kernels that run in production are compiled for every monoid; the others for those that differ
+# in what the compiler sees: one scalar, a choice, two scalars in order, three scalars.
+DEFAULTS = ("recalc", "subtract", "two_stacks_lite", "slick_deque")
+TELLING = ("add", "max", "affine", "moments")
+
+
+@st.composite
+def advancing(draw, longest):
+    """(lows, highs) of non-empty ranges within `longest`, neither end ever moving back."""
+    low = high = 0
+    lows, highs = [], []
+    # 0        low       high
+    #          [---------)         the range before
+    #             [------)         shrunk
+    #             [-----------)    grown
+    #                         [-)  a gap in between
+    for _ in range(draw(st.integers(0, 25))):
+        low = draw(st.integers(low, min(longest - 1, max(low, high) + 3)))
+        high = draw(st.integers(max(high, low + 1), min(longest, max(high, low + 1) + 9)))
+        lows.append(low)
+        highs.append(high)
+    return np.array(lows, np.int64), np.array(highs, np.int64)
+
+
+@st.composite
+def columns(draw, case, least=1):
+    return draw(st.lists(case.partials, min_size=least, max_size=40))
+
+
+def recalculated(case, partials, lows, highs):
+    """The naive answer, from plain Python and nothing of ours."""
+    return [
+        functools.reduce(case.monoid.combine, partials[low:high])
+        for low, high in zip(lows, highs, strict=True)
+    ]
+
+
+def python_fold(technique, monoid):
+    algorithm = technique.algorithm_for(monoid)
+    own = getattr(algorithm, "fold", None)
+    if own is not None:
+        return bind_python(own, monoid.combine, monoid.inverse)
+    return bind_python(drive.fold, monoid.combine, monoid.inverse, algorithm=algorithm)
+
+
+def pairs(cases, wanted=lambda technique, case: True):
+    return [
+        pytest.param(technique, case, id=f"{technique.name}-{case}")
+        for technique in TECHNIQUES.values()
+        for case in cases
+        if technique.allows(case.monoid) and wanted(technique, case)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("technique", "case"),
+    pairs(COMPILED, lambda it, case: it.name in DEFAULTS or case.monoid.name in TELLING),
+)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_compiled_technique_equals_recalculation(technique, case, data):
+    partials = data.draw(columns(case))
+    lows, highs = data.draw(advancing(len(partials)))
+    with np.errstate(all="ignore"):
+        expected = case.column(_scalars(case, recalculated(case, _own(case, partials), lows, highs)))
+    found = fold(case.monoid, case.column(partials), lows, highs, technique=technique.name)
+    case.assert_same(found, expected)
+
+
+@pytest.mark.parametrize(("technique", "case"), pairs(PLAIN + COMPILED))
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_the_same_source_runs_as_plain_python(technique, case, data):
+    partials = data.draw(columns(case))
+    lows, highs = data.draw(advancing(len(partials)))
+    answers = [None] * len(lows)
+    python_fold(technique, case.monoid)(partials, lows, highs, answers)
+    expected = recalculated(case, partials, lows, highs)
+    if case.exact:
+        assert list(map(repr, answers)) == list(map(repr, expected))
+    else:
+        case.assert_same(case.column(answers), case.column(expected))
+
+
+@pytest.mark.parametrize(
+    "technique", [it for it in TECHNIQUES.values() if it.allows(ag.ADD)], ids=lambda it: it.name
+)
+def test_python_and_machine_code_round_alike(technique):
+    partials = np.random.default_rng(5).normal(size=300) * 10.0 ** np.arange(-150, 150) ** 0.3
+    highs = np.arange(1, 301)
+    lows = np.maximum(highs - 37, 0)
+    answers = [None] * 300
+    python_fold(technique, ag.ADD)(partials.tolist(), lows, highs, answers)
+    found = fold(ag.ADD, partials, lows, highs, technique=technique.name)
+    np.testing.assert_array_equal(found, answers)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100, 127, 128, 129])
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_sizes_that_are_powers_of_two_and_those_that_are_not(technique, size):
+    monoid = ag.MAX if TECHNIQUES[technique].allows(ag.MAX) else ag.ADD
+    values = np.random.default_rng(size).integers(0, 50, 700).astype(float)
+    highs = np.arange(1, 701)
+    lows = np.maximum(highs - size, 0)
+    expected = fold(monoid, values, lows, highs, technique="recalc")
+    found = fold(monoid, values, lows, highs, technique=technique)
+    np.testing.assert_array_equal(found, expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_many_windows_from_one_deque(data):
+    case = next(it for it in COMPILED if it.monoid is ag.MAX)
+    partials = data.draw(columns(case))
+    values = case.column(partials)
+    ranges = data.draw(st.lists(advancing(len(partials)), max_size=4))
+    found = fold_many(ag.MAX, values, ranges)
+    for answers, (lows, highs) in zip(found, ranges, strict=True):
+        np.testing.assert_array_equal(answers, recalculated(case, partials, lows, highs))
+
+
+def test_many_windows_of_a_monoid_that_does_not_select():
+    values = np.arange(10.0)
+    ranges = [(np.array([0, 3]), np.array([4, 9])), (np.array([2]), np.array([3]))]
+    found = fold_many(ag.ADD_FLOAT, values, ranges)
+    assert [it.tolist() for it in found] == [[6.0, 33.0], [2.0]]
+
+
+def test_the_newest_of_equals_is_kept_where_the_monoid_says_so():
+    kernel = python_fold(technique_for(LAST, "slick_deque"), LAST)
+    answers = [None] * 3
+    kernel([3, 1, 2], [0, 0, 1], [1, 2, 3], answers)
+    assert answers == [3, 1, 2]
+
+
+def _own(case, partials):
+    """Partials as scalars of their dtypes, so that the naive answer wraps as machine code does."""
+    if len(case.dtypes) == 1:
+        return [case.dtypes[0](it) for it in partials]
+    return [
+        tuple(kind(it) for kind, it in zip(case.dtypes, partial, strict=True))
+        for partial in partials
+    ]
+
+
+def _scalars(case, answers):
+    return answers if answers or len(case.dtypes) == 1 else []

@@ -1,0 +1,404 @@
+"""A plan in words and as a picture. Plans are built by hand, so that no cost model moves them."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muntin import explain
+from muntin.explain import ruler, words
+from muntin.model.aggregate import avg, max_, min_
+from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
+from muntin.model.query import PlainQuery, Query, SqlText
+from muntin.model.window import Window, hopping, tumbling
+
+SVG = "{http://www.w3.org/2000/svg}"
+MINUTE = tumbling("1 minute")
+TEN = tumbling("10 minutes")
+DAY = hopping("1 day", every="10 minutes")
+LOW, HIGH = min_("temp"), max_("temp")
+
+
+def tree_of(*nodes, edges=None, **family):
+    edges = edges or (Edges(period=60_000_000),)
+    family = {"keys": ["device"], "relation": "readings"} | family
+    like = Query(name="like", window=MINUTE, aggregates={"x": LOW}, time="ts", **family)
+    slicing = Slicing(edges=edges, rate=sum(1e6 / one.period for one in edges))
+    return Tree(family=like.family, slicing=slicing, nodes=nodes, cut_cost=1000.0)
+
+
+def plan_of(*trees, plain=(), unshared_cost=13_000.0, plain_cost=1_300_000.0, strategy="factor"):
+    queries = [
+        Query(name=name, window=node.window, aggregates={"x": node.aggregates[0]}, time="ts")
+        for tree in trees
+        for node in tree.nodes
+        for name in node.queries
+    ]
+    plain = [
+        PlainQuery(name=name, statement=SqlText(("SELECT 1",)), reason=reason)
+        for name, reason in plain
+    ]
+    return Plan(
+        strategy=strategy,
+        trees=trees,
+        queries=(*queries, *plain),
+        rate=1000,
+        keys=100,
+        unshared_cost=unshared_cost,
+        plain_cost=plain_cost,
+    )
+
+
+def small():
+    return plan_of(
+        tree_of(
+            Node(window=MINUTE, aggregates=(LOW, HIGH), queries=("fast", "quick"), cost=12.34),
+            Node(window=TEN, aggregates=(LOW, HIGH), parent=MINUTE, cost=150),
+            Node(
+                window=DAY,
+                aggregates=(LOW, HIGH),
+                parent=TEN,
+                queries=("day",),
+                techniques=("two_stacks", "two_stacks"),
+                cost=67.66,
+            ),
+            Node(window=tumbling("5 minutes"), aggregates=(LOW,), queries=("five",), cost=70),
+            where="temp > 0",
+        ),
+        plain=[("median", "percentile(temp) is not built from slices")],
+    )
+
+
+def pair():
+    edges = tuple(
+        Edges(period=period * 1_000_000, phase=phase * 1_000_000)
+        for period, phase in ((6, 0), (6, 4), (9, 0), (9, 3))
+    )
+    return plan_of(
+        tree_of(
+            Node(
+                window=hopping("10 seconds", every="6 seconds"), aggregates=(LOW,), queries=("b",)
+            ),
+            Node(
+                window=hopping("12 seconds", every="9 seconds"), aggregates=(LOW,), queries=("a",)
+            ),
+            edges=edges,
+        )
+    )
+
+
+def hundred():
+    return plan_of(
+        tree_of(
+            *(
+                Node(
+                    window=hopping(f"{minutes} minutes", every="1 minute"),
+                    aggregates=(LOW, avg("humidity")),
+                    queries=(f"panel_{minutes}", f"copy of panel_{minutes}"),
+                    cost=minutes,
+                )
+                for minutes in range(1, 101)
+            )
+        )
+    )
+
+
+def stairs(steps=30):
+    nodes, above = [], None
+    for step in range(steps):
+        window = Window(size=60_000_000 << step, slide=60_000_000 << step)
+        nodes.append(Node(window=window, aggregates=(LOW,), parent=above, queries=(f"s{step}",)))
+        above = window
+    return plan_of(tree_of(*nodes))
+
+
+def families():
+    return plan_of(
+        tree_of(Node(window=MINUTE, aggregates=(LOW,), queries=("a",))),
+        tree_of(Node(window=DAY, aggregates=(HIGH,), queries=("b",)), keys=[], relation=None),
+        tree_of(edges=(Edges(period=1),)),
+    )
+
+
+def nasty():
+    """Names and reasons that break out of XML, lines and columns."""
+    return plan_of(
+        tree_of(
+            Node(window=MINUTE, aggregates=(min_("a < b AND c = '\"&'"),), queries=('<&">',)),
+            Node(
+                window=TEN, aggregates=(LOW,), queries=("n" * 300, "two\nlines", "bell\a", "日本")
+            ),
+            where="x < 1 AND y = '</title>'",
+            relation="a&b",
+        ),
+        plain=[("]]>", "<b>&amp;\x1b[31m " + "word " * 200), ("long" * 60, "")],
+        strategy="<auto>",
+    )
+
+
+def only_plain():
+    return plan_of(plain=[("median", "no slices")], unshared_cost=0, plain_cost=0)
+
+
+PLANS = [small, pair, hundred, stairs, families, nasty, only_plain]
+every_plan = pytest.mark.parametrize("build", PLANS, ids=lambda build: build.__name__)
+
+
+SMALL = """
+factor plan: 5 queries, 1 tree, costs for 1k events/s and 100 keys
+  this plan          1.3k ops/s
+  a tree per query  13.0k ops/s  this plan costs 10x less
+  plain Spark        1.3M ops/s  this plan costs 1,000x less, each event copied into each window
+
+tree: readings where temp > 0 by device over ts
+slices of 1 minute; cut for 1.0k ops/s, in all 1.3k ops/s
+├─ 1 minute                      12.3 ops/s  min(temp), max(temp)                fast, quick
+│  └─ 10 minutes                  150 ops/s  min(temp), max(temp)                factor window
+│     └─ 1 day every 10 minutes  67.7 ops/s  min(temp), max(temp) by two_stacks  day
+└─ 5 minutes                     70.0 ops/s  min(temp)                           five
+
+answered by Spark alone
+└─ median  percentile(temp) is not built from slices
+"""
+
+
+def test_a_small_plan_in_full():
+    assert explain.text(small()) == SMALL.strip("\n")
+
+
+@every_plan
+def test_every_query_is_named_or_counted(build):
+    plan = build()
+    told = explain.text(plan)
+    for tree in plan.trees:
+        for node in tree.nodes:
+            line = next(
+                line
+                for line in told.splitlines()
+                if re.search(rf"─ {re.escape(str(node.window))}  ", line + "  ")
+            )
+            names = [words.clean(name) for name in node.queries]
+            shown = [name for name in names if name in line]
+            left_out = re.search(r"\+(\d+) more(?: from .*)?$", line)
+            clipped = 1 if "…" in line else 0
+            counted = int(left_out[1]) if left_out else 0
+            assert len(shown) + clipped + counted >= len(names)
+            assert names or words.FACTOR in line
+    for query in plan.plain:
+        name = words.clean(query.name)
+        assert (name if len(name) <= 40 else f"{name[:39]}…") in told
+
+
+@every_plan
+def test_text_fits_a_terminal(build):
+    for line in explain.text(build()).splitlines():
+        assert len(line) <= 100
+        assert line == line.rstrip()
+        assert line.isprintable()
+
+
+def test_a_hundred_windows_take_a_line_each():
+    lines = explain.text(hundred()).splitlines()
+    assert len(lines) < 110
+    # The costs stand below each other.
+    assert len({line.index("ops/s") for line in lines if "─ " in line}) == 1
+
+
+def test_nodes_deeper_than_the_page_say_what_they_read():
+    lines = explain.text(stairs()).splitlines()
+    assert sum("from line above" in line for line in lines) == 25
+
+
+def test_plain_queries_come_with_their_reasons():
+    told = explain.text(small())
+    assert "answered by Spark alone\n└─ median  percentile(temp) is not built from slices" in told
+    assert "percentile(temp) is not built from slices" in explain.svg(small())
+
+
+def test_a_plan_without_measures_claims_nothing():
+    plan = replace(small(), unshared_cost=0.0, plain_cost=0.0)
+    for told in (explain.text(plan), explain.svg(plan)):
+        assert "less" not in told
+        assert "plain Spark" not in told
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "told"),
+    [
+        (10, 120, "12x less"),
+        (10, 25, "2.5x less"),
+        (10, 20, "2x less"),
+        (1, 5066, "5,066x less"),
+        (20, 10, "2x more"),
+        (100, 103, "1.03x less"),
+        (10, 10.01, "the same"),
+        (0, 10, ""),
+        (10, 0, ""),
+    ],
+)
+def test_ratio(ours, theirs, told):
+    assert words.ratio(ours, theirs) == told
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (0, "0"),
+        (0.01, "<0.1"),
+        (0.44, "0.4"),
+        (7, "7.0"),
+        (99.96, "100"),
+        (999.4, "999"),
+        (999.6, "1.0k"),
+        (1234, "1.2k"),
+        (12_340, "12.3k"),
+        (999_960, "1.0M"),
+        (3.4e6, "3.4M"),
+        (5e15, "5000T"),
+    ],
+)
+def test_cost(value, told):
+    assert words.cost(value) == f"{told} ops/s"
+
+
+def test_frequency_takes_the_unit_that_reads_well():
+    assert words.frequency(4 / 9) == "0.44 a second"
+    assert words.frequency(1 / 60) == "1 a minute"
+    assert words.frequency(1 / 86_400) == "1 a day"
+    assert words.frequency(2500) == "2.5k a second"
+
+
+def test_slices_of_unequal_width():
+    assert "slices cut at 4 progressions of edges, 0.56 a second" in explain.text(pair())
+
+
+# The picture.
+
+
+@every_plan
+def test_picture_is_one_svg_element(build):
+    root = ElementTree.fromstring(explain.svg(build()))
+    assert root.tag == f"{SVG}svg"
+    assert not {element.tag for element in root.iter()} & {f"{SVG}style", f"{SVG}script"}
+    assert not [element for element in root.iter() if "id" in element.attrib]
+
+
+@every_plan
+def test_picture_tells_every_window_and_every_query(build):
+    plan = build()
+    titles = [
+        title.text or "" for title in ElementTree.fromstring(explain.svg(plan)).iter(f"{SVG}title")
+    ]
+    for tree in plan.trees:
+        for node in tree.nodes:
+            story = next(
+                title for title in titles if title.split("\n")[0].startswith(str(node.window))
+            )
+            assert all(words.clean(name) in story for name in node.queries)
+    for query in plan.plain:
+        assert any(words.clean(query.name) in title for title in titles)
+
+
+@every_plan
+def test_nothing_is_drawn_outside(build):
+    root = ElementTree.fromstring(explain.svg(build()))
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    for element in root.iter():
+        at = {name: value for name, value in element.attrib.items() if name in PLACES}
+        for name, value in at.items():
+            limit = width if "x" in name else height
+            assert 0 <= float(value) <= limit, ElementTree.tostring(element)
+        if element.tag == f"{SVG}rect":
+            assert float(at["x"]) + float(element.attrib["width"]) <= width
+            assert float(at["y"]) + float(element.attrib["height"]) <= height
+        if element.tag == f"{SVG}text":
+            left, right = extent(element)
+            assert left >= 0
+            assert right <= width, element.text
+
+
+PLACES = ("x", "y", "x1", "x2", "y1", "y2", "cx", "cy")
+
+
+def extent(text):
+    """The least room that a text takes: half its font size a sign, East Asian signs aside."""
+    length = len(text.text or "") * float(text.attrib["font-size"]) * 0.5
+    x, anchor = float(text.attrib["x"]), text.attrib.get("text-anchor", "start")
+    return {
+        "start": (x, x + length),
+        "middle": (x - length / 2, x + length / 2),
+        "end": (x - length, x),
+    }[anchor]
+
+
+@every_plan
+def test_texts_of_one_line_do_not_overlap(build):
+    lines = {}
+    for text in ElementTree.fromstring(explain.svg(build())).iter(f"{SVG}text"):
+        lines.setdefault(text.attrib["y"], []).append(extent(text))
+    for spans in lines.values():
+        spans.sort()
+        for (_, right), (left, _) in pairwise(spans):
+            assert right <= left
+
+
+@every_plan
+def test_the_same_plan_gives_the_same_output(build):
+    assert explain.text(build()) == explain.text(build())
+    assert explain.svg(build()) == explain.svg(build())
+
+
+def test_factor_windows_are_dashed():
+    picture = explain.svg(small())
+    # One box, and one in the legend.
+    assert picture.count("stroke-dasharray") == 2
+    assert "stroke-dasharray" not in explain.svg(hundred())
+
+
+def test_edges_are_drawn_to_scale():
+    # 0  3 4  6   9 10  12   16   18
+    tree = pair().trees[0]
+    assert ruler.span(tree) % 18_000_000 == 0
+    assert [edge // 1_000_000 for edge in ruler.edges_within(tree.slicing, 18_000_000)] == [
+        *(0, 3, 4, 6, 9, 10, 12, 16)
+    ]
+
+
+windows = st.builds(
+    lambda slide, extra, offset: Window(size=slide + extra, slide=slide, offset=offset),
+    st.integers(1, 10**13),
+    st.integers(0, 10**13),
+    st.integers(-(10**13), 10**13),
+)
+
+
+@given(st.lists(windows, min_size=1, max_size=40, unique=True))
+@settings(deadline=None)
+def test_any_slicing_can_be_drawn(asked):
+    edges = {
+        Edges(period=window.slide, phase=phase)
+        for window in asked
+        for phase in (window.offset, window.offset + window.size)
+    }
+    nodes = [
+        Node(window=window, aggregates=(LOW,), queries=(f"q{number}",))
+        for number, window in enumerate(asked)
+    ]
+    plan = plan_of(tree_of(*nodes, edges=tuple(sorted(edges))))
+    tree = plan.trees[0]
+    found = ruler.edges_within(tree.slicing, ruler.span(tree))
+    assert len(found) <= ruler.MOST_EDGES + len(edges)
+    ElementTree.fromstring(explain.svg(plan))
+    assert explain.text(plan)
+
+
+@given(st.text(min_size=1, max_size=80))
+@settings(deadline=None)
+def test_any_text_is_shown_on_one_line(name):
+    told = words.clean(name)
+    assert "\n" not in told
+    ElementTree.fromstring(f"<a>{told.replace('&', '').replace('<', '')}</a>".encode())
