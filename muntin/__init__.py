@@ -1,1 +1,48 @@
 """muntin: many window aggregate queries over one stream, computed once, on Apache Spark."""
+
+from muntin.errors import ModelError, MuntinError, ParseError, PlanError, RunError
+from muntin.model.aggregate import Aggregate, avg, count, count_if, every, stddev, variance
+from muntin.model.aggregate import any_ as any
+from muntin.model.aggregate import max_ as max
+from muntin.model.aggregate import min_ as min
+from muntin.model.aggregate import sum_ as sum
+from muntin.model.plan import Plan
+from muntin.model.query import Column, PlainQuery, Query, Workload
+from muntin.model.window import Window, hopping, tumbling
+from muntin.share.optimizer import STRATEGIES, plan
+from muntin.spark.batch import Results, run
+from muntin.sql import parse_sql
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "STRATEGIES",
+    "Aggregate",
+    "Column",
+    "ModelError",
+    "MuntinError",
+    "ParseError",
+    "PlainQuery",
+    "Plan",
+    "PlanError",
+    "Query",
+    "Results",
+    "RunError",
+    "Window",
+    "Workload",
+    "any",
+    "avg",
+    "count",
+    "count_if",
+    "every",
+    "hopping",
+    "max",
+    "min",
+    "parse_sql",
+    "plan",
+    "run",
+    "stddev",
+    "sum",
+    "tumbling",
+    "variance",
+]

@@ -1,12 +1,12 @@
-"""What a piece of work costs: CPU seconds of Spark's processes and this one, and wall seconds."""
+"""What a piece of work costs: CPU, wall time and memory of Spark's processes and this one."""
 
-import os
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import psutil
-from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,28 +16,79 @@ class Cost:
     cpu_s: float
     wall_s: float
 
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(cpu_s=self.cpu_s + other.cpu_s, wall_s=self.wall_s + other.wall_s)
 
-def measure(spark: SparkSession, work: Callable[[], None]) -> Cost:
+
+def measure(work: Callable[[], object]) -> Cost:
     """Run `work` once."""
-    cpu, wall = _cpu_seconds(spark), time.monotonic()
+    cpu, wall = _cpu_seconds(), time.monotonic()
     work()
-    return Cost(cpu_s=_cpu_seconds(spark) - cpu, wall_s=time.monotonic() - wall)
+    return Cost(cpu_s=_cpu_seconds() - cpu, wall_s=time.monotonic() - wall)
 
 
-def best(spark: SparkSession, work: Callable[[], None], repeats: int) -> Cost:
-    """The cheapest of several runs, after one that warms up."""
-    work()
-    return min((measure(spark, work) for _ in range(repeats)), key=lambda cost: cost.cpu_s)
+def cheapest(costs: Iterable[Cost]) -> Cost:
+    """The run that was disturbed least."""
+    return min(costs, key=lambda cost: cost.cpu_s)
 
 
-def _cpu_seconds(spark: SparkSession) -> float:
+class Peak:
+    """The most memory seen at once, in bytes; resident, so pages that processes share count twice."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.jvm = 0
+        self.python = 0
+
+    def sample(self) -> None:
+        """Look once."""
+        jvm = python = 0
+        for process in _processes():
+            try:
+                resident, name = process.memory_info().rss, process.name()
+            except psutil.NoSuchProcess:
+                continue
+            if name.startswith("java"):
+                jvm += resident
+            else:
+                python += resident
+        self.total = max(self.total, jvm + python)
+        self.jvm, self.python = max(self.jvm, jvm), max(self.python, python)
+
+
+@contextmanager
+def memory(every_s: float = 0.1) -> Iterator[Peak]:
+    """Watch the memory while the block runs."""
+    peak, done = Peak(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(every_s):
+            peak.sample()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    peak.sample()
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
+        peak.sample()
+
+
+def _cpu_seconds() -> float:
     """CPU so far of this process and of all below it; workers that ended are in their parents'."""
-    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
-    total = sum(os.times()[:2])
-    for process in [psutil.Process(jvm), *psutil.Process(jvm).children(recursive=True)]:
+    total = 0.0
+    for process in _processes():
         try:
             times = process.cpu_times()
         except psutil.NoSuchProcess:
             continue
         total += times.user + times.system + times.children_user + times.children_system
     return float(total)
+
+
+def _processes() -> list[psutil.Process]:
+    """The driver, the JVM below it, and the Python workers below that."""
+    driver = psutil.Process()
+    return [driver, *driver.children(recursive=True)]

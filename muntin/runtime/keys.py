@@ -51,7 +51,8 @@ def _same_lists(left: pa.Array, right: pa.Array, both: Bools) -> Bools:
         elements = same(left.take(pa.array(rows)).flatten(), right.take(pa.array(rows)).flatten())
         firsts = np.concatenate([[0], np.cumsum(lengths[0][rows])[:-1]])
         equal[rows] = np.logical_and.reduceat(elements, firsts)
-    return equal
+    result: Bools = equal
+    return result
 
 
 def _bools(array: pa.Array) -> Bools:

@@ -38,9 +38,8 @@ def kept(component: Component, *, number: str, name: str, checked: bool) -> Kept
         monoid = ADD_WIDE
     else:
         monoid = ADD
-    # The wide sum's second word starts at zero and is not sent.
-    sent = 3 if monoid == MOMENTS else 1
-    columns = tuple(f"{name}_{index}" for index in range(sent)) if sent > 1 else (name,)
+    width = monoid.width
+    columns = tuple(f"{name}_{index}" for index in range(width)) if width > 1 else (name,)
     return Kept(component=component, number=number, monoid=monoid, columns=columns)
 
 

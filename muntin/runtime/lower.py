@@ -29,7 +29,7 @@ def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.
 
 
 def _checked(column: PartialColumn, missing: Bools | None) -> tuple[pa.Array, ...]:
-    """A sum as two summands which overflow when it did: Spark adds them and raises its own error."""
+    """A sum as two summands, which overflow when it did: Spark adds them, and raises its error."""
     low, turns = column.scalars
     limit = np.where(turns > 0, _INT64.max, _INT64.min)
     return (

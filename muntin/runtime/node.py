@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,7 @@ def _fold(
     return PartialColumn(scalars=answers if monoid.width > 1 else (answers,), present=present)
 
 
-def _neutral(monoid: Monoid, dtype: np.dtype[np.generic]) -> np.generic:
+def _neutral(monoid: Monoid, dtype: np.dtype[Any]) -> Any:
     """What a missing partial counts as."""
     if monoid == MIN:
         # NaN is above everything in Spark's order.

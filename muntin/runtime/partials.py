@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from muntin.model.aggregate import Component
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 # The scalars of a component, a column each.
-Scalars = tuple[NDArray[np.generic], ...]
+Scalars = tuple[NDArray[Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregate import ADD_WIDE, MOMENTS
+from muntin.model.aggregate import MOMENTS
 from muntin.model.plan import Node, Tree
 from muntin.runtime.keys import changes
 from muntin.runtime.layout import INTEGER, Kept, Layout, all_slots, node_numbers, slots_of
@@ -157,8 +157,6 @@ def _read(kept: Kept, batch: pa.RecordBatch) -> PartialColumn:
         batch.column(name).fill_null(0).to_numpy(zero_copy_only=False).astype(dtype, copy=False)
         for name in kept.columns
     )
-    if kept.monoid == ADD_WIDE:
-        scalars += (np.zeros(batch.num_rows, np.int64),)
     return PartialColumn(scalars=scalars, present=present)
 
 

@@ -1,7 +1,10 @@
 """Where to cut: the edges of many windows as few progressions, and how many there are."""
 
 from collections.abc import Iterable
+from itertools import groupby
 from math import gcd, lcm
+
+import numpy as np
 
 from muntin.errors import PlanError
 from muntin.model.plan import Edges, Slicing
@@ -34,15 +37,19 @@ def edges_of(windows: Iterable[Window]) -> tuple[Edges, ...]:
 
 def distinct(edges: Iterable[Edges]) -> tuple[Edges, ...]:
     """The same edges without the progressions that lie inside another; shortest period first."""
-    kept: dict[tuple[int, int], Edges] = {}
-    periods: list[int] = []
-    for one in sorted(set(edges)):
-        period, phase = one.period, one.phase
-        if not any(period % p == 0 and (p, phase % p) in kept for p in periods):
-            kept[period, phase] = one
-            if not periods or periods[-1] != period:
-                periods.append(period)
-    return tuple(kept.values())
+    kept: dict[int, dict[int, Edges]] = {}
+    periods = np.empty(0, dtype=np.int64)
+    for period, alike in groupby(sorted(set(edges)), key=lambda one: one.period):
+        finer = [kept[divisor] for divisor in periods[period % periods == 0].tolist()]
+        fresh = {
+            one.phase: one
+            for one in alike
+            if not any(one.phase % next(iter(f.values())).period in f for f in finer)
+        }
+        if fresh:
+            kept[period] = fresh
+            periods = np.append(periods, period)
+    return tuple(one for alike in kept.values() for one in alike.values())
 
 
 def grid(edges: Iterable[Edges]) -> Edges:
@@ -127,22 +134,22 @@ def estimated_rate(edges: Iterable[Edges]) -> float:
     hit is taken to be independent.
     """
     edges = distinct(edges)
+    unit = grid(edges)
+    periods = np.array([one.period // unit.period for one in edges])
+    phases = np.array([(one.phase - unit.phase) // unit.period for one in edges])
     rate = 0.0
-    for index, one in enumerate(edges):
-        free = 1.0
-        for other in edges[:index]:
-            common = gcd(one.period, other.period)
-            if (one.phase - other.phase) % common == 0:
-                free *= 1 - common / other.period
-        rate += free / one.period
-    return rate
+    for index, period in enumerate(periods):
+        common = np.gcd(periods[:index], period)
+        meets = (phases[:index] - phases[index]) % common == 0
+        rate += float(np.prod(1 - meets * common / periods[:index])) / int(period)
+    return rate / unit.period
 
 
 def edge_rate(edges: Iterable[Edges]) -> float:
     """Distinct edges per second of event time: counted where that is possible, else estimated."""
     edges = distinct(edges)
-    if len(edges) == 1:
-        return SECOND / edges[0].period
+    if edges[0].period == edges[-1].period:
+        return SECOND * len(edges) / edges[0].period
     period = composite_slide(edges)
     slots = period // grid(edges).period
     count = None

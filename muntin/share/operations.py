@@ -33,6 +33,15 @@ class Load:
             sizes=np.concatenate([self.sizes, other.sizes]),
         )
 
+    def without(self, window: Window) -> "Load":
+        """The load after one of its windows is gone."""
+        place = int(np.argmax(self.sizes == window.size))
+        return Load(
+            count=self.count - 1,
+            overlap=self.overlap - window.overlap,
+            sizes=np.delete(self.sizes, place),
+        )
+
 
 def load_of(windows: Iterable[Window]) -> Load:
     """The load of distinct windows."""

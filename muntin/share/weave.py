@@ -28,17 +28,19 @@ MOST_LOOKED_UP = 2_500
 def weave_groups(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
     """The greedy algorithm (figure 2), from the groups given to those that it ends with."""
     groups = list(groups)
+    if len(groups) <= MOST_EXACT:
+        return _weave_exactly(groups, cost)
     if len(groups) > MOST_LOOKED_UP:
         halves = groups[::2], groups[1::2]
         groups = [group for half in halves for group in weave_groups(half, cost)]
         if len(groups) > MOST_LOOKED_UP:
             return groups
-    if len(groups) > MOST_EXACT:
-        lookup = Lookup(groups, cost)
-        while lookup.merge_best():
-            pass
-        groups = [_sum([groups[item] for item in items]) for items in lookup.members.values()]
-    return _weave_exactly(groups, cost) if len(groups) <= MOST_EXACT else groups
+    lookup = Lookup(groups, cost)
+    while lookup.merge_best():
+        pass
+    groups = [_sum([groups[item] for item in items]) for items in lookup.members if items]
+    few = len(groups) <= MOST_EXACT and sum(len(group.edges) for group in groups) <= 4 * MOST_EXACT
+    return _weave_exactly(groups, cost) if few else groups
 
 
 def _sum(groups: Sequence[Group]) -> Group:
@@ -69,23 +71,24 @@ def _weave_exactly(groups: list[Group], cost: GroupCost) -> list[Group]:
     return list(trees.values())
 
 
-def free_share(periods: Ints, phases: Ints, period: Ints, phase: Ints) -> Floats:
+def free_share(periods: Ints, phases: Ints, period: Ints | int, phase: Ints | int) -> Floats:
     """The share of a progression (`period`, `phase`) that items leave free.
 
     An item is one period with up to two phases (a row of `phases`), which never meet each other,
     so the share is exact. All arguments broadcast.
     """
     common = np.gcd(periods, period)
-    hits = sum(
-        ((phases[..., side] - phase) % common == 0) & ((side == 0) | (phases[..., 1] >= 0))
-        for side in (0, 1)
-    )
+    hits = ((phases[..., 0] - phase) % common == 0) + 0.0
+    hits += ((phases[..., 1] - phase) % common == 0) & (phases[..., 1] >= 0)
     free: Floats = 1.0 - hits * (common / periods)
     return np.maximum(free, 0.0)
 
 
 def progressions_of(groups: Sequence[Group]) -> tuple[Ints, Ints, Ints]:
-    """(period, phases, owner) of groups: a row for each period and at most two of its phases."""
+    """(period, phases, owner) of groups: a row for each period and at most two of its phases.
+
+    Times are in the largest unit that fits all; a missing second phase is -1.
+    """
     rows: list[tuple[int, int, int, int]] = []
     for owner, group in enumerate(groups):
         edges = group.edges
@@ -96,6 +99,12 @@ def progressions_of(groups: Sequence[Group]) -> tuple[Ints, Ints, Ints]:
             rows.append((one.period, one.phase, edges[index + 1].phase if pair else -1, owner))
             index += 1 + pair
     table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    # Smaller numbers have their divisors found sooner.
+    absent = table[:, 2] < 0
+    table[absent, 2] = 0
+    unit = int(np.gcd.reduce(table[:, :3].ravel()))
+    table[:, :3] //= unit
+    table[absent, 2] = -1
     return table[:, 0], table[:, 1:3], table[:, 3]
 
 
@@ -110,89 +119,82 @@ class Lookup:
     def __init__(self, groups: Sequence[Group], cost: GroupCost) -> None:
         """Fills the lookup for all pairs."""
         self._cost = cost
-        periods, phases, owner = progressions_of(groups)
-        sides = phases.ravel() >= 0
-        atom_period = np.repeat(periods, 2)[sides]
-        atom_phase = phases.ravel()[sides]
-        self._owner = np.repeat(owner, 2)[sides]
         count = len(groups)
-        item_free = free_share(periods[:, None], phases[:, None, :], atom_period, atom_phase)
-        if len(periods) == count:
-            self._free = item_free
-        else:
-            self._free = np.ones((count, len(atom_period)))
-            np.multiply.at(self._free, owner, item_free)
+        periods, phases, owner = progressions_of(groups)
+        present = phases.ravel() >= 0
+        atom_periods = np.repeat(periods, 2)[present]
+        self._owner = np.repeat(owner, 2)[present]
+        free = free_share(
+            periods[:, None], phases[:, None, :], atom_periods, phases.ravel()[present]
+        )
+        self._free = np.multiply.reduceat(free, np.searchsorted(owner, np.arange(count)))
         self._rate = np.array([group.rate for group in groups])
-        alone = np.bincount(self._owner, weights=SECOND / atom_period, minlength=count)
         # Where a group's own progressions meet, each gives its part of the group's rate.
-        self._mass = SECOND / atom_period * (self._rate / alone)[self._owner]
-        loads = [group.load for group in groups]
-        self._count = np.array([float(load.count) for load in loads])
-        self._longest = np.array([load.sizes.max() for load in loads])
-        # Ω of a tree by itself, for techniques where two trees together need not be the sum.
-        self._alone = np.array([cost.omega(group.load, group.rate) for group in groups])
-        self.members = {index: [index] for index in range(count)}
-        self._alive = np.ones(count, dtype=bool)
-        self._saved = np.full((count, count), -np.inf)
+        alone = np.bincount(self._owner, weights=1 / atom_periods, minlength=count)
+        self._mass = (self._rate / alone)[self._owner] / atom_periods
+        self._count = np.array([float(group.load.count) for group in groups])
+        self._longest = np.array([group.load.sizes.max() for group in groups])
+        self._omega = np.array([cost.omega(group.load, group.rate) for group in groups])
+        self.members = [[index] for index in range(count)]
+        # What a merge adds to the final combines; it saves λ less this. Single precision is enough
+        # to order these, and is searched in half the time.
+        self._added = np.full((count, count), np.inf, dtype=np.float32)
         for tree in range(count):
-            self._refill(tree)
-        self._best = self._saved.max(axis=1)
+            self._look_up(tree)
 
-    def _omega(self, tree: int, rates: Floats) -> Floats:
+    def _merged_omega(self, tree: int, rates: Floats) -> Floats:
         """Ω of one tree merged with each other, at the slices per second that this gives."""
-        if self._cost.technique == "slick_deque":
-            partials = np.maximum(
-                1.0, np.maximum(self._longest, self._longest[tree]) * rates / SECOND
-            )
-            walk = deque_length(float(partials.min()))
-            omega: Floats = 2.0 - 2.0 / partials + self._count + self._count[tree] + walk
-            return omega
-        summed: Floats = self._alone + self._alone[tree]
-        return summed
+        summed: Floats = self._omega + self._omega[tree]
+        if self._cost.technique != "slick_deque":
+            return summed
+        longest = np.maximum(self._longest, self._longest[tree])
+        partials = np.maximum(1.0, longest * (rates / SECOND))
+        walk = deque_length(float(partials.min()))
+        deque: Floats = 2.0 - 2.0 / partials + self._count + self._count[tree] + walk
+        return deque
 
-    def _refill(self, tree: int) -> None:
-        """Looks up one tree against all others anew."""
+    def _look_up(self, tree: int) -> None:
+        """Fills the row and the column of one tree."""
         gained = np.bincount(
             self._owner, weights=self._mass * self._free[tree], minlength=len(self._rate)
         )
         rates = self._rate[tree] + gained
-        before = self._rate[tree] * self._alone[tree] + self._rate * self._alone
-        row = self._cost.overhead + before - rates * self._omega(tree, rates)
-        row[~self._alive] = -np.inf
-        row[tree] = -np.inf
-        self._saved[tree] = row
-        self._saved[:, tree] = row
+        apart = self._rate[tree] * self._omega[tree] + self._rate * self._omega
+        row = rates * self._merged_omega(tree, rates) - apart
+        row[self._rate == 0] = np.inf
+        row[tree] = np.inf
+        self._added[tree] = self._added[:, tree] = row
 
     def merge_best(self) -> bool:
         """Merges the two trees that save the most; false when no merge saves anything."""
-        one = int(self._best.argmax())
-        if self._best[one] <= 0:
+        one, other = divmod(int(self._added.argmin()), len(self._rate))
+        if not self._added[one, other] < self._cost.overhead:
             return False
-        other = int(self._saved[one].argmax())
         moved = self._owner == other
         self._mass[moved] *= self._free[one, moved]
-        self._rate[one] += self._mass[moved].sum()
         self._owner[moved] = one
         self._free[one] *= self._free[other]
-        self.members[one] += self.members.pop(other)
+        rates = self._rate + self._mass[moved].sum()
+        self._omega[one] = self._merged_omega(one, rates)[other]
+        self._rate[one] = rates[one]
         self._count[one] += self._count[other]
         self._longest[one] = max(self._longest[one], self._longest[other])
-        self._alone[one] = self._omega_alone(one, other)
-        self._alive[other] = False
-        stale = (self._best == self._saved[:, one]) | (self._best == self._saved[:, other])
-        self._saved[other] = self._saved[:, other] = -np.inf
-        self._refill(one)
-        stale[one] = True
-        rows = np.flatnonzero(stale)
-        self._best[rows] = self._saved[rows].max(axis=1)
-        self._best = np.maximum(self._best, self._saved[:, one])
+        self.members[one] += self.members[other]
+        # A tree without a rate is gone; rows of gone trees are swept out when they are many.
+        self._rate[other], self.members[other] = 0.0, []
+        self._added[other] = self._added[:, other] = np.inf
+        self._look_up(one)
+        gone = self._rate == 0
+        if gone.sum() * 4 > len(gone):
+            self._sweep(np.flatnonzero(~gone))
         return True
 
-    def _omega_alone(self, one: int, other: int) -> float:
-        if self._cost.technique == "slick_deque":
-            partials = max(1.0, self._longest[one] * self._rate[one] / SECOND)
-            return float(2.0 - 2.0 / partials + self._count[one] + deque_length(partials))
-        return float(self._alone[one] + self._alone[other])
+    def _sweep(self, kept: Ints) -> None:
+        self._owner = np.searchsorted(kept, self._owner)
+        self._free, self._added = self._free[kept], self._added[np.ix_(kept, kept)]
+        for name in ("_rate", "_count", "_longest", "_omega"):
+            setattr(self, name, getattr(self, name)[kept])
+        self.members = [self.members[index] for index in kept]
 
 
 def grouped_plan(

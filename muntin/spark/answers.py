@@ -1,6 +1,7 @@
 """Slices to answers: the compiled runtime over sorted Arrow batches, in Spark's Python workers."""
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -43,7 +44,7 @@ def _same_python(session: SparkSession) -> None:
     Spark's own default is whatever `python3` is first on the path, which need not have muntin.
     """
     context = session.sparkContext
-    if context.master.startswith("local[") or context.master == "local":
+    if re.fullmatch(r"local(\[.*\])?", context.master or ""):
         context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
 
 

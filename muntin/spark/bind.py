@@ -27,7 +27,7 @@ from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import PlainQuery, Query
-from muntin.spark.events import TIME, Events
+from muntin.spark.events import grouped
 from muntin.spark.relations import Relations, first_line
 
 # Types of answers that the compiled runtime takes.
@@ -94,27 +94,18 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
 def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
     """Ask Spark for the types of a family's keys, time and aggregates, in one analysis."""
     aggregates = tree.aggregates
-    events = Events(tree.family, [c for a in aggregates for c in a.components])
-    calls = [
-        f"{events.call(aggregate.function, aggregate.components[0])} AS a{index}"
-        for index, aggregate in enumerate(aggregates)
-    ]
-    window = f"window({TIME}, '1 second')"
+    columns = {"w": "window"} | {f"a{index}": a.to_sql() for index, a in enumerate(aggregates)}
+    window = f"window({tree.family.time}, '1 second')"
     try:
-        schema = relations.sql(
-            events.select(
-                ", ".join([*events.keys, "window", *calls]),
-                f"GROUP BY {', '.join([*events.keys, window])}",
-            )
-        ).schema
+        schema = relations.sql(grouped(tree.family, window, columns)).schema
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
         for node in tree.nodes:
             for name in node.queries:
                 relations.check(plan.query(name))
         raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
-    keys = tuple(schema.fields[: len(events.keys)])
-    start = schema["window"].dataType
+    keys = tuple(schema.fields[: len(tree.family.keys)])
+    start = schema["w"].dataType
     assert isinstance(start, StructType)
     types = {a: schema[f"a{index}"].dataType for index, a in enumerate(aggregates)}
     carried = all(_is_carried(field.dataType) for field in keys)

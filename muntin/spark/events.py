@@ -1,46 +1,33 @@
-"""A family's events as one SELECT: each expression of the user's once, under our names."""
-
-from collections.abc import Iterable
+"""A family's events, grouped by its keys and one more expression: the SQL over the relation."""
 
 from muntin.model.aggregate import Component
 from muntin.model.query import Family, SqlText
 
-TIME = "t"
-
 
 def key_column(index: int) -> str:
-    """The name of a key in a family's events, slices and answers."""
+    """The name of a key in a family's slices and answers."""
     return f"k{index}"
 
 
-class Events:
-    """The columns `k0...`, `t` and one per aggregate argument or filter, of a family's relation."""
+def grouped(family: Family, by: str, columns: dict[str, str]) -> SqlText:
+    """`SELECT keys, columns ... GROUP BY keys, by` over the family's relation and filter.
 
-    def __init__(self, family: Family, components: Iterable[Component]) -> None:
-        self._family = family
-        self.keys = tuple(key_column(index) for index in range(len(family.keys)))
-        self._columns: dict[str, str] = {}
-        for component in components:
-            for text in (component.argument, component.where):
-                if text is not None:
-                    self._columns.setdefault(text, f"x{len(self._columns)}")
+    The user's expressions stand in the scope in which they were written, and where Spark would
+    evaluate them: an argument under a FILTER is not computed for rows that the filter leaves out.
+    """
+    keys = [f"{key} AS {key_column(index)}" for index, key in enumerate(family.keys)]
+    selected = [*keys, *(f"{call} AS {name}" for name, call in columns.items())]
+    conditions = [f"({family.time}) IS NOT NULL", *([f"({family.where})"] if family.where else [])]
+    return family.relation.inside(
+        f"SELECT {', '.join(selected)} FROM ",
+        f" WHERE {' AND '.join(reversed(conditions))} GROUP BY {', '.join([*family.keys, by])}",
+    )
 
-    def call(self, function: str, component: Component, cast: str | None = None) -> str:
-        """An aggregate function of a component's argument, under its filter."""
-        value = "1" if component.argument is None else self._columns[component.argument]
-        if cast is not None:
-            value = f"CAST({value} AS {cast})"
-        if component.where is None:
-            return f"{function}({value})"
-        return f"{function}({value}) FILTER (WHERE {self._columns[component.where]})"
 
-    def select(self, outer: str, rest: str) -> SqlText:
-        """`SELECT outer FROM (the events) rest`."""
-        family = self._family
-        columns = [f"{key} AS {name}" for name, key in zip(self.keys, family.keys, strict=True)]
-        columns += [f"{family.time} AS {TIME}"]
-        columns += [f"{text} AS {name}" for text, name in self._columns.items()]
-        where = f" WHERE {family.where}" if family.where else ""
-        return family.relation.inside(
-            f"SELECT {outer} FROM (SELECT {', '.join(columns)} FROM ", f"{where}) {rest}"
-        )
+def call(function: str, component: Component, cast: str | None = None) -> str:
+    """An aggregate function of a component's argument, under its filter."""
+    value = "1" if component.argument is None else component.argument
+    if cast is not None:
+        value = f"CAST({value} AS {cast})"
+    only = "" if component.where is None else f" FILTER (WHERE {component.where})"
+    return f"{function}({value}){only}"

@@ -30,7 +30,8 @@ def window_struct(begin: str, size: str, kind: DataType, *, nullable: bool) -> s
     """The `window` column that Spark would give."""
     # None of it is ever null, but Spark's schema says that ends may be, and hopping windows too.
     first = f"nullif({begin}, NULL)"
-    struct = f"named_struct('start', {instant(first, kind)}, 'end', {instant(f'{first} + {size}', kind)})"
+    ends = (instant(first, kind), instant(f"{first} + {size}", kind))
+    struct = f"named_struct('start', {ends[0]}, 'end', {ends[1]})"
     return f"if({begin} IS NULL, NULL, {struct})" if nullable else struct
 
 

@@ -57,6 +57,9 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
         case ("moments",):
             return _deviation(aggregate.function, names[0])
         case _:
+            if f"{names[0]}_1" in slices.frame.columns:
+                # Turns are zero, or so many that this overflows, with Spark's own error.
+                return f"sum({names[0]}_0) + sum({names[0]}_1) * 9223372036854775807L"
             total = f"CAST(sum({names[0]}) AS {result})"
             present = present_column(names[0])
             if present not in slices.frame.columns:

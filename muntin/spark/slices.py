@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DoubleType, FloatType
 
-from muntin.model.aggregate import Aggregate, Component
+from muntin.model.aggregate import ADD_WIDE, Aggregate, Component
 from muntin.model.plan import Tree
 from muntin.runtime.layout import FLOAT, INTEGER, Kept, Layout, kept
-from muntin.spark.events import TIME, Events
+from muntin.spark.events import call, grouped, key_column
 from muntin.spark.instants import micros, slice_start
 from muntin.spark.relations import Relations
 
 START = "start"
+# Added to the turns of a sum that overflowed inside one slice: more than other turns can undo.
+_OVERFLOWED = 1 << 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,7 @@ def slice_events(
     relations: Relations,
     *,
     time_type: DataType,
+    types: dict[Aggregate, DataType],
     numeric: set[Aggregate],
     checked: bool,
 ) -> Slices:
@@ -40,35 +43,22 @@ def slice_events(
 
     `checked` integer sums notice overflow, as Spark's do under ANSI.
     """
-    components = list(dict.fromkeys(c for a in tree.aggregates for c in a.components))
-    for_runtime = {component for aggregate in numeric for component in aggregate.components}
-    events = Events(tree.family, components)
-    names = {component: f"c{index}" for index, component in enumerate(components)}
-    lifted = [
-        f"{call} AS {column}"
-        for component in components
-        for column, call in _lift(component, names[component], events).items()
-    ]
-    lifted += [
-        f"{events.call('count', component)} AS {present_column(names[component])}"
-        for component in components
-        if component.kind == "sum" and component not in for_runtime
-    ]
-    cut = f"{slice_start(tree.slicing, 'm')} AS {START}"
-    # The subquery gives the instant a name, so that the cut may mention it more than once.
-    frame = relations.sql(
-        events.select(f"*, {micros(TIME, time_type)} AS m", f"WHERE {TIME} IS NOT NULL").inside(
-            f"SELECT {', '.join([*events.keys, cut, *lifted])} FROM (",
-            f") GROUP BY {', '.join([*events.keys, START])}",
-        )
-    )
-    layout = []
-    for component in components:
-        if component in for_runtime:
-            layout.append(_keep(component, names[component], frame, checked=checked))
+    names: dict[Component, str] = {}
+    layout: dict[Component, Kept] = {}
+    for aggregate in tree.aggregates:
+        for component in aggregate.components:
+            name = names.setdefault(component, f"c{len(names)}")
+            if aggregate in numeric:
+                number = _number(component, types[aggregate])
+                layout[component] = kept(component, number=number, name=name, checked=checked)
+    start = slice_start(tree.slicing, micros(tree.family.time, time_type))
+    lifted = {START: start}
+    for component, name in names.items():
+        lifted.update(_lift(component, name, layout.get(component)))
+    keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
     return Slices(
-        frame=_cast(frame, layout),
-        layout=Layout(key_columns=events.keys, start=START, kept=tuple(layout)),
+        frame=relations.sql(grouped(tree.family, start, lifted)),
+        layout=Layout(key_columns=keys, start=START, kept=tuple(layout.values())),
         names=names,
     )
 
@@ -78,40 +68,37 @@ def present_column(name: str) -> str:
     return f"{name}_n"
 
 
-def _keep(component: Component, name: str, frame: DataFrame, *, checked: bool) -> Kept:
-    """How the runtime keeps a component: Spark's type decides between integers and floats."""
-    is_float = component.kind == "moments" or isinstance(
-        frame.schema[name].dataType, FloatType | DoubleType
-    )
-    return kept(component, number=FLOAT if is_float else INTEGER, name=name, checked=checked)
+def _number(component: Component, kind: DataType) -> str:
+    """Whether a component of an aggregate of Spark's type `kind` is kept as integers or floats."""
+    if component.kind in ("count", "count_if"):
+        return INTEGER
+    return FLOAT if isinstance(kind, FloatType | DoubleType) else INTEGER
 
 
-def _cast(frame: DataFrame, layout: list[Kept]) -> DataFrame:
-    """All integers (and booleans) as one type, all floats as one."""
-    types = {
-        column: "BIGINT" if one.number == INTEGER else "DOUBLE"
-        for one in layout
-        for column in one.columns
-    }
-    return frame.selectExpr(
-        *(
-            f"CAST({name} AS {types[name]}) AS {name}" if name in types else name
-            for name in frame.columns
-        )
-    )
+def _lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
+    """Column names to aggregate calls: what a slice keeps of a component.
 
-
-def _lift(component: Component, name: str, events: Events) -> dict[str, str]:
-    """Column names to aggregate calls: what a slice keeps of a component."""
+    For the runtime all integers (and booleans) are one type, and all floats are one.
+    """
+    count = call("count", component)
     match component.kind:
         case "float_sum":
-            return {name: events.call("sum", component, "DOUBLE")}
+            return {name: call("sum", component, "DOUBLE")}
         case "moments":
-            count = events.call("count", component)
             return {
                 f"{name}_0": f"CAST({count} AS DOUBLE)",
-                f"{name}_1": events.call("avg", component, "DOUBLE"),
-                f"{name}_2": f"{events.call('var_pop', component, 'DOUBLE')} * {count}",
+                f"{name}_1": call("avg", component, "DOUBLE"),
+                f"{name}_2": f"{call('var_pop', component, 'DOUBLE')} * {count}",
             }
+        case "sum" if keep is None:
+            return {name: call("sum", component), present_column(name): count}
+        case "sum" if keep is not None and keep.monoid == ADD_WIDE:
+            # An overflow is an error of the queries that ask for this sum, not of all in the tree.
+            total = call("try_sum", component)
+            lost = f"CASE WHEN {total} IS NULL AND {count} > 0 THEN {_OVERFLOWED}L ELSE 0L END"
+            return {f"{name}_0": total, f"{name}_1": lost}
+        case kind if keep is not None:
+            number = "BIGINT" if keep.number == INTEGER else "DOUBLE"
+            return {name: f"CAST({call(kind, component)} AS {number})"}
         case kind:
-            return {name: events.call(kind, component)}
+            return {name: call(kind, component)}

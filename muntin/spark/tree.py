@@ -41,6 +41,7 @@ class TreeAnswers:
             self._bound.tree,
             self._relations,
             time_type=self._bound.time_type,
+            types=self._bound.types,
             numeric=self._bound.numeric,
             checked=ansi == "true",
         )

@@ -66,7 +66,7 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
     counts_rows = function == "count" and (
         [token.kind for token in inside] in (["STAR"], ["NUMBER"])
     )
-    if not counts_rows and has_star(inside):
+    if not counts_rows and star_places(inside):
         raise NotSharedError(f"{call} reads every column")
     argument: Span = () if counts_rows else inside
     return Call(
@@ -92,9 +92,10 @@ def check_row_expression(tokens: Span, where: str) -> None:
             raise NotSharedError(f"a window inside {where}")
 
 
-def has_star(tokens: Span) -> bool:
-    """Whether a `*` stands for columns, where it would otherwise multiply."""
-    return any(
-        token.kind == "STAR" and kind_at(tokens, place - 1) in {"", "DOT", "COMMA", "L_PAREN"}
+def star_places(tokens: Span) -> set[int]:
+    """Where a `*` stands for columns, and does not multiply."""
+    return {
+        place
         for place, token in enumerate(tokens)
-    )
+        if token.kind == "STAR" and kind_at(tokens, place - 1) in {"", "DOT", "COMMA", "L_PAREN"}
+    }

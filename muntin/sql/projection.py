@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from muntin.model.aggregate import Aggregate
 from muntin.model.query import quoted
-from muntin.sql.aggregates import has_star, is_shared, read_call
+from muntin.sql.aggregates import is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses
 from muntin.sql.functions import AGGREGATES, GENERATORS, UNSTABLE, calls
 from muntin.sql.keys import Grouping, fold, matches
@@ -119,5 +119,5 @@ class Projection:
             if around:
                 raise NotSharedError(f"{around[-1]} is not built from slices")
             raise NotSharedError(f"{token.name} is neither a key nor inside an aggregate")
-        if has_star([token for place, token in enumerate(tokens) if place not in covered]):
+        if star_places(tokens) - covered:
             raise NotSharedError("* stands for columns that are no keys")

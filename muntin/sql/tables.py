@@ -32,7 +32,8 @@ class Hole:
 def find_holes(tokens: Span, tree: exp.Expr) -> list[Hole]:
     """The tables that a statement reads, in order: not its CTEs, files or table functions."""
     places = {token.start: place for place, token in enumerate(tokens)}
-    holes = []
+    # By place, for sqlglot repeats the table of a pipe in its tree.
+    holes: dict[int, Hole] = {}
     for table in tree.find_all(exp.Table):
         parts = [places.get(part.meta.get("start", -1)) for part in table.parts]
         first, last = parts[0], parts[-1]
@@ -44,8 +45,9 @@ def find_holes(tokens: Span, tree: exp.Expr) -> list[Hole]:
         if first == last and tokens[first].norm in set(_ctes_in_sight(table)):
             continue
         hole = _hole(tokens, first, last, aliased=bool(table.alias))
-        holes += [hole] if hole else []
-    return sorted(holes, key=lambda hole: hole.start)
+        if hole is not None:
+            holes[hole.start] = hole
+    return [holes[start] for start in sorted(holes)]
 
 
 def guess_holes(tokens: Span) -> list[Hole]:

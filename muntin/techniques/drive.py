@@ -58,8 +58,7 @@ def slide(memory: Any, cursor: Any, values: Any, count: int, sizes: Any, answers
     for index in range(count):
         cursor = push(memory, cursor, load(values, index), sizes)
         held = cursor[1] - cursor[0]
-        # From the longest down: what a longer query leaves behind may shorten the next one's way.
-        for slot in range(len(sizes) - 1, -1, -1):
+        for slot in range(len(sizes)):
             partial = query(memory, cursor, min(sizes[slot], held), slot)
             store(answers, index * len(sizes) + slot, partial)
     return cursor

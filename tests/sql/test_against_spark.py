@@ -1,4 +1,5 @@
 """The first law, for the parser: a statement and its parts put together again mean the same."""
+# ruff: noqa: E501
 
 from dataclasses import replace
 

@@ -1,8 +1,11 @@
 """White space, comments and the case of words do not change what a statement means."""
 
-from hypothesis import given
+import re
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muntin.errors import ParseError
 from muntin.model.query import Query
 from muntin.sql import parse_sql
 from muntin.sql.tokens import norms, tokenize
@@ -17,6 +20,24 @@ CALLS = [
     "stddev(y::double)",
 ]
 WINDOWS = ["window(ts, '1 minute')", "window(r.ts, '1 hour', '5 minutes', '10 seconds')"]
+EXTRAS = [
+    "(",
+    ")",
+    "'",
+    ",",
+    "window",
+    "window(",
+    "DISTINCT",
+    "FILTER",
+    "AS",
+    ".",
+    "*",
+    "1",
+    ";",
+    "OVER ()",
+    "[",
+    "->",
+]
 GAPS = st.sampled_from([" ", "  ", "\n", "\t", " /* Note */ ", " -- note\n"])
 
 
@@ -55,6 +76,7 @@ def meaning(query):
     )
 
 
+@settings(deadline=None)
 @given(sql=statements(), data=st.data())
 def test_white_space_comments_and_case_do_not_matter(sql, data):
     tokens = tokenize(sql)
@@ -70,6 +92,7 @@ def test_white_space_comments_and_case_do_not_matter(sql, data):
     assert meaning(found) == meaning(expected)
 
 
+@settings(deadline=None)
 @given(sql=statements())
 def test_nothing_is_written_that_the_user_did_not_write(sql):
     (query,) = parse_sql(sql)
@@ -78,7 +101,23 @@ def test_nothing_is_written_that_the_user_did_not_write(sql):
     assert all(text in sql for text in texts if text)
 
 
+@settings(deadline=None)
 @given(parts=st.lists(statements(), min_size=1, max_size=4))
 def test_statements_do_not_touch_each_other(parts):
     alone = [meaning(parse_sql(part)[0]) for part in parts]
     assert [meaning(query) for query in parse_sql(" ;\n".join(parts))] == alone
+
+
+@settings(deadline=None)
+@given(sql=statements(), data=st.data())
+def test_broken_text_gives_queries_or_a_parse_error(sql, data):
+    tokens = [sql[token.start : token.end] for token in tokenize(sql)]
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(tokens) - 1))
+        extra = data.draw(st.sampled_from([*EXTRAS, *tokens]))
+        tokens[place : place + data.draw(st.integers(0, 2))] = [extra]
+    try:
+        said = [query.name for query in parse_sql(" ".join(tokens))]
+    except ParseError as error:
+        said = re.findall(r"query '|statement", str(error))
+    assert said

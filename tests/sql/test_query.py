@@ -170,6 +170,7 @@ def test_made_names_avoid_those_in_use():
         ("device", "my_function(device, max(x))", "my_function(`device`, `_a0`)"),
         ("device", "device LIKE ANY ('a', 'b')", "`device` LIKE ANY ('a', 'b')"),
         ("device", "1 + 1", "1 + 1"),
+        ("device", "max(x) * 2 * count(*)", "`_a0` * 2 * `_a1`"),
     ],
 )
 def test_item(group, item, expected):

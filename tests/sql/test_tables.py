@@ -63,6 +63,7 @@ def test_a_table_named_in_full_by_a_column_is_no_hole():
         ("SELECT * FROM a UNION SELECT * FROM db.b ORDER BY 1", ("a", "db.b")),
         ("SELECT x FROM STREAM t", ()),
         ("FROM a SELECT x", ("a",)),
+        ("FROM a |> WHERE x > 3 |> JOIN b ON a.x = b.x |> SELECT x", ("a", "b")),
         # Beyond sqlglot, by FROM and JOIN alone.
         ("SELECT x FROM a JOIN b.c ON x IS DISTINCT FROM y GROUP BY x AS z", ("a", "b.c")),
         ("SELECT extract(day FROM ts) FROM a GROUP BY x AS z", ("a",)),

@@ -49,7 +49,7 @@ def test_a_misspelt_technique_is_told_the_nearest():
 
 
 def test_techniques_of_one_window_are_refused_many():
-    with pytest.raises(PlanError, match="daba answers windows of one size only; of many: .*b_int"):
+    with pytest.raises(PlanError, match=r"daba answers windows of one size only; of many: .*b_int"):
         technique_for_many(ag.MAX, "daba")
 
 

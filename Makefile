@@ -1,0 +1,51 @@
+# Every target sets up what it needs. On a fresh machine: Python 3.11+ with venv, and Java 17.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+N ?= 2000
+
+.PHONY: help setup demo test lint bench fuzz slow clean java
+
+help:
+	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
+	@echo "make test    everything that must hold"
+	@echo "make lint    ruff and mypy"
+	@echo "make bench   the benchmark of the README"
+	@echo "make fuzz    N=2000 generated workloads against plain Spark"
+	@echo "make slow    tests that take minutes each"
+
+setup: java $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "muntin needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1). Try: make PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+java:
+	@sh tools/java.sh
+
+demo: setup
+	$(BIN)/muntin demo
+
+test: setup
+	$(BIN)/python -m pytest -q -m "not slow"
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/muntin bench sharing --json bench-sharing.json
+
+fuzz: setup
+	MUNTIN_FUZZ=$(N) $(BIN)/python -m pytest -q tests/spark/test_equal_to_spark.py
+
+slow: setup
+	$(BIN)/python -m pytest -q -m slow
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

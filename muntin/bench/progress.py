@@ -1,0 +1,82 @@
+"""Progress of long work on a terminal; nothing in a pipe."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+_EVERY_S = 0.25
+
+
+class Steps:
+    """A bar of steps that names the one being taken and how far Spark is with it.
+
+    Used as a context; the bar is on stderr, and goes when the work is done.
+    """
+
+    def __init__(self, total: int) -> None:
+        console = Console(stderr=True)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[tasks]}", style="dim"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=total, tasks="")
+        self._done = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Steps":
+        self._bar.start()
+        if not self._bar.disable:
+            self._watcher.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+        self._bar.stop()
+
+    @contextmanager
+    def step(self, label: str) -> Iterator[None]:
+        """One of the steps, taken while the block runs."""
+        self._bar.update(self._task, description=label)
+        yield
+        self._bar.update(self._task, advance=1, tasks="")
+
+    def _watch(self) -> None:
+        while not self._done.wait(_EVERY_S):
+            self._bar.update(self._task, tasks=_spark_tasks())
+
+
+def _spark_tasks() -> str:
+    """How many tasks of the running stages are done; nothing where none runs."""
+    context = SparkContext._active_spark_context
+    if context is None:
+        return ""
+    try:
+        tracker = context.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    except (Py4JError, AttributeError):
+        # Spark is starting or ending: it has nothing to say now.
+        return ""
+    running = [stage for stage in stages if stage is not None]
+    if not running:
+        return ""
+    done = sum(stage.numCompletedTasks for stage in running)
+    return f"task {done} of {sum(stage.numTasks for stage in running)}"

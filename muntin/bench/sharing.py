@@ -1,0 +1,218 @@
+"""`bench sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr, window
+from rich.table import Table
+
+from muntin.bench.compare import compare
+from muntin.bench.events import RATE, readings, stored
+from muntin.bench.machine import machine
+from muntin.bench.measure import Cost, cheapest, measure
+from muntin.bench.progress import Steps
+from muntin.bench.sets import SETS, TOO_LONG_FOR_PLAIN
+from muntin.errors import RunError, nearest
+from muntin.model.query import Query
+from muntin.share.optimizer import DEFAULT
+from muntin.spark.batch import run
+from muntin.spark.together import QUERY, named
+
+# Where plain Spark would take hours over all events, answers are compared on this many.
+EQUAL_ON = 20_000
+_ADDED_UP = ("avg", "sum")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """What one contender spent on a set, and how many rows it gave."""
+
+    cpu_s: float
+    wall_s: float
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One set: both contenders, or muntin alone, and whether their answers were equal."""
+
+    plain: Side | None
+    muntin: Side
+    equal: bool
+    # How many events the answers were compared on.
+    equal_on: int
+
+    def to_json(self) -> dict[str, object]:
+        """`plain` (where it ran), `muntin`, `equal`, `equal_on`."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All sets of a run, and what they ran on."""
+
+    sets: dict[str, Measured]
+    events: int
+    keys: int
+    repeats: int
+    strategy: str
+
+    def to_json(self) -> dict[str, object]:
+        """`sets` by name, and the facts of the run."""
+        return {
+            "sets": {name: one.to_json() for name, one in self.sets.items()},
+            "events": self.events,
+            "keys": self.keys,
+            "repeats": self.repeats,
+            "strategy": self.strategy,
+            "machine": machine(),
+        }
+
+    def table(self) -> Table:
+        """CPU and wall seconds side by side, and how they stand to each other in CPU."""
+        table = Table(
+            title=f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
+            f"best of {self.repeats}, warm",
+            caption=self._caption(),
+            title_justify="left",
+            caption_justify="left",
+        )
+        table.add_column("set")
+        for column in ("plain CPU s", "wall s", "muntin CPU s", "wall s"):
+            table.add_column(column, justify="right")
+        table.add_column("plain / muntin", justify="right")
+        table.add_column("muntin / plain one", justify="right")
+        table.add_column("rows", justify="right")
+        table.add_column("equal")
+        one = self.sets["one"].plain if "one" in self.sets else None
+        for name, measured in self.sets.items():
+            plain, muntin = measured.plain, measured.muntin
+            table.add_row(
+                name,
+                f"{plain.cpu_s:.1f}" if plain else "-",
+                f"{plain.wall_s:.1f}" if plain else "-",
+                f"{muntin.cpu_s:.1f}",
+                f"{muntin.wall_s:.1f}",
+                f"{plain.cpu_s / muntin.cpu_s:.1f}x" if plain else "-",
+                f"{muntin.cpu_s / one.cpu_s:.2f}x" if one else "-",
+                f"{muntin.rows:,}",
+                ("yes" if measured.equal else "NO")
+                + ("" if measured.equal_on == self.events else " *"),
+            )
+        return table
+
+    def _caption(self) -> str:
+        said = ["ratios are of CPU seconds: JVM, Python workers and driver"]
+        if any(one.equal_on != self.events for one in self.sets.values()):
+            said.append(f"* compared on {EQUAL_ON:,} events spread over the same time")
+        return "\n".join(said)
+
+
+def sharing(
+    session: SparkSession,
+    sets: Sequence[str],
+    *,
+    events: int,
+    keys: int,
+    repeats: int = 3,
+    strategy: str = DEFAULT,
+) -> Report:
+    """Run every set both ways: once to warm up and to compare, then `repeats` times for the clock."""
+    with (
+        TemporaryDirectory(prefix="muntin-bench-") as folder,
+        Steps(1 + _steps(sets, repeats)) as bar,
+    ):
+        with bar.step(f"making {events:,} events"):
+            data = stored(readings(session, events, keys), Path(folder, "events"))
+        bench = _Bench(data, Path(folder), bar, events, keys, repeats, strategy)
+        return Report(
+            sets={name: bench.measure(name) for name in sets},
+            events=events,
+            keys=keys,
+            repeats=repeats,
+            strategy=strategy,
+        )
+
+
+def chosen(names: str) -> list[str]:
+    """The sets of a list such as `one,dash10`; an unknown one is refused with the nearest."""
+    found = [name.strip() for name in names.split(",") if name.strip()]
+    for name in found:
+        if name not in SETS:
+            raise RunError(f"no set is called {name!r}; {nearest(name, list(SETS))}")
+    if not found:
+        raise RunError(f"no set was named; {nearest('', list(SETS))}")
+    return list(dict.fromkeys(found))
+
+
+def plain(queries: Sequence[Query], events: DataFrame) -> DataFrame:
+    """The queries as Spark's own `groupBy(window)`, in the long form of `Results.together`."""
+    frames = [named(query.name, _plain_query(query, events)) for query in queries]
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+
+def _plain_query(query: Query, events: DataFrame) -> DataFrame:
+    size, slide = (f"{one} microseconds" for one in (query.window.size, query.window.slide))
+    grouped = events.groupBy(*query.key_expressions, window(query.time, size, slide))
+    return grouped.agg(*(expr(one.to_sql()).alias(name) for name, one in query.aggregates.items()))
+
+
+def _steps(sets: Sequence[str], repeats: int) -> int:
+    alone = sum(name in TOO_LONG_FOR_PLAIN for name in sets)
+    return (2 * len(sets) - alone) * (1 + repeats) + len(sets)
+
+
+@dataclass(frozen=True)
+class _Bench:
+    data: DataFrame
+    folder: Path
+    bar: Steps
+    events: int
+    keys: int
+    repeats: int
+    strategy: str
+
+    def measure(self, name: str) -> Measured:
+        queries = SETS[name]()
+        muntin, ours = self._side(name, "muntin", lambda: self._muntin(queries, self.data))
+        if name not in TOO_LONG_FOR_PLAIN:
+            plain_side, theirs = self._side(name, "plain", lambda: plain(queries, self.data))
+            with self.bar.step(f"{name}: comparing"):
+                equal = _equal(ours, theirs)
+            return Measured(plain=plain_side, muntin=muntin, equal=equal, equal_on=self.events)
+        few = min(EQUAL_ON, self.events)
+        with self.bar.step(f"{name}: comparing on {few:,} events"):
+            data = self._spread(few)
+            equal = _equal(self._muntin(queries, data), plain(queries, data))
+        return Measured(plain=None, muntin=muntin, equal=equal, equal_on=few)
+
+    def _muntin(self, queries: Sequence[Query], data: DataFrame) -> DataFrame:
+        return run(queries, data, strategy=self.strategy).together()
+
+    def _side(
+        self, name: str, contender: str, build: Callable[[], DataFrame]
+    ) -> tuple[Side, DataFrame]:
+        """Time it, and give its answers: those of the run that warms up are stored."""
+        with self.bar.step(f"{name}: {contender}, warming up"):
+            answers = stored(build(), self.folder / name / contender)
+        costs: list[Cost] = []
+        for number in range(self.repeats):
+            with self.bar.step(f"{name}: {contender}, run {number + 1} of {self.repeats}"):
+                costs.append(measure(lambda: build().write.format("noop").mode("overwrite").save()))
+        best = cheapest(costs)
+        return Side(cpu_s=best.cpu_s, wall_s=best.wall_s, rows=answers.count()), answers
+
+    def _spread(self, few: int) -> DataFrame:
+        """Fewer events over the same stretch of time, so that windows still fill and slide."""
+        rate = RATE * few / self.events
+        session = self.data.sparkSession
+        return stored(readings(session, few, self.keys, rate), self.folder / "few")
+
+
+def _equal(ours: DataFrame, theirs: DataFrame) -> bool:
+    keys = [QUERY, "device", "window"]
+    return compare(ours, theirs, keys=keys, close=_ADDED_UP).equal

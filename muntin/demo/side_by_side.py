@@ -1,0 +1,136 @@
+"""Ten dashboard queries over the machines: plain Spark, then muntin, then every row compared."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DoubleType
+
+from muntin.bench.compare import compare
+from muntin.bench.events import stored
+from muntin.bench.measure import Cost, measure
+from muntin.bench.progress import Steps
+from muntin.demo.machines import HERTZ, MACHINES, sensors
+from muntin.errors import RunError
+from muntin.model.plan import Plan
+from muntin.model.query import Query
+from muntin.share.optimizer import plan
+from muntin.spark.batch import run
+from muntin.spark.relations import Relations
+from muntin.sql import parse_sql
+
+KEYS = ("machine", "window")
+_WARM_UP_EVENTS = 20_000
+_PICTURE = "plan.svg"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One query: its window, how many rows it gave, whether both gave the same, plain's cost."""
+
+    window: str
+    rows: int
+    equal: bool
+    plain: Cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """What the demo found, and where it left its files."""
+
+    events: int
+    answers: Mapping[str, Answer]
+    muntin: Cost
+    plan: Plan
+    output: Path
+    # A few rows of one query, as muntin wrote them.
+    sample_of: str
+    sample: list[dict[str, object]]
+
+    @property
+    def plain(self) -> Cost:
+        """What all queries cost as plain Spark."""
+        return sum((one.plain for one in self.answers.values()), Cost(cpu_s=0.0, wall_s=0.0))
+
+    @property
+    def equal(self) -> bool:
+        """Whether every row of every query was the same."""
+        return all(one.equal for one in self.answers.values())
+
+
+def dashboard() -> Path:
+    """The file of the ten queries."""
+    return Path(str(files("muntin.demo"))) / "dashboard.sql"
+
+
+def queries() -> list[Query]:
+    """The ten queries; all of them share."""
+    return [one for one in parse_sql(dashboard().read_text()) if isinstance(one, Query)]
+
+
+def check_output(output: Path) -> None:
+    """Refuse a folder that holds anything but an earlier demo."""
+    if output.is_dir() and any(output.iterdir()) and not (output / _PICTURE).exists():
+        raise RunError(f"{output} is not empty; name a new folder by --output")
+    if output.exists() and not output.is_dir():
+        raise RunError(f"{output} is not a folder; name a new one by --output")
+
+
+def side_by_side(session: SparkSession, events: int, output: Path, bar: Steps) -> Demo:
+    """Make the events, answer all queries both ways into folders of `output`, and compare."""
+    asked = queries()
+    chosen = plan(asked, rate=MACHINES * HERTZ, keys=MACHINES)
+    output.mkdir(parents=True, exist_ok=True)
+    (output / _PICTURE).write_text(chosen.to_svg())
+    with bar.step(f"making {events:,} readings"):
+        data = stored(sensors(session, events), output / "events")
+    with bar.step("warming up both"):
+        few = sensors(session, min(events, _WARM_UP_EVENTS))
+        for query in asked:
+            _noop(Relations(few, [query]).check(query))
+        _noop(run(chosen, few).together())
+    costs = {}
+    for query in asked:
+        with bar.step(f"plain Spark: {query.name}"):
+            frame = Relations(data, [query]).check(query)
+            target = str(output / "plain" / query.name)
+            costs[query.name] = measure(lambda: frame.write.mode("overwrite").parquet(target))
+    with bar.step("muntin: all ten at once"):
+        mine = output / "answers"
+        ours = measure(lambda: run(chosen, data).write(str(mine), mode="overwrite"))
+    answers = {}
+    for query in asked:
+        with bar.step(f"comparing {query.name}"):
+            answers[query.name] = _answer(session, query, output, costs[query.name])
+    sample_of = "swing"
+    rows = session.read.parquet(str(mine / sample_of)).orderBy("window", "machine")
+    shown = (
+        rows.where("window.start >= (SELECT min(ts) FROM {events})", events=data) if False else rows
+    )
+    return Demo(
+        events=events,
+        answers=answers,
+        muntin=ours,
+        plan=chosen,
+        output=output,
+        sample_of=sample_of,
+        sample=[row.asDict(recursive=True) for row in shown.limit(5).collect()],
+    )
+
+
+def _answer(session: SparkSession, query: Query, output: Path, cost: Cost) -> Answer:
+    ours, theirs = (
+        session.read.parquet(str(output / side / query.name)) for side in ("answers", "plain")
+    )
+    found = compare(ours, theirs, keys=KEYS, close=_floats(ours))
+    return Answer(window=str(query.window), rows=found.left, equal=found.equal, plain=cost)
+
+
+def _floats(frame: DataFrame) -> list[str]:
+    return [field.name for field in frame.schema if isinstance(field.dataType, DoubleType)]
+
+
+def _noop(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()

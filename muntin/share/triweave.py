@@ -1,0 +1,60 @@
+"""TriWeave: the stream is cut once, at all edges, and several groups read those slices.
+
+Incremental MQO, section 3.1.1. The cost is λ + m·E + Σ Eᵢ·Ωᵢ, with E the rate of the finest slices:
+Weave Share with E in place of λ. On Spark it is the natural one, since the scan is paid once.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from muntin.model.plan import Plan, Slicing, Tree
+from muntin.model.query import Query, Workload
+from muntin.model.time import SECOND
+from muntin.model.window import Window
+from muntin.share import edges
+from muntin.share.groups import Group, GroupCost, group_of, same_edges
+from muntin.share.trees import nodes_of, plan_of, tree_of
+from muntin.share.weave import weave_groups
+
+
+def triweave_cost(groups: Iterable[Group], *, rate: float, technique: str) -> float:
+    """λ + m·E + Σ Eᵢ·Ωᵢ."""
+    groups = list(groups)
+    finest = group_of(window for group in groups for window in group.windows).rate
+    return rate + GroupCost(overhead=finest, technique=technique).plan(groups)
+
+
+def triweave_groups(groups: Sequence[Group], *, technique: str) -> list[Group]:
+    """The greedy algorithm of Weave Share, where each tree costs one reading of the slices."""
+    finest = edges.edge_rate(one for group in groups for one in group.edges)
+    return weave_groups(groups, GroupCost(overhead=finest, technique=technique))
+
+
+def coarser(group: Group, finest: Slicing) -> Window | None:
+    """The tumbling window that stands for a group's own slices, where it is worth having.
+
+    It must be cut by the finest slices, have fewer edges than those, and not be what one window
+    alone would read.
+    """
+    cell = edges.grid(group.edges)
+    window = Window(size=cell.period, slide=cell.period, offset=cell.phase)
+    fewer = SECOND / cell.period < finest.rate
+    if len(group.windows) > 1 and fewer and finest.cuts(window):
+        return window
+    return None
+
+
+def triweave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
+    """One tree per family; each group reads a tumbling window of its own, made from the slices."""
+
+    def grow(queries: tuple[Query, ...]) -> list[Tree]:
+        nodes = nodes_of(queries)
+        windows = [node.window for node in nodes]
+        finest = edges.slicing(windows)
+        parents: dict[Window, Window | None] = {}
+        for group in triweave_groups(same_edges(windows), technique=technique):
+            middle = coarser(group, finest)
+            parents |= {window: middle for window in group.windows if window != middle}
+        tree = tree_of(queries[0].family, nodes, workload, parents)
+        return [tree]
+
+    return plan_of("triweave", workload, grow)

@@ -1,0 +1,97 @@
+"""One tree of an incremental weaving: windows come and go, and its edge rate follows."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from muntin.model.plan import Edges
+from muntin.model.time import SECOND
+from muntin.model.window import Window
+from muntin.share.edges import edge_rate
+from muntin.share.operations import load_of
+from muntin.share.weave import Floats, Ints, free_share
+
+# Trees with at most this many edge sets are counted exactly, larger ones estimated.
+_FEW_SETS = 8
+# A period with one or two phases, the second -1 where there is none.
+EdgeSet = tuple[int, int, int]
+
+
+def edge_set(window: Window) -> EdgeSet:
+    """What two windows have in common when they weave perfectly."""
+    begin, end = window.offset, (window.offset + window.size) % window.slide
+    return window.slide, min(begin, end), max(begin, end) if begin != end else -1
+
+
+def added_rate(one: EdgeSet, table: Ints, owner: Ints, trees: int) -> Floats:
+    """What an edge set adds to the rate of each tree, whose own sets are rows of `table`."""
+    added = np.zeros(trees)
+    for phase in one[1:]:
+        if phase >= 0:
+            free = free_share(table[:, 0], table[:, 1:], one[0], phase)
+            logs = np.log(np.maximum(free, 1e-300))
+            added += np.exp(np.bincount(owner, weights=logs, minlength=trees)) * SECOND / one[0]
+    return added
+
+
+class Woven:
+    """One tree: its windows, how many of them have each edge set, its rate and its load."""
+
+    def __init__(self, windows: Iterable[Window], rate: float | None = None) -> None:
+        """Counts the rate where none is given."""
+        self.windows = dict.fromkeys(windows)
+        self.sets = Counter(edge_set(window) for window in self.windows)
+        self.load = load_of(self.windows)
+        self._tabulate()
+        self.rate = self.counted_rate() if rate is None else rate
+
+    def _tabulate(self) -> None:
+        self.rows = {one: row for row, one in enumerate(self.sets)}
+        self.table = np.array(list(self.sets), dtype=np.int64).reshape(-1, 3)
+
+    def counted_rate(self) -> float:
+        """The edge rate, counted where that is possible."""
+        return edge_rate(
+            Edges(period=one[0], phase=phase)
+            for one in self.sets
+            for phase in one[1:]
+            if phase >= 0
+        )
+
+    def added_by(self, one: EdgeSet) -> float:
+        """What an edge set that is not in the tree adds to its rate."""
+        owner = np.zeros(len(self.table), dtype=np.int64)
+        return float(added_rate(one, self.table, owner, 1)[0])
+
+    def take_in(self, other: "Woven", rate: float) -> None:
+        """Makes another tree's windows its own; `rate` is an estimate for both."""
+        self.windows |= other.windows
+        fresh = [one for one in other.sets if one not in self.sets]
+        self.sets.update(other.sets)
+        for one in fresh:
+            self.rows[one] = len(self.rows)
+        self.table = np.concatenate([self.table, np.array(fresh, dtype=np.int64).reshape(-1, 3)])
+        self.load = self.load + other.load
+        self.rate = self.counted_rate() if len(self.sets) <= _FEW_SETS else rate
+
+    def leave_out(self, window: Window) -> None:
+        """Forgets a window, which is not its last."""
+        del self.windows[window]
+        self.load = self.load.without(window)
+        one = edge_set(window)
+        self.sets[one] -= 1
+        if self.sets[one]:
+            return
+        del self.sets[one]
+        # The last row moves into the gap.
+        gap, last = self.rows.pop(one), len(self.rows)
+        if gap != last:
+            moved: EdgeSet = tuple(self.table[last].tolist())
+            self.table[gap] = self.table[last]
+            self.rows[moved] = gap
+        self.table = self.table[:last].copy()
+        if len(self.sets) <= _FEW_SETS:
+            self.rate = self.counted_rate()
+        else:
+            self.rate -= self.added_by(one)

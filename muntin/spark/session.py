@@ -1,0 +1,147 @@
+"""Spark for the terminal: a quiet local session, files read with it, its errors in one line."""
+
+import os
+import shutil
+import sys
+import tempfile
+from glob import glob
+from pathlib import Path
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.errors import RunError, nearest
+from muntin.spark.relations import first_line
+
+FORMATS = ("parquet", "csv", "json")
+_EXTENSIONS = {
+    "parquet": "parquet",
+    "csv": "csv",
+    "json": "json",
+    "jsonl": "json",
+    "ndjson": "json",
+}
+# A csv file's first line has its names; types and times are found out rather than left as text.
+_READING = {
+    "parquet": {},
+    "csv": {"header": "true", "inferSchema": "true"},
+    "json": {"inferTimestamp": "true"},
+}
+_INSTALL_JAVA = (
+    "Spark needs Java 17 or newer; install it (Debian, Ubuntu: apt install openjdk-17-jre-headless; "
+    "macOS: brew install openjdk@17) and have `java` on the PATH, or set JAVA_HOME"
+)
+
+
+def local_session(memory: str = "4g") -> SparkSession:
+    """The active session, or else a new one on all cores of this machine.
+
+    A new one has a heap of `memory`, no web page and no progress bar, and keeps its log off the
+    terminal. Raises `RunError` where there is no Java to run it on.
+    """
+    # pyspark logs the errors it raises as JSON, too; the terminal says them once, in a line.
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    _check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    conf = SparkConf()
+    for key, value in {
+        "spark.master": "local[*]",
+        "spark.app.name": "muntin",
+        "spark.driver.memory": memory,
+        # Names of hosts need not resolve on a laptop, and nobody else has to reach it.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }.items():
+        conf.set(key, value)
+    # The log is a file without a name: read if Spark does not start, gone when it ends. Options
+    # of log4j would come too late for what the JVM itself prints.
+    with tempfile.TemporaryFile() as log:
+        try:
+            gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            log.seek(0)
+            raise RunError(_why_not(log.read().decode(errors="replace"), error)) from None
+    return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+def read_files(session: SparkSession, path: str, format: str | None = None) -> DataFrame:
+    """A file, a folder or a pattern of them, as its names say, or as `format` where they do not."""
+    kind = _format_of(path) or format
+    if kind is None:
+        raise RunError(
+            f"the name of {path} does not tell its format; say --format {'|'.join(FORMATS)}"
+        )
+    return session.read.options(**_READING[kind]).format(kind).load(path)
+
+
+def check_format(format: str) -> None:
+    """Refuse a format that is neither read nor written."""
+    if format not in FORMATS:
+        raise RunError(f"no format is called {format!r}; {nearest(format, list(FORMATS))}")
+
+
+def rows_of(session: SparkSession, files: list[str], format: str) -> int:
+    """How many rows these files, written by Spark, hold."""
+    if not files:
+        return 0
+    options = {"header": "true"} if format == "csv" else {}
+    reader = session.read.options(**options)
+    return (reader.text(files) if format == "json" else reader.load(files, format)).count()
+
+
+def one_line(error: BaseException) -> str | None:
+    """What went wrong, where it went wrong in Spark; none for an error of anyone else's."""
+    if isinstance(error, PySparkException):
+        text = first_line(error)
+        # Of a failure in a Python worker the last line of its traceback says what.
+        lines = str(error).split("\n\nJVM stacktrace")[0].strip().splitlines()
+        return lines[-1].strip() if "Traceback (most recent call last)" in text else text
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.toString()).splitlines()[0]
+    return "Spark has ended unexpectedly" if isinstance(error, Py4JError) else None
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    if shutil.which(java) is None:
+        where = f"there is no {java}" if home else "there is no `java` on the PATH"
+        raise RunError(f"{where}. {_INSTALL_JAVA}")
+
+
+def _why_not(log: str, error: PySparkRuntimeError) -> str:
+    if "UnsupportedClassVersionError" in log:
+        return f"the Java that was found is too old. {_INSTALL_JAVA}"
+    said = [line.strip() for line in log.splitlines() if line.strip()]
+    return f"Spark did not start: {said[-1] if said else first_line(error)}"
+
+
+def _format_of(path: str) -> str | None:
+    """What the extension says; for a folder, that of the first file in it that says something."""
+    if "://" in path:
+        return _extension(Path(path))
+    found = [Path(one) for one in sorted(glob(path))]
+    if not found:
+        raise RunError(f"there is no {path}")
+    inside = (
+        sorted(one for one in top.rglob("*") if one.is_file()) if top.is_dir() else [top]
+        for top in found
+    )
+    kinds = (_extension(one) for files in inside for one in files)
+    return next((kind for kind in kinds if kind), None) or _extension(found[0])
+
+
+def _extension(path: Path) -> str | None:
+    """The format of `x.csv`, and of `x.csv.gz`."""
+    suffixes = [suffix[1:].lower() for suffix in path.suffixes[-2:]]
+    return next((_EXTENSIONS[one] for one in reversed(suffixes) if one in _EXTENSIONS), None)

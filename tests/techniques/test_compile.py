@@ -1,0 +1,41 @@
+"""What is bound decides the name under which machine code is kept."""
+
+import numpy as np
+import pytest
+
+from muntin.model.aggregate import MAX, MIN, Monoid
+from muntin.techniques import daba, drive, panes, recalc
+from muntin.techniques.compile import bind
+
+
+def test_each_monoid_and_algorithm_has_a_name_of_its_own():
+    kernels = [
+        bind(recalc.fold, MAX),
+        bind(recalc.fold, MIN),
+        bind(recalc.fold, MAX, counted=True),
+        bind(drive.fold, MAX, algorithm=daba),
+        bind(drive.fold, MAX, algorithm=panes),
+    ]
+    assert len({kernel.py_func.__qualname__ for kernel in kernels}) == len(kernels)
+
+
+def test_the_same_binding_is_made_once():
+    assert bind(recalc.fold, MAX) is bind(recalc.fold, MAX)
+
+
+def test_monoids_that_differ_by_a_constant_are_not_confused():
+    one = Monoid(name="same", combine=lambda a, b: a + b + 1)
+    two = Monoid(name="same", combine=lambda a, b: a + b + 2)
+    names = [bind(recalc.fold, monoid).py_func.__qualname__ for monoid in (one, two)]
+    assert names[0] != names[1]
+
+
+@pytest.mark.parametrize("shift", [1, 5])
+def test_a_closure_is_compiled_but_not_kept_on_disk(shift):
+    # Its code is the same for either shift, so a name made from code would confuse the two.
+    monoid = Monoid(name="shifted", combine=lambda a, b: a + b + shift)
+    kernel = bind(recalc.fold, monoid)
+    answers = np.empty(1)
+    kernel(np.array([1.0, 2.0]), np.array([0]), np.array([2]), answers)
+    assert answers.tolist() == [3.0 + shift]
+    assert type(kernel._cache).__name__ == "NullCache"
