@@ -17,7 +17,7 @@ _SIDE = "_side"
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How many rows each side has, and how many keys are not there once on both with equal values."""
+    """Rows of each side, and how many keys are not there once on both sides with equal values."""
 
     left: int
     right: int

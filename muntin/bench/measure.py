@@ -33,7 +33,7 @@ def cheapest(costs: Iterable[Cost]) -> Cost:
 
 
 class Peak:
-    """The most memory seen at once, in bytes; resident, so pages that processes share count twice."""
+    """The most memory seen at once, resident, in bytes; pages that processes share count twice."""
 
     def __init__(self) -> None:
         self.total = 0

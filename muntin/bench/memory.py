@@ -1,4 +1,4 @@
-"""`bench memory`: a million keys, and one key with very many events, in less than four gigabytes."""
+"""`bench memory`: a million keys, and one key with very many events, in four gigabytes."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass

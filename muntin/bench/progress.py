@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -72,8 +71,8 @@ def _spark_tasks() -> str:
     try:
         tracker = context.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    except (Py4JError, AttributeError):
-        # Spark is starting or ending: it has nothing to say now.
+    except Exception:
+        # Spark is starting, ending or has failed; that is not for a progress bar to say.
         return ""
     running = [stage for stage in stages if stage is not None]
     if not running:

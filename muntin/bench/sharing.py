@@ -121,7 +121,7 @@ def sharing(
     repeats: int = 3,
     strategy: str = DEFAULT,
 ) -> Report:
-    """Run every set both ways: once to warm up and to compare, then `repeats` times for the clock."""
+    """Run every set both ways: once to warm up and to compare, then `repeats` times, timed."""
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
         Steps(1 + _steps(sets, repeats)) as bar,

@@ -17,6 +17,8 @@ _SHORT_COMPOSITE = 1 << 12
 _LARGEST_COMPOSITE = 1 << 22
 # Terms of inclusion and exclusion after which the formula gives up.
 _MOST_TERMS = 1 << 10
+# Progressions whose share an estimate works out, at most.
+_MOST_ESTIMATED = 1 << 11
 # Finding the latest edge costs a division per progression and event. A grid costs one, so up to
 # this factor finer, or in place of more progressions than the second figure, the grid is cheaper.
 _GRID_FACTOR = 2.0
@@ -131,18 +133,20 @@ def estimated_rate(edges: Iterable[Edges]) -> float:
     """Distinct edges per microsecond where counting is out of reach.
 
     Each progression adds the share that no earlier one hits. Single hits are exact; that several
-    hit is taken to be independent.
+    hit is taken to be independent. Of very many, every so manieth stands for its neighbours.
     """
     edges = distinct(edges)
     unit = grid(edges)
     periods = np.array([one.period // unit.period for one in edges])
     phases = np.array([(one.phase - unit.phase) // unit.period for one in edges])
     rate = 0.0
-    for index, period in enumerate(periods):
+    step = -(-len(periods) // _MOST_ESTIMATED)
+    for index in range(len(periods) - 1, -1, -step):
+        period = int(periods[index])
         common = np.gcd(periods[:index], period)
         meets = (phases[:index] - phases[index]) % common == 0
-        rate += float(np.prod(1 - meets * common / periods[:index])) / int(period)
-    return rate / unit.period
+        rate += float(np.prod(1 - meets * common / periods[:index])) / period
+    return rate * step / unit.period
 
 
 def edge_rate(edges: Iterable[Edges]) -> float:
@@ -163,9 +167,9 @@ def edge_rate(edges: Iterable[Edges]) -> float:
 def slicing(windows: Iterable[Window]) -> Slicing:
     """Slices cut at every begin and end: on a grid where that is cheaper, else exactly there."""
     edges = edges_of(windows)
-    rate = edge_rate(edges)
     cell = grid(edges)
-    grid_rate = SECOND / cell.period
-    if len(edges) > _MOST_PROGRESSIONS or grid_rate <= _GRID_FACTOR * rate:
-        return Slicing(edges=(cell,), rate=grid_rate)
-    return Slicing(edges=edges, rate=rate)
+    uniform = Slicing(edges=(cell,), rate=SECOND / cell.period)
+    if len(edges) > _MOST_PROGRESSIONS:
+        return uniform
+    rate = edge_rate(edges)
+    return uniform if uniform.rate <= _GRID_FACTOR * rate else Slicing(edges=edges, rate=rate)

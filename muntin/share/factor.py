@@ -195,29 +195,30 @@ def without_idle(
 ) -> Forest:
     """The min-cost forest over asked and added windows, less the added ones that do not pay."""
     graph = choices((*asked, *added), counting, harmless)
+    present = set(graph)
 
-    def cheapest(present: set[Window]) -> tuple[float, Forest]:
-        cost, forest = 0.0, Forest()
-        for window in present:
-            least, parent = next(
-                offer for offer in graph[window] if offer[1] is None or offer[1] in present
-            )
-            cost += least
-            forest[window] = parent
-        return cost, forest
+    def offer(window: Window, left_out: Window | None = None) -> tuple[float, Window | None]:
+        return next(
+            (price, parent)
+            for price, parent in graph[window]
+            if parent is None or (parent in present and parent != left_out)
+        )
 
-    present = {*asked, *added}
-    cost, forest = cheapest(present)
-    while added & present:
-        # Leaving out what nobody reads costs nothing, so it goes with the first trial that pays.
-        idle = added - set(forest.values())
-        trials = [(*cheapest(present - idle - {one}), one) for one in sorted(added & present)]
-        least, fewer, dropped = min(trials, key=lambda trial: trial[0])
-        if least > cost:
-            break
-        present -= {*idle, dropped}
-        cost, forest = least, fewer
-    return forest
+    current = {window: offer(window) for window in graph}
+    while True:
+        # What dropping a factor window costs its readers, less what it costs itself.
+        loss = {factor: -current[factor][0] for factor in added & present}
+        for window, (price, parent) in current.items():
+            if parent in loss:
+                loss[parent] += offer(window, parent)[0] - price
+        dropped = min(sorted(loss), key=loss.__getitem__, default=None)
+        if dropped is None or loss[dropped] > 0:
+            return {window: parent for window, (_, parent) in current.items()}
+        present.discard(dropped)
+        del current[dropped]
+        for window, (_, parent) in current.items():
+            if parent == dropped:
+                current[window] = offer(window)
 
 
 def factor(workload: Workload) -> Plan:

@@ -1,28 +1,26 @@
 """Weave Share: merge the two trees that save the most, until none saves anything.
 
-Guirguis et al., section 5.1 with the cost lookup of section 8.1. Few groups are counted exactly.
-Among many, the lookup is filled and kept by whole rows of an estimate that is exact for pairs.
+Guirguis et al., section 5.1. Few groups are counted exactly. Among many, the cost lookup is kept by
+an estimate that is exact for pairs. Among very many, a sample is woven and the rest assigned.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query, Workload
-from muntin.model.time import SECOND
 from muntin.share.groups import Group, GroupCost, same_edges
-from muntin.share.operations import deque_length
+from muntin.share.lookup import Lookup, free_share, progressions_of
 from muntin.share.trees import nodes_of, plan_of, tree_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Up to this many groups, every entry of the lookup is counted exactly.
 MOST_EXACT = 40
 # Up to this many groups, the lookup of all pairs is held at once.
-MOST_LOOKED_UP = 2_500
+MOST_LOOKED_UP = 1_200
+# Groups assigned at a time, which bounds memory.
+_BATCH = 256
 
 
 def weave_groups(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
@@ -31,16 +29,57 @@ def weave_groups(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
     if len(groups) <= MOST_EXACT:
         return _weave_exactly(groups, cost)
     if len(groups) > MOST_LOOKED_UP:
-        halves = groups[::2], groups[1::2]
-        groups = [group for half in halves for group in weave_groups(half, cost)]
-        if len(groups) > MOST_LOOKED_UP:
-            return groups
+        step = -(-len(groups) // (MOST_LOOKED_UP - 1))
+        rest = [group for index, group in enumerate(groups) if index % step]
+        # With all groups in, a tree has so many times the work per edge, and up to so many times
+        # the edges. The power between one and two did best on the papers' workloads.
+        scaled = replace(cost, overhead=cost.overhead / step**1.5)
+        return _assign(rest, weave_groups(groups[::step], scaled), cost)
     lookup = Lookup(groups, cost)
     while lookup.merge_best():
         pass
     groups = [_sum([groups[item] for item in items]) for items in lookup.members if items]
     few = len(groups) <= MOST_EXACT and sum(len(group.edges) for group in groups) <= 4 * MOST_EXACT
     return _weave_exactly(groups, cost) if few else groups
+
+
+def _assign(groups: Sequence[Group], trees: Sequence[Group], cost: GroupCost) -> list[Group]:
+    """Each group into the tree that it adds the least to, or alone where that is λ or more."""
+    taken: list[list[Group]] = [[tree] for tree in trees]
+    rate = np.array([tree.rate for tree in trees])
+    omega = np.array([cost.omega(tree.load, tree.rate) for tree in trees])
+    for start in range(0, len(groups), _BATCH):
+        batch = groups[start : start + _BATCH]
+        periods, phases, owner = progressions_of([*trees, *batch])
+        ours = owner < len(trees)
+        starts = np.searchsorted(owner[ours], np.arange(len(trees)))
+        gained = np.zeros((len(trees), len(batch)))
+        for side in (0, 1):
+            atoms = ~ours & (phases[:, side] >= 0)
+            free = free_share(
+                periods[ours, None], phases[ours, None, :], periods[atoms], phases[atoms, side]
+            )
+            share = np.multiply.reduceat(free, starts)
+            np.add.at(gained.T, owner[atoms] - len(trees), (share / periods[atoms]).T)
+        alone = np.bincount(
+            owner[~ours] - len(trees),
+            weights=(1.0 + (phases[~ours, 1] >= 0)) / periods[~ours],
+            minlength=len(batch),
+        )
+        rates = np.array([group.rate for group in batch])
+        omegas = np.array([cost.omega(group.load, group.rate) for group in batch])
+        finer = rate[:, None] + gained * (rates / alone)
+        added = finer * (omega[:, None] + omegas) - (rate * omega)[:, None] - rates * omegas
+        homes = added.argmin(axis=0)
+        for index, group in enumerate(batch):
+            tree = homes[index]
+            if added[tree, index] < cost.overhead:
+                taken[tree].append(group)
+                rate[tree] += gained[tree, index] * rates[index] / alone[index]
+                omega[tree] += omegas[index]
+            else:
+                taken.append([group])
+    return [_sum(members) for members in taken]
 
 
 def _sum(groups: Sequence[Group]) -> Group:
@@ -69,132 +108,6 @@ def _weave_exactly(groups: list[Group], cost: GroupCost) -> list[Group]:
             if k != i:
                 saved[min(i, k), max(i, k)] = cost.reduction(trees[i], trees[k])
     return list(trees.values())
-
-
-def free_share(periods: Ints, phases: Ints, period: Ints | int, phase: Ints | int) -> Floats:
-    """The share of a progression (`period`, `phase`) that items leave free.
-
-    An item is one period with up to two phases (a row of `phases`), which never meet each other,
-    so the share is exact. All arguments broadcast.
-    """
-    common = np.gcd(periods, period)
-    hits = ((phases[..., 0] - phase) % common == 0) + 0.0
-    hits += ((phases[..., 1] - phase) % common == 0) & (phases[..., 1] >= 0)
-    free: Floats = 1.0 - hits * (common / periods)
-    return np.maximum(free, 0.0)
-
-
-def progressions_of(groups: Sequence[Group]) -> tuple[Ints, Ints, Ints]:
-    """(period, phases, owner) of groups: a row for each period and at most two of its phases.
-
-    Times are in the largest unit that fits all; a missing second phase is -1.
-    """
-    rows: list[tuple[int, int, int, int]] = []
-    for owner, group in enumerate(groups):
-        edges = group.edges
-        index = 0
-        while index < len(edges):
-            one = edges[index]
-            pair = index + 1 < len(edges) and edges[index + 1].period == one.period
-            rows.append((one.period, one.phase, edges[index + 1].phase if pair else -1, owner))
-            index += 1 + pair
-    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    # Smaller numbers have their divisors found sooner.
-    absent = table[:, 2] < 0
-    table[absent, 2] = 0
-    unit = int(np.gcd.reduce(table[:, :3].ravel()))
-    table[:, :3] //= unit
-    table[absent, 2] = -1
-    return table[:, 0], table[:, 1:3], table[:, 3]
-
-
-class Lookup:
-    """The cost lookup: what merging any two trees saves, kept up to date merge by merge.
-
-    For each tree and each progression it holds the share of the progression's edges that the tree
-    does not have. The edge rate of two trees is that of one plus the free shares of the other's;
-    when trees merge, free shares multiply, as if their edges were independent.
-    """
-
-    def __init__(self, groups: Sequence[Group], cost: GroupCost) -> None:
-        """Fills the lookup for all pairs."""
-        self._cost = cost
-        count = len(groups)
-        periods, phases, owner = progressions_of(groups)
-        present = phases.ravel() >= 0
-        atom_periods = np.repeat(periods, 2)[present]
-        self._owner = np.repeat(owner, 2)[present]
-        free = free_share(
-            periods[:, None], phases[:, None, :], atom_periods, phases.ravel()[present]
-        )
-        self._free = np.multiply.reduceat(free, np.searchsorted(owner, np.arange(count)))
-        self._rate = np.array([group.rate for group in groups])
-        # Where a group's own progressions meet, each gives its part of the group's rate.
-        alone = np.bincount(self._owner, weights=1 / atom_periods, minlength=count)
-        self._mass = (self._rate / alone)[self._owner] / atom_periods
-        self._count = np.array([float(group.load.count) for group in groups])
-        self._longest = np.array([group.load.sizes.max() for group in groups])
-        self._omega = np.array([cost.omega(group.load, group.rate) for group in groups])
-        self.members = [[index] for index in range(count)]
-        # What a merge adds to the final combines; it saves λ less this. Single precision is enough
-        # to order these, and is searched in half the time.
-        self._added = np.full((count, count), np.inf, dtype=np.float32)
-        for tree in range(count):
-            self._look_up(tree)
-
-    def _merged_omega(self, tree: int, rates: Floats) -> Floats:
-        """Ω of one tree merged with each other, at the slices per second that this gives."""
-        summed: Floats = self._omega + self._omega[tree]
-        if self._cost.technique != "slick_deque":
-            return summed
-        longest = np.maximum(self._longest, self._longest[tree])
-        partials = np.maximum(1.0, longest * (rates / SECOND))
-        walk = deque_length(float(partials.min()))
-        deque: Floats = 2.0 - 2.0 / partials + self._count + self._count[tree] + walk
-        return deque
-
-    def _look_up(self, tree: int) -> None:
-        """Fills the row and the column of one tree."""
-        gained = np.bincount(
-            self._owner, weights=self._mass * self._free[tree], minlength=len(self._rate)
-        )
-        rates = self._rate[tree] + gained
-        apart = self._rate[tree] * self._omega[tree] + self._rate * self._omega
-        row = rates * self._merged_omega(tree, rates) - apart
-        row[self._rate == 0] = np.inf
-        row[tree] = np.inf
-        self._added[tree] = self._added[:, tree] = row
-
-    def merge_best(self) -> bool:
-        """Merges the two trees that save the most; false when no merge saves anything."""
-        one, other = divmod(int(self._added.argmin()), len(self._rate))
-        if not self._added[one, other] < self._cost.overhead:
-            return False
-        moved = self._owner == other
-        self._mass[moved] *= self._free[one, moved]
-        self._owner[moved] = one
-        self._free[one] *= self._free[other]
-        rates = self._rate + self._mass[moved].sum()
-        self._omega[one] = self._merged_omega(one, rates)[other]
-        self._rate[one] = rates[one]
-        self._count[one] += self._count[other]
-        self._longest[one] = max(self._longest[one], self._longest[other])
-        self.members[one] += self.members[other]
-        # A tree without a rate is gone; rows of gone trees are swept out when they are many.
-        self._rate[other], self.members[other] = 0.0, []
-        self._added[other] = self._added[:, other] = np.inf
-        self._look_up(one)
-        gone = self._rate == 0
-        if gone.sum() * 4 > len(gone):
-            self._sweep(np.flatnonzero(~gone))
-        return True
-
-    def _sweep(self, kept: Ints) -> None:
-        self._owner = np.searchsorted(kept, self._owner)
-        self._free, self._added = self._free[kept], self._added[np.ix_(kept, kept)]
-        for name in ("_rate", "_count", "_longest", "_omega"):
-            setattr(self, name, getattr(self, name)[kept])
-        self.members = [self.members[index] for index in kept]
 
 
 def grouped_plan(

@@ -9,8 +9,8 @@ from muntin.model.plan import Edges
 from muntin.model.time import SECOND
 from muntin.model.window import Window
 from muntin.share.edges import edge_rate
+from muntin.share.lookup import Floats, Ints, free_share
 from muntin.share.operations import load_of
-from muntin.share.weave import Floats, Ints, free_share
 
 # Trees with at most this many edge sets are counted exactly, larger ones estimated.
 _FEW_SETS = 8

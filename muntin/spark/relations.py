@@ -1,6 +1,7 @@
 """What the queries read: the caller's DataFrames, or relations of the session by their names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -45,11 +46,17 @@ class Relations:
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """The query as plain Spark, or an error that names it and says what Spark found wrong."""
-        statement = query.to_sql() if isinstance(query, Query) else query.statement
-        try:
-            return self.sql(statement)
-        except (AnalysisException, ParseException) as error:
-            raise RunError(f"query {query.name!r}: {first_line(error)}") from None
+        with blaming(query):
+            return self.sql(query.to_sql() if isinstance(query, Query) else query.statement)
+
+
+@contextmanager
+def blaming(query: Query | PlainQuery) -> Iterator[None]:
+    """What Spark finds wrong in here is said to be the query's fault."""
+    try:
+        yield
+    except (AnalysisException, ParseException) as error:
+        raise RunError(f"query {query.name!r}: {first_line(error)}") from None
 
 
 def first_line(error: PySparkException) -> str:

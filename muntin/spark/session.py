@@ -7,9 +7,9 @@ import tempfile
 from glob import glob
 from pathlib import Path
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
@@ -31,8 +31,14 @@ _READING = {
     "csv": {"header": "true", "inferSchema": "true"},
     "json": {"inferTimestamp": "true"},
 }
+# What may help against an error of Spark's, by its name.
+_HINTS = {
+    "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE": (
+        "; select window.start and window.end instead of window, or write parquet or json"
+    ),
+}
 _INSTALL_JAVA = (
-    "Spark needs Java 17 or newer; install it (Debian, Ubuntu: apt install openjdk-17-jre-headless; "
+    "Spark needs Java 17 or newer: install it (Debian: apt install openjdk-17-jre-headless; "
     "macOS: brew install openjdk@17) and have `java` on the PATH, or set JAVA_HOME"
 )
 
@@ -90,22 +96,34 @@ def check_format(format: str) -> None:
         raise RunError(f"no format is called {format!r}; {nearest(format, list(FORMATS))}")
 
 
-def rows_of(session: SparkSession, files: list[str], format: str) -> int:
-    """How many rows these files, written by Spark, hold."""
-    if not files:
-        return 0
-    options = {"header": "true"} if format == "csv" else {}
-    reader = session.read.options(**options)
-    return (reader.text(files) if format == "json" else reader.load(files, format)).count()
+def rows_in(session: SparkSession, folder: str, format: str) -> int:
+    """How many rows Spark wrote to a folder; none where there is no folder."""
+    reader = session.read
+    try:
+        match format:
+            case "csv":
+                # Any schema will do to count, and without one an empty folder is refused.
+                reader = reader.schema("first STRING").options(header="true", multiLine="true")
+                return reader.csv(folder).count()
+            case "json":
+                return reader.text(folder).count()
+            case _:
+                return reader.format(format).load(folder).count()
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return 0
+        raise
 
 
 def one_line(error: BaseException) -> str | None:
     """What went wrong, where it went wrong in Spark; none for an error of anyone else's."""
     if isinstance(error, PySparkException):
         text = first_line(error)
-        # Of a failure in a Python worker the last line of its traceback says what.
-        lines = str(error).split("\n\nJVM stacktrace")[0].strip().splitlines()
-        return lines[-1].strip() if "Traceback (most recent call last)" in text else text
+        if "Traceback (most recent call last)" in text:
+            # Of a failure in a Python worker the last line of its traceback says what.
+            lines = str(error).split("\n\nJVM stacktrace")[0].strip().splitlines()
+            return lines[-1].strip()
+        return text + _HINTS.get(error.getCondition() or "", "")
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.toString()).splitlines()[0]
     return "Spark has ended unexpectedly" if isinstance(error, Py4JError) else None

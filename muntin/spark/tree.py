@@ -14,7 +14,7 @@ from muntin.spark.answers import combine_compiled, in_order
 from muntin.spark.bind import BoundTree
 from muntin.spark.native import combine_natively
 from muntin.spark.project import Projection, from_columns, from_slots, projection
-from muntin.spark.relations import Relations
+from muntin.spark.relations import Relations, blaming
 from muntin.spark.slices import Slices, slice_events
 from muntin.spark.together import named, pick, stack
 
@@ -69,9 +69,13 @@ class TreeAnswers:
 
     def answer(self, name: str) -> DataFrame:
         """One query's answer, computed without those of the others."""
+        query = self.queries[name]
+        with blaming(query):
+            return self._answer(query)
+
+    def _answer(self, query: Query) -> DataFrame:
         if len(self.queries) > 1:
             self.keep()
-        query = self.queries[name]
         tree = self._bound.tree.answering([query])
         if self._is_compiled(query):
             return self._from_runtime(query, tree, self._combined(tree))
@@ -85,6 +89,8 @@ class TreeAnswers:
         Spark stores the answers until `scatter`.
         """
         compiled = [query for query in self.queries.values() if self._is_compiled(query)]
+        if len(compiled) < len(self.queries):
+            self.keep()
         tree = self._bound.tree.answering(compiled)
         if len(compiled) > 1:
             self._gathered = self._combined(tree).persist(StorageLevel.MEMORY_AND_DISK)

@@ -1,6 +1,7 @@
 """A sliding window as an object: partials in, aggregates of the latest so many out."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,18 @@ from muntin.techniques import drive
 from muntin.techniques.compile import bind, bind_python
 from muntin.techniques.table import technique_for, technique_for_many
 
-# What a structure is, for saving: its arrays and its cursor. Plain data that can be pickled.
-State = tuple[Any, Any]
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A structure at one moment: plain data that can be pickled, and whose it is."""
+
+    technique: str
+    monoid: str
+    sizes: tuple[int, ...]
+    compiled: bool
+    # Arrays (lists for objects), and the few numbers and partials that change with every slide.
+    memory: Any
+    cursor: Any
 
 
 class Aggregator:
@@ -82,7 +93,7 @@ class Aggregator:
         held = len(self)
         size = held if size is None else size
         if not 1 <= size <= held:
-            raise RunError(f"{held} partials are held, so none can be asked for the latest {size}")
+            raise RunError(f"the latest {size} of {held} partials cannot be aggregated")
         if size != held and not self.technique.many:
             raise RunError(
                 f"{self.technique.name} answers only for all {held} partials that are held"
@@ -91,7 +102,7 @@ class Aggregator:
         return self._query(self._memory, self._cursor, size, slot)
 
     def insert_many(self, partials: Any) -> Any:
-        """Insert partials one by one; row i is what the window of each size then aggregates.
+        """Insert partials one by one; row i is what each of `sizes`, ascending, then aggregates.
 
         A wide monoid takes a tuple of columns and returns one; objects come and go as lists.
         While a window has not filled, it aggregates what there is.
@@ -107,17 +118,24 @@ class Aggregator:
         return tuple(column.reshape(shape) for column in answers)
 
     def save(self) -> State:
-        """A copy of the state: (arrays, cursor). Only `restore` gives it meaning."""
-        return _copied(self._memory), self._cursor
+        """A copy of all that `restore` needs to go on from here."""
+        return State(
+            technique=self.technique.name,
+            monoid=self.monoid.name,
+            sizes=tuple(self.sizes.tolist()),
+            compiled=self.compiled,
+            memory=_copied(self._memory),
+            cursor=self._cursor,
+        )
 
     def restore(self, state: State) -> None:
         """Go on from a state that an aggregator made with the same arguments has saved."""
-        if _shape(state) != _shape((self._memory, self._cursor)):
-            raise RunError(
-                f"that state is not of {self.technique.name} for {self.monoid.name} "
-                f"and sizes {self.sizes.tolist()}"
-            )
-        self._memory, self._cursor = _copied(state[0]), state[1]
+        own = self.save()
+        for name in ("technique", "monoid", "sizes", "compiled"):
+            found, needed = getattr(state, name), getattr(own, name)
+            if found != needed:
+                raise RunError(f"that state has {name} {found!r}, and this window {needed!r}")
+        self._memory, self._cursor = _copied(state.memory), state.cursor
 
     def _column(self, partials: Any) -> tuple[Any, int]:
         if not self.compiled:
@@ -154,10 +172,3 @@ class Aggregator:
 def _copied(memory: Any) -> Any:
     """Arrays, lists and tuples of them, copied."""
     return tuple(map(_copied, memory)) if isinstance(memory, tuple) else memory.copy()
-
-
-def _shape(state: Any) -> Any:
-    """What must agree between a state and the structure that goes on from it."""
-    if isinstance(state, tuple):
-        return tuple(map(_shape, state))
-    return (str(state.dtype), len(state)) if isinstance(state, np.ndarray) else type(state) is list

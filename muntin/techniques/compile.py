@@ -1,9 +1,9 @@
 """One source per algorithm: a technique's functions, bound to a monoid, compiled or as they stand.
 
-An algorithm calls `combine`, `inverse`, `load`, `store` and `blank` as if they were globals of its
-module. `bind` gives it those of one monoid, and does the same for every function of this package
-that it calls. Compiled, all are inlined; the machine code is kept on disk under a name that holds
-what was bound, so that a new process loads it instead of compiling.
+An algorithm calls `combine`, `inverse`, `load` and the others of `bound.py` as if they were globals
+of its module. `bind` gives it those of one monoid, and does the same for every function of this
+package that it calls. Compiled, all are inlined; the machine code is kept on disk under a name that
+holds what was bound, so that a new process loads it instead of compiling.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ def bind(
     """
     given = _given(monoid.combine, monoid.inverse, LAYOUTS[monoid.width], algorithm, counted)
     # A counted partial holds its tally, an array, so all that returns one counts references.
-    clone = _bound(function, given, lambda part, managed: _part(part, managed or counted))
+    clone = _copy(_bound(function, given, lambda part, managed: _part(part, managed or counted)))
     # The cache knows a function by its name and its file's age. What was bound is in neither, so
     # the name carries it.
     sources = repr([_INLINED, _UNMANAGED, _codes(function, given)])
@@ -125,19 +125,22 @@ def _bound(
         )
         for name, part in _called(function, given).items()
     }
-    if not names:
-        # Unchanged, so that it is compiled once for all who use it.
-        return function
-    clone = FunctionType(
+    # Unchanged where it can be, so that it is compiled once for all who use it.
+    return _copy(function, names) if names else function
+
+
+def _copy(function: FunctionType, names: dict[str, Any] | None = None) -> FunctionType:
+    """The same code under other globals."""
+    copy = FunctionType(
         function.__code__,
-        {**function.__globals__, **names},
+        {**function.__globals__, **(names or {})},
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    clone.__module__ = function.__module__
-    clone.__doc__ = function.__doc__
-    return clone
+    copy.__module__ = function.__module__
+    copy.__doc__ = function.__doc__
+    return copy
 
 
 def _called(function: FunctionType, given: dict[str, Function]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""How partials lie in memory: one scalar, several, any object, or counted; the same four verbs.
+"""How partials lie in memory: one scalar, several, any object, or counted.
 
 A partial of one scalar lies in an array, of several in as many arrays, of any object in a list.
-Algorithms see only `load`, `store` and `blank`, so that one source serves all of them.
+Algorithms see only `load`, `store`, `blank` and `same`, so that one source serves all of them.
 """
 
 from collections.abc import Callable

@@ -63,56 +63,40 @@ def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
 
 def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:
     """`answers[i] = values[lows[i]] ⊕ ... ⊕ values[highs[i] - 1]`; ranges not empty, advancing."""
-    bounds = np.empty(2, np.int64)
-    bounds[0] = 0
-    bounds[1] = len(lows)
-    fold_many(values, lows, highs, bounds, answers)
-
-
-def fold_many(values: Any, lows: Any, highs: Any, bounds: Any, answers: Any) -> None:
-    """Several windows' ranges over the same values, from one deque.
-
-    The ranges of window w stand in `[bounds[w], bounds[w + 1])`: non-empty, advancing within it.
-    """
-    windows = len(bounds) - 1
-    following = bounds[:-1].copy()
-    begin = np.int64(2**62)
-    end = np.int64(0)
-    for window in range(windows):
-        if bounds[window] < bounds[window + 1]:
-            begin = min(begin, lows[bounds[window]])
-            end = max(end, highs[bounds[window + 1] - 1])
-    if begin >= end:
+    if len(lows) == 0:
         return
-    heads = np.zeros(windows, np.int64)
-    # Positions in `values`; nothing is evicted, as each window knows where it begins.
+    losses = np.empty(highs[-1], np.int64)
+    lose(values, lows[0], highs[-1], losses)
+    follow(values, losses, lows, highs, answers)
+
+
+def lose(values: Any, begin: int, end: int, losses: Any) -> None:
+    """For each place in [begin, end), the place of the partial that drives it off the deque.
+
+    That is all a deque ever tells, so any number of windows can `follow` it afterwards. Those that
+    stay get `end`.
+    """
     candidates = np.empty(end - begin, np.int64)
-    back = 0
-    # The nearest end of a range still to be answered.
-    due = begin
+    count = 0
     for position in range(begin, end):
         partial = load(values, position)
-        while back > 0 and _loses(load(values, candidates[back - 1]), partial):
-            back -= 1
-        candidates[back] = position
-        back += 1
-        if position + 1 < due:
-            continue
-        due = end
-        for window in range(windows):
-            index = following[window]
-            while index < bounds[window + 1] and highs[index] == position + 1:
-                head = min(heads[window], back - 1)
-                while head > 0 and candidates[head - 1] >= lows[index]:
-                    head -= 1
-                while candidates[head] < lows[index]:
-                    head += 1
-                heads[window] = head
-                store(answers, index, load(values, candidates[head]))
-                index += 1
-            following[window] = index
-            if index < bounds[window + 1]:
-                due = min(due, highs[index])
+        while count > 0 and _loses(load(values, candidates[count - 1]), partial):
+            count -= 1
+            losses[candidates[count]] = position
+        candidates[count] = position
+        count += 1
+    for index in range(count):
+        losses[candidates[index]] = end
+
+
+def follow(values: Any, losses: Any, lows: Any, highs: Any, answers: Any) -> None:
+    """`fold` of one window, given `lose`: its head moves on where it expires or is beaten."""
+    head = 0
+    for index in range(len(lows)):
+        head = max(head, lows[index])
+        while losses[head] < highs[index]:
+            head = losses[head]
+        store(answers, index, load(values, head))
 
 
 def _loses(older: Any, newer: Any) -> bool:

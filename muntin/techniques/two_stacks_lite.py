@@ -56,30 +56,37 @@ def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
 def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:
     """`answers[i] = values[lows[i]] ⊕ ... ⊕ values[highs[i] - 1]`; ranges not empty, advancing.
 
-    The values themselves are the back, and the front begins where it was flipped.
+    The values themselves are the back, and `front[i]` aggregates `[flipped + i, middle)`.
     """
+    if len(lows) == 0:
+        return
     widest = 0
     for index in range(len(lows)):
         widest = max(widest, highs[index] - lows[index])
     front = blank(values, widest)
-    index = 0
-    while index < len(lows):
-        flipped = lows[index]
-        middle = highs[index]
-        older = load(values, middle - 1)
-        store(front, middle - 1 - flipped, older)
-        for position in range(middle - 2, flipped - 1, -1):
-            older = combine(load(values, position), older)
-            store(front, position - flipped, older)
-        while index < len(lows) and highs[index] == middle:
-            store(answers, index, load(front, lows[index] - flipped))
-            index += 1
-        if index < len(lows) and lows[index] < middle:
-            newer = load(values, middle)
-            high = middle + 1
-            while index < len(lows) and lows[index] < middle:
-                for position in range(high, highs[index]):
-                    newer = combine(newer, load(values, position))
-                high = highs[index]
-                store(answers, index, combine(load(front, lows[index] - flipped), newer))
-                index += 1
+    newer = load(values, lows[0])
+    flipped = 0
+    middle = 0
+    high = 0
+    for index in range(len(lows)):
+        low = lows[index]
+        if low >= middle:
+            # Flip only now, when a window begins in the back: a gap or a leap costs nothing.
+            flipped = low
+            middle = highs[index]
+            high = middle
+            older = load(values, middle - 1)
+            store(front, middle - 1 - flipped, older)
+            for position in range(middle - 2, flipped - 1, -1):
+                older = combine(load(values, position), older)
+                store(front, position - flipped, older)
+        older = load(front, low - flipped)
+        # The first partial of a slide outside the loop: most slides bring just one.
+        if high < highs[index]:
+            partial = load(values, high)
+            newer = combine(newer, partial) if high > middle else partial
+            high += 1
+            while high < highs[index]:
+                newer = combine(newer, load(values, high))
+                high += 1
+        store(answers, index, combine(older, newer) if high > middle else older)

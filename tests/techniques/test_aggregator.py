@@ -109,17 +109,25 @@ def test_what_cannot_be_asked():
     window = Aggregator(TEXT, [3], dtype=object)
     with pytest.raises(RunError, match="nothing is left to evict"):
         window.evict()
-    with pytest.raises(RunError, match="0 partials are held"):
+    with pytest.raises(RunError, match="latest 0 of 0 partials"):
         window.query()
     window.insert("a")
     window.insert("b")
-    with pytest.raises(RunError, match="latest 3"):
+    with pytest.raises(RunError, match="latest 3 of 2 partials"):
         window.query(3)
     with pytest.raises(RunError, match="two_stacks_lite answers only for all 2"):
         window.query(1)
 
 
-def test_a_state_of_another_structure_is_refused():
+@pytest.mark.parametrize(
+    ("technique", "monoid", "sizes", "message"),
+    [
+        ("flat_fit", ag.MAX, [3], "technique 'panes', and this window 'flat_fit'"),
+        ("panes", ag.MIN, [3], "monoid 'max', and this window 'min'"),
+        ("panes", ag.MAX, [4], r"sizes \(3,\), and this window \(4,\)"),
+    ],
+)
+def test_a_state_of_another_structure_is_refused(technique, monoid, sizes, message):
     state = Aggregator(ag.MAX, [3], technique="panes", dtype=object).save()
-    with pytest.raises(RunError, match=r"not of flat_fit for max and sizes \[3\]"):
-        Aggregator(ag.MAX, [3], technique="flat_fit", dtype=object).restore(state)
+    with pytest.raises(RunError, match=message):
+        Aggregator(monoid, sizes, technique=technique, dtype=object).restore(state)

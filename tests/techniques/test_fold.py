@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.model import aggregate as ag
+from muntin.model.plan import BEST
 from muntin.techniques import drive
 from muntin.techniques.compile import bind_python
 from muntin.techniques.table import TECHNIQUES, fold, fold_many, technique_for
@@ -132,9 +133,20 @@ def test_many_windows_from_one_deque(data):
     partials = data.draw(columns(case))
     values = case.column(partials)
     ranges = data.draw(st.lists(advancing(len(partials)), max_size=4))
-    found = fold_many(ag.MAX, values, ranges)
+    technique = data.draw(st.sampled_from(("slick_deque", BEST)))
+    found = fold_many(ag.MAX, values, ranges, technique=technique)
     for answers, (lows, highs) in zip(found, ranges, strict=True):
         np.testing.assert_array_equal(answers, recalculated(case, partials, lows, highs))
+
+
+def test_one_deque_where_it_pays():
+    # The deque costs 15 ns a value, so a few windows do not pay for it and ten do.
+    highs = np.arange(1, 101)
+    ranges = [(np.maximum(highs - size, 0), highs) for size in range(1, 11)]
+    for few in (ranges[:2], ranges):
+        found = fold_many(ag.MAX, np.arange(100.0) % 7, few)
+        expected = [fold(ag.MAX, np.arange(100.0) % 7, *ends) for ends in few]
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_many_windows_of_a_monoid_that_does_not_select():

@@ -1,0 +1,342 @@
+"""The terminal: arguments in, one function called per verb, errors in one line."""
+
+import json
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from muntin.bench.memory import HEAP, peaks
+from muntin.bench.progress import Steps
+from muntin.bench.sets import SETS
+from muntin.bench.sharing import chosen, sharing
+from muntin.demo.show import show
+from muntin.demo.side_by_side import check_output, side_by_side
+from muntin.errors import MuntinError, RunError, nearest
+from muntin.model.query import PlainQuery, Query
+from muntin.share.optimizer import DEFAULT, STRATEGIES, plan
+from muntin.spark.batch import run
+from muntin.spark.session import FORMATS, check_format, local_session, one_line, read_files, rows_in
+from muntin.spark.write import MODES
+from muntin.sql import parse_sql
+
+app = typer.Typer(
+    help="Many window aggregate queries over one stream, computed once, on Apache Spark.",
+    epilog="Start with `muntin demo`; each verb has examples: `muntin run --help`.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+bench = typer.Typer(
+    help="Measure muntin beside plain Spark on this machine.", rich_markup_mode=None
+)
+app.add_typer(bench, name="bench")
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE.sql", help="Spark SQL statements, separated by `;`.")
+]
+Strategy = Annotated[
+    str, typer.Option(metavar="NAME", help=f"How to share: {', '.join(STRATEGIES)}.")
+]
+Json = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to a file, too.")
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code: 0, or 2 with a line on stderr that says why."""
+    try:
+        code = app(arguments, prog_name="muntin", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        print("muntin: stopped", file=sys.stderr)
+        return 130
+    except Exception as error:
+        line = _line(error)
+        if line is None:
+            raise
+        print(f"muntin: {line}", file=sys.stderr)
+        return 2
+
+
+def _line(error: Exception) -> str | None:
+    """The line for an error that the user can do something about; none for one of ours."""
+    if isinstance(error, MuntinError):
+        return " ".join(str(error).split())
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    # Usage errors are typer's or click's, by version; in either they format themselves.
+    if hasattr(error, "format_message"):
+        context = getattr(error, "ctx", None)
+        hint = f" See `{context.command_path} --help`." if context else ""
+        return " ".join(error.format_message().split()) + hint
+    return one_line(error)
+
+
+@app.callback(invoke_without_command=True)
+def _top(
+    context: typer.Context,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    if show_version:
+        print(f"muntin {version('muntin')}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@bench.callback(invoke_without_command=True)
+def _bench(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command("explain", short_help="Show what queries share, and what it costs.")
+def explain_verb(
+    file: File,
+    strategy: Strategy = DEFAULT,
+    rate: Annotated[
+        float,
+        typer.Option(
+            metavar="N", help="Events per second that costs are computed for.", show_default="1000"
+        ),
+    ] = 1000.0,
+    keys: Annotated[
+        float,
+        typer.Option(metavar="N", help="Keys that are live at a time, likewise.", show_default="1"),
+    ] = 1.0,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the plan as a picture, too.")
+    ] = None,
+) -> None:
+    """Show what the queries share, and what it costs. Spark is not started.
+
+    \b
+    $ muntin explain dashboard.sql
+    $ muntin explain dashboard.sql --rate 50 --keys 100 --svg plan.svg
+
+    A statement looks like this; the comment names it:
+
+    \b
+    -- name: hot
+    SELECT device, window, max(temp) AS hottest FROM readings
+    GROUP BY device, window(ts, '1 hour', '1 minute');
+    """
+    found = plan(_queries(file), strategy=strategy, rate=rate, keys=keys)
+    print(found.explain())
+    if svg is not None:
+        svg.write_text(found.to_svg())
+
+
+@app.command("run", short_help="Answer queries over files, in one pass.")
+def run_verb(
+    file: File,
+    input: Annotated[
+        list[str],
+        typer.Option(
+            metavar="[NAME=]PATH",
+            help="Events: a file or folder of parquet, csv or json. Repeat it, with names, where "
+            "the queries read several relations.",
+        ),
+    ],
+    output: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
+    ],
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(FORMATS),
+            help="Format of the answers (without it: parquet), and of inputs whose names do not "
+            "tell theirs.",
+        ),
+    ] = None,
+    strategy: Strategy = DEFAULT,
+    mode: Annotated[
+        str,
+        typer.Option(metavar="|".join(MODES), help="What to do where a query's folder exists."),
+    ] = "error",
+) -> None:
+    """Answer the queries over files, in one pass, into a folder for each query.
+
+    \b
+    $ muntin run dashboard.sql --input readings.parquet --output answers
+    $ muntin run dashboard.sql --input logs/ --format csv --output answers
+    $ muntin run two.sql --input readings=r.parquet --input alarms=a.json --output answers
+
+    A csv file has its column names in the first line. Times are read as Spark reads them.
+    """
+    _answer(_queries(file), _inputs(input), output, format, strategy, mode)
+
+
+@app.command("demo", short_help="See it work: plain Spark beside muntin.")
+def demo_verb(
+    events: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many sensor readings to make.")
+    ] = 1_000_000,
+    output: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where to put events, answers and the picture.")
+    ] = Path("muntin-demo"),
+) -> None:
+    """Ten dashboard queries over a factory's machines: plain Spark, muntin, and every row compared.
+
+    \b
+    $ muntin demo
+    $ muntin demo --events 200000 --output /tmp/demo
+
+    A million readings take a minute or two.
+    """
+    check_output(output)
+    show(side_by_side(local_session(), events, output), Console())
+
+
+@bench.command("sharing", short_help="Sets of queries, plain Spark beside muntin.")
+def sharing_verb(
+    sets: Annotated[
+        str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(SETS)}.")
+    ] = ",".join(SETS),
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
+    keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Runs of each, after one to warm up.")
+    ] = 3,
+    strategy: Strategy = DEFAULT,
+    json: Json = None,
+) -> None:
+    """Sets of window queries as plain Spark and as muntin: CPU, wall time, rows, equality.
+
+    \b
+    $ muntin bench sharing --sets one,dash10 --events 1000000
+    $ muntin bench sharing --json sharing.json
+
+    \b
+    one     tumbling 1 min
+    tumb5   tumbling 1, 2, 3, 5, 10 min
+    slide3  hopping 1 h by 1 min, 30 min by 1 min, 15 min by 5 min
+    dash10  tumbling 1 to 60 min (seven), hopping 1 h and 15 min by 1 min, 24 h by 10 min
+    mix100  a hundred windows of both kinds up to 24 h; plain Spark would take hours, so it
+            answers a few events, for the comparison
+
+    All five over five million events take about half an hour on two cores, most of it plain
+    Spark's dash10.
+    """
+    names = chosen(sets)
+    _check_json(json)
+    report = sharing(
+        local_session(), names, events=events, keys=keys, repeats=repeats, strategy=strategy
+    )
+    _report(report.to_json(), report.table(), json)
+
+
+@bench.command("memory", short_help="A million keys; 50 million events of one.")
+def memory_verb(
+    keys: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Keys, with an event each, of the one shape.")
+    ] = 1_000_000,
+    events: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Events of the one key of the other shape.")
+    ] = 50_000_000,
+    strategy: Strategy = DEFAULT,
+    json: Json = None,
+) -> None:
+    """Many keys with an event each, and one key with many events: memory of all processes.
+
+    \b
+    $ muntin bench memory
+    $ muntin bench memory --keys 100000 --events 5000000 --json memory.json
+    """
+    _check_json(json)
+    report = peaks(local_session(HEAP), keys=keys, events=events, strategy=strategy)
+    _report(report.to_json(), report.table(), json)
+
+
+def _queries(file: Path) -> list[Query | PlainQuery]:
+    try:
+        return parse_sql(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise RunError(f"{file} is not text in UTF-8") from None
+
+
+def _inputs(texts: Sequence[str]) -> dict[str, str]:
+    """Relation names to paths; the one input without a name stands under the empty one."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, sign, path = text.partition("=")
+        # Folders may have the sign in their names, as Spark's own partitions do.
+        if not sign or "/" in name or Path(text).exists():
+            name, path = "", text
+        if name in found:
+            raise RunError(
+                f"two inputs are called {name!r}; one is enough"
+                if name
+                else "several inputs need names, as in --input readings=PATH"
+            )
+        found[name] = path
+    if len(found) > 1 and "" in found:
+        raise RunError(f"{found['']} needs a name, as in --input readings={found['']}")
+    return found
+
+
+def _answer(
+    queries: Sequence[Query | PlainQuery],
+    inputs: dict[str, str],
+    output: str,
+    format: str | None,
+    strategy: str,
+    mode: str,
+) -> None:
+    """Answer queries over files into folders, and tell what is where."""
+    # All that can be refused without Spark is refused before it takes its seconds to start.
+    if format is not None:
+        check_format(format)
+    if mode not in MODES:
+        raise RunError(f"no mode is called {mode!r}; {nearest(mode, list(MODES))}")
+    shared = plan(queries, strategy=strategy)
+    kind = format or "parquet"
+    folders = {query.name: f"{output.rstrip('/')}/{query.name}" for query in queries}
+    with Steps(4) as bar:
+        with bar.step("starting Spark"):
+            session = local_session()
+        with bar.step("reading inputs"):
+            frames = {name: read_files(session, path, format) for name, path in inputs.items()}
+        with bar.step(f"answering {len(queries)} queries"):
+            before = {
+                name: rows_in(session, folder, kind) if mode == "append" else 0
+                for name, folder in folders.items()
+            }
+            options = {"header": "true"} if kind == "csv" else {}
+            with run(shared, frames.get("", frames)) as results:
+                results.write(output, format=kind, mode=mode, **options)
+        with bar.step("counting rows"):
+            rows = {
+                name: rows_in(session, folder, kind) - before[name]
+                for name, folder in folders.items()
+            }
+    table = Table()
+    for column in ("query", "rows", "folder"):
+        table.add_column(column, justify="right" if column == "rows" else "left")
+    for name, folder in folders.items():
+        table.add_row(name, f"{rows[name]:,}", folder)
+    Console().print(table)
+
+
+def _check_json(file: Path | None) -> None:
+    """Find out before the work, not after it, that its figures cannot be written."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise RunError(f"there is no folder {file.parent} for {file.name}")
+
+
+def _report(figures: dict[str, object], table: Table, file: Path | None) -> None:
+    Console().print(table)
+    if file is not None:
+        file.write_text(json.dumps(figures, indent=2) + "\n")
+        print(f"figures written to {file}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""The optimum, for few windows: what heuristics are measured by, and for users who ask for it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from muntin.errors import PlanError
+from muntin.model.plan import Node, Plan, Tree
+from muntin.model.query import Query, Workload
+from muntin.model.window import Window
+from muntin.share import cost
+from muntin.share.coverage import (
+    Counting,
+    Forest,
+    Harmless,
+    choices,
+    counting_of,
+    harmless_nodes,
+)
+from muntin.share.edges import slicing
+from muntin.share.factor import with_factor_windows
+from muntin.share.intermediate import tumbling_closure
+from muntin.share.trees import nodes_of, plan_of, tree_of
+
+# Three to the power of this many steps.
+MOST_GROUPED = 14
+# Windows, asked for and intermediate, that the integer program takes.
+MOST_IN_GRAPH = 160
+
+
+def cheapest_grouping(count: int, cost_of: Callable[[tuple[int, ...]], float]) -> list[list[int]]:
+    """The partition of `count` things whose parts cost the least together.
+
+    Dynamic programming over subsets: the best grouping of a set is its best part that holds the
+    lowest thing, and the best grouping of the rest.
+    """
+    if count > MOST_GROUPED:
+        raise PlanError(
+            f"the exact grouping is for at most {MOST_GROUPED} distinct windows in a family, not "
+            f"{count}; strategy 'weave' takes any number"
+        )
+    price = [0.0] * (1 << count)
+    for subset in range(1, 1 << count):
+        price[subset] = cost_of(tuple(i for i in range(count) if subset >> i & 1))
+    least, part_of = [0.0] * (1 << count), [0] * (1 << count)
+    for subset in range(1, 1 << count):
+        low = subset & -subset
+        others = rest = subset ^ low
+        best, chosen = price[subset], subset
+        while rest:
+            # `rest` walks over the subsets of the others; what it leaves goes with the lowest.
+            total = price[subset ^ rest] + least[rest]
+            if total < best:
+                best, chosen = total, subset ^ rest
+            rest = (rest - 1) & others
+        least[subset], part_of[subset] = best, chosen
+    groups, subset = [], (1 << count) - 1
+    while subset:
+        part = part_of[subset]
+        groups.append([i for i in range(count) if part >> i & 1])
+        subset ^= part
+    return groups
+
+
+def exact(workload: Workload) -> Plan:
+    """The cheapest grouping into flat trees, under the runtime's cost model."""
+    rate, keys, prices = workload.rate, workload.keys, cost.PRICES
+
+    def grow(queries: tuple[Query, ...]) -> list[Tree]:
+        nodes = nodes_of(queries)
+
+        def flat_cost(part: tuple[int, ...]) -> float:
+            # Answers cost the same in every grouping.
+            cut = slicing(nodes[i].window for i in part)
+            read = cost.partials_per_second(cut, rate=rate, keys=keys)
+            combines = sum(
+                len(nodes[i].aggregates) * cost.operations_per_partial(cut, nodes[i].window)
+                for i in part
+            )
+            return cost.cut_cost(cut, rate=rate, keys=keys) + prices.combine * combines * read
+
+        return [
+            tree_of(queries[0].family, [nodes[i] for i in part], workload)
+            for part in cheapest_grouping(len(nodes), flat_cost)
+        ]
+
+    return plan_of("exact", workload, grow)
+
+
+def cheapest_forest(
+    asked: Iterable[Window],
+    candidates: Iterable[Window],
+    counting: Counting,
+    harmless: Harmless,
+) -> Forest:
+    """The cheapest coverage forest over asked windows and any of the candidates.
+
+    An integer program: one variable for each candidate taken and each link used. Every asked window
+    and every taken candidate has one link, and only to what is taken.
+    """
+    asked = sorted(set(asked))
+    extra = sorted(set(candidates) - set(asked))
+    if len(asked) + len(extra) > MOST_IN_GRAPH:
+        raise PlanError(
+            f"the exact graph is for at most {MOST_IN_GRAPH} windows with their candidates, not "
+            f"{len(asked) + len(extra)}; strategy 'factor' takes any number"
+        )
+    graph = choices((*asked, *extra), counting, harmless)
+    links = [(w, parent, price) for w, offers in graph.items() for price, parent in offers]
+    taken = {window: index for index, window in enumerate(extra)}
+    solution = _solve(links, asked, taken)
+    return {w: parent for index, (w, parent, _) in enumerate(links) if solution[index] > 0.5}
+
+
+def _solve(
+    links: Sequence[tuple[Window, Window | None, float]],
+    asked: Sequence[Window],
+    taken: dict[Window, int],
+) -> Any:
+    try:
+        import numpy as np
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import lil_array
+    except ImportError:
+        raise PlanError(
+            "the exact graph needs scipy's solver, which is not installed: pip install scipy"
+        ) from None
+    size = len(links) + len(taken)
+    rows = {window: row for row, window in enumerate((*asked, *taken))}
+    one_link = lil_array((len(rows), size))
+    only_taken = lil_array((len(links), size))
+    objective = np.zeros(size)
+    for index, (window, parent, price) in enumerate(links):
+        objective[index] = price
+        one_link[rows[window], index] = 1
+        if parent in taken:
+            only_taken[index, index] = 1
+            only_taken[index, len(links) + taken[parent]] = -1
+    for window, index in taken.items():
+        one_link[rows[window], len(links) + index] = -1
+    wanted = np.array([1.0] * len(asked) + [0.0] * len(taken))
+    result = milp(
+        objective / objective.max(),
+        constraints=[
+            LinearConstraint(one_link.tocsc(), wanted, wanted),
+            LinearConstraint(only_taken.tocsc(), -np.inf, 0),
+        ],
+        integrality=np.ones(size),
+        bounds=Bounds(0, 1),
+        options={"mip_rel_gap": 0},
+    )
+    if result.x is None:
+        raise PlanError(f"the exact graph was not solved: {result.message}")
+    return result.x
+
+
+def exact_factor(workload: Workload) -> Plan:
+    """The cheapest factor-window graph by the paper's model, any tumbling window allowed."""
+
+    def grow(nodes: tuple[Node, ...]) -> Forest:
+        windows = [node.window for node in nodes]
+        counting, harmless = counting_of(windows, workload), harmless_nodes(nodes)
+        offered = set(tumbling_closure(windows, most=MOST_IN_GRAPH + 1))
+        if len({*windows, *offered}) <= MOST_IN_GRAPH:
+            offered |= set(with_factor_windows(windows, counting, harmless))
+        return cheapest_forest(windows, offered, counting, harmless)
+
+    return plan_of(
+        "exact_factor",
+        workload,
+        lambda queries: [
+            tree_of(queries[0].family, nodes := nodes_of(queries), workload, grow(nodes))
+        ],
+    )

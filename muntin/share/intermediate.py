@@ -1,0 +1,187 @@
+"""Intermediate windows chosen freely, for the cheapest tree under the runtime's own cost model.
+
+The papers choose among few: Factor Windows only divisors common to all that a window covers,
+Weave Share none. Here any window between the slices and some of the queries may be taken.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import gcd
+
+from muntin.model.aggregate import Aggregate
+from muntin.model.plan import Node, Plan, Slicing, Tree
+from muntin.model.query import Family, Workload
+from muntin.model.window import Window
+from muntin.share import cost, edges
+from muntin.share.trees import nodes_of, plan_of, reads_from, tree_of
+
+# Candidates that are tried; beyond that, those that serve the most windows.
+_MOST_CANDIDATES = 64
+# Above this many windows half of the candidates are given up after every choice.
+_FEW_WINDOWS = 40
+
+
+def tumbling_closure(windows: Iterable[Window], *, most: int | None = None) -> list[Window]:
+    """The coarsest tumbling window for each set of windows that one tumbling window can serve.
+
+    A finer one is dominated: it costs as much to make, and more to read. Found by closing the
+    coarsest of each window under common divisors. Stops after `most`.
+    """
+    found: dict[Window, None] = {}
+    fresh = []
+    for window in windows:
+        width = gcd(window.size, window.slide)
+        fresh.append(Window(size=width, slide=width, offset=window.offset))
+    while fresh and (most is None or len(found) < most):
+        one = fresh.pop()
+        if one in found:
+            continue
+        for other in found:
+            width = gcd(one.size, other.size, one.offset - other.offset)
+            fresh.append(Window(size=width, slide=width, offset=one.offset))
+        found[one] = None
+    return sorted(found)
+
+
+def candidates(nodes: Sequence[Node]) -> list[Window]:
+    """Windows nobody asked for that may be worth having, those that serve the most first."""
+    asked = {node.window for node in nodes}
+    found = set(tumbling_closure(asked, most=4 * _MOST_CANDIDATES)) - asked
+    for node in nodes:
+        window = node.window
+        rest = window.size % window.slide
+        # Where overlap is harmless, a size that is not a multiple needs no finer slide.
+        if rest and all(aggregate.definition.idempotent for aggregate in node.aggregates):
+            short = Window(size=window.slide + rest, slide=window.slide, offset=window.offset)
+            found |= {short} - asked
+    serves = {w: sum(reads_from(w, n.window, n.aggregates) for n in nodes) for w in found}
+    ranked = sorted((w for w in found if serves[w]), key=lambda w: (-serves[w], -w.slide, w))
+    return ranked[:_MOST_CANDIDATES]
+
+
+class Hanging:
+    """Hangs nodes below windows that are present, each where reading is cheapest."""
+
+    def __init__(
+        self, family: Family, nodes: Sequence[Node], offered: Sequence[Window], workload: Workload
+    ) -> None:
+        """`nodes` are those asked for, one per window; `offered` may be present besides."""
+        self._family, self._nodes, self._workload = family, nodes, workload
+        everything = frozenset(a for node in nodes for a in node.aggregates)
+        self._asked = {node.window: frozenset(node.aggregates) for node in nodes}
+        self._queries = {node.window: len(node.queries) for node in nodes}
+        self._windows = sorted({*self._asked, *offered})
+        wanted = {window: self._asked.get(window, everything) for window in self._windows}
+        self._covering = {
+            window: [w for w in self._windows if w != window and w.covers(window)]
+            for window in self._windows
+        }
+        # What each may read, with the cost for all its aggregates and what the source would lack.
+        self._offers = {
+            window: sorted(
+                (self._link(window, parent) * len(wanted[window]), parent)
+                for parent in self._covering[window]
+                if reads_from(parent, window, wanted[window])
+            )
+            for window in self._windows
+        }
+        self._wanted = wanted
+        self._slicings: dict[tuple[Window, ...], Slicing] = {}
+
+    def _link(self, window: Window, source: Window | Slicing) -> float:
+        """Combines for reading a source, for each aggregate."""
+        rate, keys = self._workload.rate, self._workload.keys
+        read = cost.partials_per_second(source, rate=rate, keys=keys)
+        return cost.PRICES.combine * read * cost.operations_per_partial(source, window)
+
+    def _slicing(self, roots: tuple[Window, ...]) -> Slicing:
+        if roots not in self._slicings:
+            self._slicings[roots] = edges.slicing(roots)
+        return self._slicings[roots]
+
+    def parents(self, present: set[Window]) -> dict[Window, Window | None]:
+        """The cheapest source of each window, as if each carried only what is asked of it.
+
+        What is not covered must read the slices and so decides them; what is covered has no edge
+        of its own.
+        """
+        here = {*self._asked, *present}
+        windows = [window for window in self._windows if window in here]
+        roots = (w for w in windows if not any(c in here for c in self._covering[w]))
+        slices = self._slicing(tuple(roots))
+        chosen: dict[Window, Window | None] = {}
+        for window in windows:
+            wanted = self._wanted[window]
+            best, least = None, self._link(window, slices) * len(wanted)
+            for spent, parent in self._offers[window]:
+                if spent >= least:
+                    break
+                missing = len(wanted - self._wanted[parent])
+                if missing:
+                    spent += missing * self._link(parent, slices)
+                if parent in here and spent < least:
+                    best, least = parent, spent
+            chosen[window] = best
+        return chosen
+
+    def cost(self, parents: dict[Window, Window | None]) -> float:
+        """The cost of `tree` without building it."""
+        rate, keys = self._workload.rate, self._workload.keys
+        carried: dict[Window, frozenset[Aggregate]] = dict(self._asked)
+        total, sources = 0.0, {}
+        for window in sorted(parents, reverse=True):
+            if not carried.get(window):
+                continue
+            parent = parents[window]
+            while parent is not None and not reads_from(parent, window, carried[window]):
+                parent = parents[parent]
+            sources[window] = parent
+            if parent is not None:
+                carried[parent] = carried.get(parent, frozenset()) | carried[window]
+        roots = tuple(sorted(window for window, parent in sources.items() if parent is None))
+        slices = self._slicing(roots)
+        for window, parent in sources.items():
+            total += cost.node_cost(
+                window,
+                len(carried[window]),
+                parent or slices,
+                queries=self._queries.get(window, 0),
+                rate=rate,
+                keys=keys,
+            )
+        return total + cost.cut_cost(slices, rate=rate, keys=keys)
+
+    def tree(self, parents: dict[Window, Window | None]) -> Tree:
+        """The tree in which each window reads its parent."""
+        return tree_of(self._family, self._nodes, self._workload, parents)
+
+
+def best_tree(family: Family, nodes: Sequence[Node], workload: Workload) -> Tree:
+    """The cheapest tree found: windows are added, and dropped again, while that pays."""
+    offered = candidates(nodes)
+    hanging = Hanging(family, nodes, offered, workload)
+    flat: dict[Window, Window | None] = {node.window: None for node in nodes}
+    present: set[Window] = set()
+    best = min(flat, hanging.parents(present), key=hanging.cost)
+    least = hanging.cost(best)
+    while offered:
+        trials = [(present ^ {window}) for window in offered]
+        hung = [(hanging.parents(trial), trial) for trial in trials]
+        costs = [hanging.cost(parents) for parents, _ in hung]
+        cheapest = min(range(len(costs)), key=costs.__getitem__)
+        if costs[cheapest] >= least * (1 - 1e-12):
+            break
+        least, (best, present) = costs[cheapest], hung[cheapest]
+        if len(nodes) > _FEW_WINDOWS:
+            # The better half of what was left, so that many windows take few rounds.
+            order = sorted(range(len(costs)), key=costs.__getitem__)
+            offered = [offered[index] for index in order[: len(order) // 2]]
+    return hanging.tree(best)
+
+
+def intermediate(workload: Workload) -> Plan:
+    """One tree per family, with intermediate windows chosen freely."""
+    return plan_of(
+        "intermediate",
+        workload,
+        lambda queries: [best_tree(queries[0].family, nodes_of(queries), workload)],
+    )

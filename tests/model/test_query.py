@@ -1,0 +1,143 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muntin.errors import ModelError
+from muntin.model.aggregate import count, max_
+from muntin.model.query import (
+    Column,
+    PlainQuery,
+    Query,
+    SqlText,
+    Workload,
+    quoted,
+    squeeze,
+    substitute,
+    workload,
+)
+from muntin.model.window import tumbling
+
+
+def query(**changes):
+    parts = {
+        "name": "q",
+        "window": tumbling("1 minute"),
+        "aggregates": {"hottest": max_("temp")},
+        "keys": ["device"],
+        "time": "ts",
+        **changes,
+    }
+    return Query(**parts)
+
+
+def test_columns_default_to_keys_window_aggregates():
+    asked = query(keys=["site.name", "device"])
+    assert [column.name for column in asked.columns] == ["name", "device", "window", "hottest"]
+    assert asked.key_expressions == {"name": "site.name", "device": "device"}
+
+
+def test_a_query_as_spark_sql():
+    text = query(where="temp > 0", having="hottest > 3", relation="db.readings").to_sql()
+    assert text.tables == ("db.readings",)
+    assert str(text) == (
+        "SELECT `device` AS `device`, `window` AS `window`, `hottest` AS `hottest` FROM "
+        "(SELECT device AS `device`, window, max(temp) AS `hottest` FROM db.readings AS `readings` "
+        "WHERE temp > 0 GROUP BY device, window(ts, '60000000 microseconds', "
+        "'60000000 microseconds', '0 microseconds')) WHERE hottest > 3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": ""}, "cannot be one"),
+        ({"name": "a/b"}, "cannot be one"),
+        ({"name": ".."}, "cannot be one"),
+        ({"aggregates": {}}, "at least one aggregate"),
+        ({"aggregates": {"m": "max(temp)"}}, r"mt\.avg\('temp'\)"),
+        ({"window": "1 minute"}, "tumbling or hopping"),
+        ({"keys": "device"}, "list of columns"),
+        ({"aggregates": {"device": count()}}, "two columns are called 'device'"),
+        ({"aggregates": {"window": count()}}, "two columns are called 'window'"),
+    ],
+)
+def test_a_query_that_exists_is_valid(changes, message):
+    with pytest.raises(ModelError, match=message):
+        query(**changes)
+
+
+def test_families_do_not_depend_on_order_or_white_space():
+    one = query(keys=["device", "site"], where="temp  >\n 0")
+    two = query(keys=["site", "device"], where="temp > 0")
+    assert one.family == two.family
+    assert one.family != query(keys=["device"]).family
+    assert one.family != query(keys=["device", "site"], where="temp > '0  0'").family
+
+
+def test_a_workload_is_one_query_several_or_itself():
+    asked = query()
+    assert workload(asked).queries == (asked,)
+    assert workload([asked, query(name="r")], rate=5).rate == 5
+    load = Workload(queries=(asked,))
+    assert workload(load) is load
+
+
+@pytest.mark.parametrize(
+    ("queries", "rate", "message"),
+    [
+        ([], 1, "at least one query"),
+        ([query(), query(name="Q")], 1, "two queries are called 'Q'"),
+        ([query()], 0, "rate must be above zero"),
+        (["SELECT 1"], 1, "made of queries"),
+    ],
+)
+def test_a_workload_that_exists_is_valid(queries, rate, message):
+    with pytest.raises(ModelError, match=message):
+        workload(queries, rate=rate)
+
+
+def test_plain_queries_stand_apart():
+    alone = PlainQuery(name="p", statement=SqlText(("SELECT 1",)), reason="no window")
+    load = workload([query(), alone])
+    assert load.plain == (alone,)
+    assert [asked.name for asked in load.shared] == ["q"]
+
+
+def test_tables_are_holes():
+    text = SqlText(("SELECT * FROM ", " AS a JOIN ", ""), ("one", "two"))
+    assert text.fill() == str(text) == "SELECT * FROM one AS a JOIN two"
+    assert text.fill({"two": "view"}) == "SELECT * FROM one AS a JOIN view"
+    assert text.inside("(", ")").fill() == "(SELECT * FROM one AS a JOIN two)"
+    with pytest.raises(ModelError, match="one more part"):
+        SqlText(("a",), ("b",))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("top - low", "(1) - low"),
+        ("`top` + x.top", "(1) + x.top"),
+        ("top(top)", "top((1))"),
+        ("'top' || \"top\" || top", "'top' || \"top\" || (1)"),
+        ("window.start", "W.start"),
+        ("'it''s top' || top", "'it''s top' || (1)"),
+    ],
+)
+def test_names_are_replaced_where_they_are_columns(text, expected):
+    assert substitute(text, {"top": "(1)", "window": "W"}) == expected
+
+
+@given(st.text(max_size=20))
+def test_quoted_names_are_replaced_whatever_they_hold(name):
+    if "\0" not in name and name:
+        assert substitute(quoted(name), {name: "ok"}) == "ok"
+
+
+def test_squeezing_leaves_quotes_alone():
+    assert squeeze("  a   = 'b   c'\n AND `d  e`  = 1 ") == "a = 'b   c' AND `d  e` = 1"
+
+
+def test_a_column_may_leave_its_name_to_spark():
+    asked = query(columns=[Column(name=None, expression="hottest + 1")])
+    assert "`hottest` + 1" not in str(asked.to_sql())
+    assert "SELECT hottest + 1 FROM" in str(asked.to_sql())

@@ -1,0 +1,81 @@
+"""Imports go one way: every package imports only what stands below it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import muntin
+
+ROOT = Path(muntin.__file__).parent
+
+# Each layer, and what it may import of muntin. Standing here is what makes a layer.
+BELOW = {
+    "errors": set(),
+    "model": {"errors"},
+    "sql": {"errors", "model"},
+    "techniques": {"errors", "model"},
+    "share": {"errors", "model", "techniques"},
+    "runtime": {"errors", "model", "techniques", "share"},
+    "explain": {"errors", "model", "techniques", "share", "runtime"},
+    "spark": {"errors", "model", "techniques", "share", "runtime"},
+}
+ABOVE = set(BELOW) | {"bench", "demo", "cli"}
+# Libraries that one layer alone may import; what stands above the engine may name its types.
+ONLY_IN = {
+    "pyspark": {"spark", "bench", "demo", "cli"},
+    "py4j": {"spark", "bench", "demo", "cli"},
+    "sqlglot": {"sql"},
+    "numba": {"techniques", "bench"},
+}
+# A plan is looked at by calling it, so the plan fetches `explain` when it is called.
+EXCEPTIONS = {("model/plan.py", "explain")}
+
+
+def modules() -> list[Path]:
+    return sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Dotted names of everything that a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def layer(path: Path) -> str:
+    return path.parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", modules(), ids=str)
+def test_a_file_imports_only_what_stands_below_it(path):
+    own = layer(path)
+    if own == "__init__":
+        return
+    allowed = BELOW.get(own, ABOVE) | {own}
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "muntin":
+            if parts[1] == "__version__":
+                continue
+            assert parts[1] in allowed or (str(path), parts[1]) in EXCEPTIONS, f"{path}: {name}"
+        elif parts[0] in ONLY_IN:
+            assert own in ONLY_IN[parts[0]], f"{path}: {name}"
+
+
+def test_the_model_needs_the_standard_library_alone():
+    import sys
+
+    for path in modules():
+        if layer(path) in ("model", "errors"):
+            roots = {name.split(".")[0] for name in imports(path)}
+            assert roots <= set(sys.stdlib_module_names) | {"muntin"}, path
+
+
+def test_every_package_stands_in_a_layer():
+    assert {layer(path) for path in modules()} - {"__init__"} <= ABOVE
