@@ -2,12 +2,14 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -192,7 +194,9 @@ def demo_verb(
     A million readings take a minute or two.
     """
     check_output(output)
-    show(side_by_side(local_session(), events, output), Console())
+    with _starting():
+        session = local_session()
+    show(side_by_side(session, events, output), Console())
 
 
 @bench.command("sharing", short_help="Sets of queries, plain Spark beside muntin.")
@@ -227,9 +231,9 @@ def sharing_verb(
     """
     names = chosen(sets)
     _check_json(json)
-    report = sharing(
-        local_session(), names, events=events, keys=keys, repeats=repeats, strategy=strategy
-    )
+    with _starting():
+        session = local_session()
+    report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
     _report(report.to_json(), report.table(), json)
 
 
@@ -251,8 +255,16 @@ def memory_verb(
     $ muntin bench memory --keys 100000 --events 5000000 --json memory.json
     """
     _check_json(json)
-    report = peaks(local_session(HEAP), keys=keys, events=events, strategy=strategy)
+    with _starting():
+        session = local_session(HEAP)
+    report = peaks(session, keys=keys, events=events, strategy=strategy)
     _report(report.to_json(), report.table(), json)
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    with Steps(1) as bar, bar.step("starting Spark"):
+        yield
 
 
 def _queries(file: Path) -> list[Query | PlainQuery]:
@@ -317,7 +329,7 @@ def _answer(
                 name: rows_in(session, folder, kind) - before[name]
                 for name, folder in folders.items()
             }
-    table = Table()
+    table = Table(box=SIMPLE)
     for column in ("query", "rows", "folder"):
         table.add_column(column, justify="right" if column == "rows" else "left")
     for name, folder in folders.items():

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
+from rich.box import SIMPLE
 from rich.table import Table
 
 from muntin.bench.events import one_each, readings
@@ -62,6 +63,7 @@ class Report:
     def table(self) -> Table:
         """Peak memory of each shape beside the limit."""
         table = Table(
+            box=SIMPLE,
             title=f"peak memory, limit {_gigabytes(LIMIT)}",
             caption="resident; all is the most held at once by driver, JVM and Python workers",
             title_justify="left",

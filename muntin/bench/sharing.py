@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, window
+from rich.box import SIMPLE
 from rich.table import Table
 
 from muntin.bench.compare import compare
@@ -75,6 +76,7 @@ class Report:
     def table(self) -> Table:
         """CPU and wall seconds side by side, and how they stand to each other in CPU."""
         table = Table(
+            box=SIMPLE,
             title=f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
             f"best of {self.repeats}, warm",
             caption=self._caption(),
@@ -82,10 +84,10 @@ class Report:
             caption_justify="left",
         )
         table.add_column("set")
-        for column in ("plain CPU s", "wall s", "muntin CPU s", "wall s"):
+        for column in ("plain\nCPU s", "plain\nwall s", "muntin\nCPU s", "muntin\nwall s"):
             table.add_column(column, justify="right")
-        table.add_column("plain / muntin", justify="right")
-        table.add_column("muntin / plain one", justify="right")
+        table.add_column("plain /\nmuntin", justify="right")
+        table.add_column("muntin /\nplain one", justify="right")
         table.add_column("rows", justify="right")
         table.add_column("equal")
         one = self.sets["one"].plain if "one" in self.sets else None

@@ -67,9 +67,15 @@ def _lines(axes: Any, points: Iterable[tuple[str, float, float]]) -> None:
     lines: dict[str, list[tuple[float, float]]] = {}
     for technique, across, up in points:
         lines.setdefault(technique, []).append((across, up))
-    # Ten colours and more lines than that: the marker tells apart those that share one.
+    # Smaller markers on larger ones, so that lines that coincide can all be seen.
     for number, (technique, line) in enumerate(lines.items()):
-        axes.plot(*zip(*line, strict=True), label=technique, marker="os^Dvx"[number % 6], ms=4)
+        axes.plot(
+            *zip(*line, strict=True),
+            label=technique,
+            marker="os^Dv"[number % 5],
+            markersize=11 - number,
+            fillstyle="none",
+        )
     axes.set(xscale="log", yscale="log")
 
 

@@ -36,7 +36,7 @@ FROM sensors GROUP BY machine, window(ts, '10 seconds', '1 second');
 -- name: unsteady
 SELECT machine, window, stddev(power2) AS deviation, avg(power2) AS mean
 FROM sensors GROUP BY machine, window(ts, '2 minutes', '2 seconds')
-HAVING stddev(power2) > 0.2 * avg(power2);
+HAVING stddev(power2) > 0.15 * avg(power2);
 
 -- name: shift
 SELECT machine, window, count(*) AS readings, min(power3) AS low, avg(power3) AS mean, max(power3) AS high

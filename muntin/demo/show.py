@@ -2,9 +2,11 @@
 
 from datetime import datetime
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from muntin.bench.measure import Cost
 from muntin.demo.machines import HERTZ, MACHINES
 from muntin.demo.side_by_side import Demo, dashboard
 
@@ -18,9 +20,7 @@ def show(demo: Demo, console: Console) -> None:
     )
     console.print()
     console.print(_times(demo))
-    console.print()
     console.print(_sample(demo))
-    console.print()
     console.print(_files(demo))
     console.print()
     console.print("try next")
@@ -33,40 +33,40 @@ def show(demo: Demo, console: Console) -> None:
 
 
 def _times(demo: Demo) -> Table:
-    table = Table(show_footer=True)
-    plain, ours = demo.plain, demo.muntin
-    ratio = [_ratio(plain.wall_s, ours.wall_s), _ratio(plain.cpu_s, ours.cpu_s)]
-    rows = sum(one.rows for one in demo.answers.values())
-    footers = [
-        "plain Spark, all\nmuntin, all\nratio",
-        "",
-        f"{rows:,}",
-        f"{plain.wall_s:.1f}\n{ours.wall_s:.1f}\n{ratio[0]}",
-        f"{plain.cpu_s:.1f}\n{ours.cpu_s:.1f}\n{ratio[1]}",
-        "yes" if demo.equal else "NO",
-    ]
-    columns = ["query", "window", "rows", "wall s", "CPU s", "equal"]
-    for column, footer in zip(columns, footers, strict=True):
-        justify = "right" if column in ("rows", "wall s", "CPU s") else "left"
-        table.add_column(column, footer, justify=justify)  # type: ignore[arg-type]
+    table = Table(box=SIMPLE, title="plain Spark, a query at a time", title_justify="left")
+    for column in ("query", "window", "rows", "equal", "wall s", "CPU s"):
+        number = column in ("rows", "wall s", "CPU s")
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
     for name, one in demo.answers.items():
-        table.add_row(
-            name,
-            one.window,
-            f"{one.rows:,}",
-            f"{one.plain.wall_s:.1f}",
-            f"{one.plain.cpu_s:.1f}",
-            "yes" if one.equal else "NO",
-        )
+        row = [name, _short(one.window), f"{one.rows:,}", _yes(one.equal), *_seconds(one.plain)]
+        table.add_row(*row)
+    table.add_section()
+    rows = sum(one.rows for one in demo.answers.values())
+    table.add_row("plain Spark, all", "", f"{rows:,}", "", *_seconds(demo.plain))
+    table.add_row("muntin, all", "", f"{rows:,}", _yes(demo.equal), *_seconds(demo.muntin))
+    ratio = (demo.plain.wall_s / demo.muntin.wall_s, demo.plain.cpu_s / demo.muntin.cpu_s)
+    table.add_row("ratio", "", "", "", *(f"{one:.1f}x" for one in ratio), style="bold")
     return table
 
 
-def _ratio(plain: float, ours: float) -> str:
-    return f"{plain / ours:.1f}x"
+def _short(window: str) -> str:
+    """The units by their signs, so that the table fits into eighty columns."""
+    for unit, sign in (("minute", "min"), ("second", "s")):
+        window = window.replace(f"{unit}s", sign).replace(unit, sign)
+    return window
+
+
+def _seconds(cost: Cost) -> tuple[str, str]:
+    return f"{cost.wall_s:.1f}", f"{cost.cpu_s:.1f}"
+
+
+def _yes(equal: bool) -> str:
+    return "yes" if equal else "NO"
 
 
 def _sample(demo: Demo) -> Table:
-    table = Table(title=f"{demo.sample_of}: the first rows", title_justify="left")
+    title = f"the first rows of `{demo.sample_of}`"
+    table = Table(box=SIMPLE, title=title, title_justify="left")
     for name, value in demo.sample[0].items():
         number = isinstance(value, int | float)
         table.add_column(name, justify="right" if number else "left")
@@ -78,7 +78,7 @@ def _sample(demo: Demo) -> Table:
 def _value(value: object) -> str:
     match value:
         case {"start": datetime() as start, "end": datetime() as end}:
-            return f"{start} to {end.time()}"
+            return f"{start:%H:%M:%S} to {end:%H:%M:%S}"
         case float():
             return f"{value:.3f}"
         case _:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DoubleType
@@ -97,25 +98,22 @@ def _side_by_side(
     (output / _PICTURE).write_text(chosen.to_svg())
     with bar.step(f"making {events:,} readings"):
         data = stored(sensors(session, events), output / "events")
-    with bar.step("warming up both"):
+    with bar.step("warming up both"), TemporaryDirectory(prefix="muntin-demo-") as scratch:
         few = sensors(session, min(events, _WARM_UP_EVENTS))
         for query in asked:
-            _noop(Relations(few, [query]).check(query))
-        _noop(run(chosen, few).together())
+            _plain(few, query, Path(scratch, "plain"))
+        _muntin(few, chosen, Path(scratch, "answers"))
     costs = {}
     for query in asked:
         with bar.step(f"plain Spark: {query.name}"):
-            frame = Relations(data, [query]).check(query).write.mode("overwrite")
-            target = str(output / "plain" / query.name)
-            costs[query.name] = measure(partial(frame.parquet, target))
+            costs[query.name] = measure(partial(_plain, data, query, output / "plain"))
     with bar.step("muntin: all ten at once"):
-        mine = output / "answers"
-        ours = measure(lambda: run(chosen, data).write(str(mine), mode="overwrite"))
+        ours = measure(partial(_muntin, data, chosen, output / "answers"))
     answers = {}
     for query in asked:
         with bar.step(f"comparing {query.name}"):
             answers[query.name] = _answer(session, query, output, costs[query.name])
-    rows = session.read.parquet(str(mine / _SAMPLE)).orderBy("window", "machine")
+    rows = session.read.parquet(str(output / "answers" / _SAMPLE)).orderBy("window", "machine")
     return Demo(
         events=events,
         answers=answers,
@@ -139,5 +137,10 @@ def _floats(frame: DataFrame) -> list[str]:
     return [field.name for field in frame.schema if isinstance(field.dataType, DoubleType)]
 
 
-def _noop(frame: DataFrame) -> None:
-    frame.write.format("noop").mode("overwrite").save()
+def _plain(data: DataFrame, query: Query, folder: Path) -> None:
+    frame = Relations(data, [query]).check(query)
+    frame.write.mode("overwrite").parquet(str(folder / query.name))
+
+
+def _muntin(data: DataFrame, chosen: Plan, folder: Path) -> None:
+    run(chosen, data).write(str(folder), mode="overwrite")

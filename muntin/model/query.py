@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from muntin.errors import ModelError
@@ -279,6 +280,7 @@ def check_name(name: str) -> None:
         raise ModelError(f"a query's name is used as a folder's; {name!r} cannot be one")
 
 
+@lru_cache(maxsize=4096)
 def squeeze(text: str) -> str:
     """SQL with runs of white space outside quotes made one space: equal text, equal meaning."""
     pieces = re.split(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`)", text.strip())

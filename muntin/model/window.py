@@ -63,8 +63,8 @@ class Window:
     def partitions(self, other: "Window") -> bool:
         """Whether every interval of `other` is a union of *disjoint* intervals of this one.
 
-        Factor Windows, theorem 4: this window is tumbling and covers `other`. So does a window of the
-        same size that covers it, since one interval is then enough.
+        Factor Windows, theorem 4: this window is tumbling and covers `other`. So does one of the
+        same size that covers it: a single interval is then enough.
         """
         return (self.is_tumbling or self.size == other.size) and self.covers(other)
 

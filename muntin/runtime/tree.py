@@ -1,9 +1,11 @@
 """A tree at run time: Arrow batches of slices in, Arrow batches of answers out."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from muntin.model.aggregate import MOMENTS
 from muntin.model.plan import Node, Tree
@@ -56,7 +58,7 @@ class TreeRuntime:
         if not batch.num_rows:
             return
         numbers = self._number(batch)
-        starts = _integers(batch.column(self._layout.start))
+        starts = _numbers(batch.column(self._layout.start), INTEGER)
         partials = Partials(
             keys=numbers,
             starts=starts,
@@ -141,9 +143,10 @@ def _merge(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
 
 
-def _integers(column: pa.Array) -> Int64s:
-    values: Int64s = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return values
+def _numbers(column: pa.Array, number: str) -> NDArray[Any]:
+    """A column in memory of its own: Arrow's cannot be written to, which to a kernel is a type."""
+    values = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.array(values, np.int64 if number == INTEGER else np.float64)
 
 
 def _read(kept: Kept, batch: pa.RecordBatch) -> PartialColumn:
@@ -152,11 +155,7 @@ def _read(kept: Kept, batch: pa.RecordBatch) -> PartialColumn:
     present = None
     if first.null_count and kept.monoid != MOMENTS:
         present = first.is_valid().to_numpy(zero_copy_only=False)
-    dtype = np.int64 if kept.number == INTEGER else np.float64
-    scalars = tuple(
-        batch.column(name).fill_null(0).to_numpy(zero_copy_only=False).astype(dtype, copy=False)
-        for name in kept.columns
-    )
+    scalars = tuple(_numbers(batch.column(name), kept.number) for name in kept.columns)
     return PartialColumn(scalars=scalars, present=present)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import expm1
 
 from muntin.model.plan import Slicing
-from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.window import Window
 
@@ -86,11 +85,9 @@ def node_cost(
 
 
 def plain_cost(
-    queries: tuple[Query, ...], *, rate: float, keys: float, prices: Prices = PRICES
+    window: Window, aggregates: int, *, rate: float, keys: float, prices: Prices = PRICES
 ) -> float:
-    """What Spark does unaided: every event into every window that holds it, once per query."""
-    return sum(
-        rate * (prices.event + prices.copy * query.window.overlap * len(query.aggregates))
-        + prices.answer * partials_per_second(query.window, rate=rate, keys=keys)
-        for query in queries
-    )
+    """What Spark does for one query unaided: every event into every window that holds it."""
+    copied = prices.copy * window.overlap * aggregates
+    answers = prices.answer * partials_per_second(window, rate=rate, keys=keys)
+    return rate * (prices.event + copied) + answers

@@ -25,23 +25,24 @@ _GRID_FACTOR = 2.0
 _MOST_PROGRESSIONS = 32
 
 
-def progressions(window: Window) -> tuple[Edges, ...]:
-    """The begins of a window and, where they are not begins too, its ends."""
-    begins = Edges(period=window.slide, phase=window.offset)
-    ends = Edges(period=window.slide, phase=window.offset + window.size)
-    return (begins,) if begins == ends else (begins, ends)
-
-
 def edges_of(windows: Iterable[Window]) -> tuple[Edges, ...]:
     """The begins and ends of all windows as progressions, none inside another."""
-    return distinct(edges for window in windows for edges in progressions(window))
+    found = {
+        (window.slide, instant % window.slide)
+        for window in windows
+        for instant in (window.offset, window.offset + window.size)
+    }
+    return distinct(Edges(period=period, phase=phase) for period, phase in found)
 
 
 def distinct(edges: Iterable[Edges]) -> tuple[Edges, ...]:
     """The same edges without the progressions that lie inside another; shortest period first."""
+    edges = sorted(set(edges))
+    if edges and edges[0].period == edges[-1].period:
+        return tuple(edges)
     kept: dict[int, dict[int, Edges]] = {}
     periods = np.empty(0, dtype=np.int64)
-    for period, alike in groupby(sorted(set(edges)), key=lambda one: one.period):
+    for period, alike in groupby(edges, key=lambda one: one.period):
         finer = [kept[divisor] for divisor in periods[period % periods == 0].tolist()]
         fresh = {
             one.phase: one

@@ -8,7 +8,7 @@ from math import lcm
 from muntin.model.plan import Edges
 from muntin.model.time import SECOND
 from muntin.model.window import Window
-from muntin.share.edges import distinct, edge_rate, edges_of, progressions
+from muntin.share.edges import distinct, edge_rate, edges_of
 from muntin.share.operations import Load, load_of, operations_of
 
 
@@ -52,12 +52,13 @@ def same_edges(windows: Iterable[Window]) -> list[Group]:
     These weave perfectly: merging them saves λ and costs nothing, the most that any merge can
     save (equation 5), so the greedy algorithm would make these merges first.
     """
-    alike: dict[tuple[Edges, ...], list[Window]] = {}
+    alike: dict[tuple[int, int, int], list[Window]] = {}
     for window in windows:
-        alike.setdefault(progressions(window), []).append(window)
+        begin, end = window.offset, (window.offset + window.size) % window.slide
+        alike.setdefault((window.slide, min(begin, end), max(begin, end)), []).append(window)
     return [
-        Group(windows=tuple(ws), edges=tuple(sorted(edges)), load=load_of(ws))
-        for edges, ws in alike.items()
+        Group(windows=tuple(members), edges=edges_of(members[:1]), load=load_of(members))
+        for members in alike.values()
     ]
 
 

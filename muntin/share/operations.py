@@ -45,7 +45,7 @@ class Load:
 
 def load_of(windows: Iterable[Window]) -> Load:
     """The load of distinct windows."""
-    distinct = sorted(set(windows))
+    distinct = dict.fromkeys(windows)
     return Load(
         count=len(distinct),
         overlap=sum(window.overlap for window in distinct),

@@ -1,5 +1,6 @@
 """Putting queries on a tree: one node per distinct window, with all the aggregates asked of it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -20,8 +21,13 @@ def nodes_of(queries: Iterable[Query]) -> tuple[Node, ...]:
         aggregates.update(dict.fromkeys(query.aggregates.values()))
     return tuple(
         Node(window=window, aggregates=tuple(aggregates), queries=tuple(names))
-        for window, (names, aggregates) in sorted(asked.items())
+        for window, (names, aggregates) in sorted(asked.items(), key=lambda one: _order(one[0]))
     )
+
+
+def _order(window: Window) -> tuple[int, int, int]:
+    """The order of windows, for sorting very many. One that covers another comes before it."""
+    return window.size, window.slide, window.offset
 
 
 def reads_from(parent: Window, window: Window, aggregates: Iterable[Aggregate]) -> bool:
@@ -48,28 +54,43 @@ def tree_of(
     for window in {*parents, *parents.values()} - {None}:
         if window is not None and window not in nodes:
             nodes[window] = Node(window=window, aggregates=())
-    hung: list[Node] = []
-    # A window that covers another sorts before it, so readers are seen before what they read.
-    for window in sorted(nodes, reverse=True):
+    sources: dict[Window, Window | None] = {}
+    # Readers are seen before what they read.
+    for window in sorted(nodes, key=_order, reverse=True):
         node = nodes[window]
         if not node.aggregates:
             continue
         parent = parents.get(window)
         while parent is not None and not reads_from(parent, window, node.aggregates):
             parent = parents.get(parent)
-        hung.append(replace(node, parent=parent))
+        sources[window] = parent
         if parent is not None:
             carried = tuple(dict.fromkeys((*nodes[parent].aggregates, *node.aggregates)))
             nodes[parent] = replace(nodes[parent], aggregates=carried, techniques=())
-    hung.reverse()
-    return costed(
-        Tree(
-            family=family,
-            slicing=edges.slicing(node.window for node in hung if node.parent is None),
-            nodes=tuple(hung),
+    slicing = edges.slicing(window for window, parent in sources.items() if parent is None)
+    rate, keys = workload.rate, workload.keys
+    return Tree(
+        family=family,
+        slicing=slicing,
+        nodes=tuple(
+            _hung(nodes[window], parent, slicing, rate, keys)
+            for window, parent in reversed(sources.items())
         ),
-        workload,
+        cut_cost=cost.cut_cost(slicing, rate=rate, keys=keys),
     )
+
+
+def _hung(node: Node, parent: Window | None, slicing: Slicing, rate: float, keys: float) -> Node:
+    """The node below its parent, with its cost."""
+    spent = cost.node_cost(
+        node.window,
+        len(node.aggregates),
+        parent or slicing,
+        queries=len(node.queries),
+        rate=rate,
+        keys=keys,
+    )
+    return replace(node, parent=parent, cost=spent)
 
 
 def flat_tree(queries: Sequence[Query], workload: Workload) -> Tree:
@@ -77,30 +98,15 @@ def flat_tree(queries: Sequence[Query], workload: Workload) -> Tree:
     return tree_of(queries[0].family, nodes_of(queries), workload)
 
 
-def costed(tree: Tree, workload: Workload) -> Tree:
-    """The same tree with its costs filled in."""
-    rate, keys = workload.rate, workload.keys
-    nodes = tuple(
-        replace(
-            node,
-            cost=cost.node_cost(
-                node.window,
-                len(node.aggregates),
-                node.parent or tree.slicing,
-                queries=len(node.queries),
-                rate=rate,
-                keys=keys,
-            ),
-        )
-        for node in tree.nodes
-    )
-    return replace(tree, nodes=nodes, cut_cost=cost.cut_cost(tree.slicing, rate=rate, keys=keys))
-
-
 @lru_cache(maxsize=1 << 16)
-def single_cost(window: Window, aggregates: int, rate: float, keys: float) -> float:
+def single_slicing(slide: int, offset: int, rest: int) -> Slicing:
+    """The slices of a window alone, which its size decides only by what it leaves over."""
+    return edges.slicing([Window(size=slide + rest, slide=slide, offset=offset)])
+
+
+def single_cost(window: Window, aggregates: int, *, rate: float, keys: float) -> float:
     """What one query costs with a tree of its own."""
-    slicing: Slicing = edges.slicing([window])
+    slicing = single_slicing(window.slide, window.offset, window.size % window.slide)
     return cost.cut_cost(slicing, rate=rate, keys=keys) + cost.node_cost(
         window, aggregates, slicing, queries=1, rate=rate, keys=keys
     )
@@ -112,6 +118,10 @@ def plan_of(
     """A plan with the trees that `grow` makes of each family, beside what it is measured by."""
     rate, keys = workload.rate, workload.keys
     trees = tuple(tree for queries in workload.families.values() for tree in grow(queries))
+    # Alike queries cost alike, and there may be very many of them.
+    alike = Counter(
+        (query.window, len(set(query.aggregates.values()))) for query in workload.shared
+    )
     return Plan(
         strategy=strategy,
         trees=trees,
@@ -119,8 +129,9 @@ def plan_of(
         rate=rate,
         keys=keys,
         unshared_cost=sum(
-            single_cost(query.window, len(set(query.aggregates.values())), rate, keys)
-            for query in workload.shared
+            count * single_cost(*one, rate=rate, keys=keys) for one, count in alike.items()
         ),
-        plain_cost=cost.plain_cost(workload.shared, rate=rate, keys=keys),
+        plain_cost=sum(
+            count * cost.plain_cost(*one, rate=rate, keys=keys) for one, count in alike.items()
+        ),
     )

@@ -118,7 +118,7 @@ def grouped_plan(
     def grow(queries: tuple[Query, ...]) -> list[Tree]:
         nodes = {node.window: node for node in nodes_of(queries)}
         return [
-            tree_of(queries[0].family, [nodes[w] for w in sorted(group.windows)], workload)
+            tree_of(queries[0].family, [nodes[window] for window in group.windows], workload)
             for group in split(same_edges(nodes))
         ]
 

@@ -17,6 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.errors import RunError, nearest
 from muntin.spark.relations import first_line
 
+# The heap of a new session.
+MEMORY = "4g"
 FORMATS = ("parquet", "csv", "json")
 _EXTENSIONS = {
     "parquet": "parquet",
@@ -43,7 +45,7 @@ _INSTALL_JAVA = (
 )
 
 
-def local_session(memory: str = "4g") -> SparkSession:
+def local_session(memory: str = MEMORY) -> SparkSession:
     """The active session, or else a new one on all cores of this machine.
 
     A new one has a heap of `memory`, no web page and no progress bar, and keeps its log off the
@@ -65,6 +67,8 @@ def local_session(memory: str = "4g") -> SparkSession:
         # Names of hosts need not resolve on a laptop, and nobody else has to reach it.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        # Else stored slices stay in two hundred parts, each a task for a Python worker.
+        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }.items():

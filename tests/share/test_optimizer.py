@@ -1,0 +1,164 @@
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+
+from muntin.errors import PlanError
+from muntin.model import aggregate as ag
+from muntin.model.query import Workload
+from muntin.model.time import MINUTE, SECOND
+from muntin.model.window import Window
+from muntin.share.generators import (
+    incremental_gen,
+    random_gen,
+    sequential_gen,
+    weave_share_gen,
+    zipf,
+)
+from muntin.share.intermediate import tumbling_closure
+from muntin.share.optimizer import STRATEGIES, least_with_two_trees, optimize
+
+from . import strategies as my
+
+
+def tumbling(size):
+    return Window(size=size, slide=size)
+
+
+@settings(max_examples=40, deadline=None)
+@given(my.workloads(largest=5))
+def test_auto_is_never_dearer_than_any_other_strategy(workload):
+    least = optimize(workload, "auto").cost
+    for name in STRATEGIES:
+        plan = optimize(workload, name)
+        assert plan.strategy == name
+        assert least <= plan.cost * (1 + 1e-9)
+
+
+def generated(seed):
+    random = Random(seed)
+    count = random.randint(2, 8)
+    draw = random.choice(
+        [
+            lambda: weave_share_gen(random, count=count, longest_slide=50, most_overlap=20),
+            lambda: incremental_gen(random, count=count, longest_slide=60, most_overlap=100),
+            lambda: random_gen(random, count=count, tumbling=True),
+            lambda: random_gen(random, count=count, tumbling=False),
+            lambda: sequential_gen(random, count=count, tumbling=True),
+        ]
+    )
+    asked = random.sample(my.AGGREGATES, random.randint(1, 3))
+    return my.workload(
+        list(dict.fromkeys(draw())),
+        *asked,
+        rate=random.choice([0.1, 10.0, 1000.0]),
+        keys=random.choice([1.0, 100.0]),
+    )
+
+
+def auto_against_exact(seeds):
+    ratios = []
+    for seed in seeds:
+        workload = generated(seed)
+        best = min(optimize(workload, name).cost for name in ("exact", "exact_factor"))
+        ratios.append(optimize(workload, "auto").cost / best)
+    return ratios
+
+
+def test_auto_is_within_one_percent_of_exact():
+    ratios = auto_against_exact(range(30))
+    assert max(ratios) <= 1 + 1e-9
+    assert sum(ratios) / len(ratios) <= 1.01
+
+
+@pytest.mark.slow
+def test_auto_is_within_one_percent_of_exact_on_500():
+    ratios = auto_against_exact(range(2000, 2500))
+    assert max(ratios) <= 1 + 1e-9
+
+
+def test_intermediate_windows_that_no_paper_takes():
+    # Slices of all four have little in common. Tumbling windows of ten and fifteen seconds, each
+    # for one hopping window alone, leave less to read than the divisor of all, one second.
+    windows = [
+        Window(size=86_401 // 7 * 7 * SECOND, slide=7 * SECOND),
+        Window(size=3600 * SECOND, slide=15 * SECOND),
+        Window(size=1800 * SECOND, slide=10 * SECOND),
+        Window(size=900 * SECOND, slide=6 * SECOND),
+    ]
+    workload = my.workload(windows, ag.avg("x"), ag.max_("x"), rate=10_000.0, keys=10.0)
+    costs = {name: optimize(workload, name).cost for name in STRATEGIES}
+    papers = ("shared", "coverage", "factor", "exact_factor", "weave", "triweave", "subsume")
+    assert costs["auto"] < min(costs[name] for name in papers)
+    (tree,) = optimize(workload, "auto").trees
+    factors = {node.window for node in tree.nodes if node.is_factor}
+    assert factors == {tumbling(10 * SECOND), tumbling(15 * SECOND)}
+
+
+def test_where_few_events_meet_a_slice_auto_does_not_lose_to_unshared():
+    windows = [Window(size=7 * SECOND, slide=SECOND), tumbling(3600 * SECOND)]
+    for rate in (0.001, 1.0, 1e6):
+        plan = optimize(my.workload(windows, rate=rate, keys=1e6), "auto")
+        assert plan.cost <= plan.unshared_cost
+
+
+@given(my.workloads(largest=4))
+def test_two_trees_never_cost_less_than_said(workload):
+    plan = optimize(workload, "unshared")
+    for family, queries in workload.families.items():
+        trees = [tree for tree in plan.trees if tree.family == family]
+        if len(trees) > 1:
+            least = least_with_two_trees(queries, workload)
+            assert sum(tree.cost for tree in trees) >= least * (1 - 1e-9)
+
+
+def test_families_do_not_mix():
+    queries = [
+        my.query("a", tumbling(MINUTE), keys=["device"]),
+        my.query("b", tumbling(2 * MINUTE), keys=["device"]),
+        my.query("c", tumbling(2 * MINUTE)),
+        my.query("d", tumbling(MINUTE), where="x > 0"),
+    ]
+    for name in STRATEGIES:
+        plan = optimize(Workload(queries=tuple(queries)), name)
+        for tree in plan.trees:
+            asked = [name for node in tree.nodes for name in node.queries]
+            assert {q.family for q in queries if q.name in asked} == {tree.family}
+
+
+def test_equal_windows_meet_in_one_node():
+    queries = my.query("a", tumbling(MINUTE)), my.query("b", tumbling(MINUTE), ag.count())
+    for name in set(STRATEGIES) - {"unshared"}:
+        (tree,) = optimize(Workload(queries=queries), name).trees
+        (node,) = tree.nodes
+        assert node.queries == ("a", "b")
+        assert set(node.aggregates) == {ag.sum_("x"), ag.count()}
+
+
+def test_tumbling_closure():
+    assert tumbling_closure([tumbling(20), tumbling(30), Window(size=45, slide=15)]) == [
+        tumbling(5),
+        tumbling(10),
+        tumbling(15),
+        tumbling(20),
+        tumbling(30),
+    ]
+    shifted = Window(size=20, slide=20, offset=5)
+    assert Window(size=5, slide=5) in tumbling_closure([tumbling(20), shifted])
+
+
+def test_generators_follow_their_tables():
+    random = Random(0)
+    assert {w.size // w.slide for w in random_gen(random, count=20, tumbling=False)} == {2}
+    slides = [w.slide // SECOND for w in sequential_gen(random, count=4, tumbling=True)]
+    assert slides == [slides[0] // 2 * step for step in (2, 3, 4, 5)]
+    assert all(1000 % (w.slide // SECOND) == 0 for w in incremental_gen(random, count=50))
+    drawn = zipf(random, range(1, 101), 2.0, 2000)
+    assert sum(drawn) / len(drawn) > 85
+    assert abs(sum(zipf(random, range(1, 101), 0.0, 5000)) / 5000 - 50.5) < 3
+    assert all(1 <= w.overlap <= 50 for w in weave_share_gen(random, count=50))
+
+
+def test_unknown_strategies_are_refused():
+    with pytest.raises(PlanError, match="did you mean 'weave'"):
+        optimize(my.workload([tumbling(MINUTE)]), "weav")
