@@ -147,37 +147,16 @@ def run(*, quick: bool = False) -> Report:
 
     The first run on a machine compiles for a minute or two more.
     """
-    report = Report()
     repeats = 3 if quick else 7
     sizes = [1, 64, USUAL] if quick else [4**k for k in range(11)]
     longest = 1 << (14 if quick else 20)
+    report = Report()
     with Progress(transient=True) as bar:
-        works = [(*pair, size) for pair in _allowed() for size in sizes]
-        best = dict.fromkeys(works, float("inf"))
-        # In turns, so that a busy neighbour does not spoil all repeats of one technique.
-        for work in bar.track(works * repeats, description="one window"):
-            technique, aggregate, size = work
-            best[work] = min(best[work], _single(technique, MONOIDS[aggregate], size))
-        report.single.extend(
-            Single(technique=technique.name, aggregate=aggregate, size=size, ns=ns)
-            for (technique, aggregate, size), ns in best.items()
-        )
-        for work in bar.track(list(_many_works(quick)), description="many windows"):
-            technique, aggregate, data, queries = work
-            per_second = _many(technique, MONOIDS[aggregate], data, queries, repeats)
-            report.many.append(
-                Many(
-                    technique=technique.name,
-                    aggregate=aggregate,
-                    data=data,
-                    queries=queries,
-                    per_second=per_second,
-                )
-            )
+        report.single.extend(_one_window(bar, sizes, repeats))
+        report.many.extend(_many_windows(bar, repeats, quick))
         for technique in bar.track(_streaming(), description="latency"):
             if technique.name not in NAIVE:
                 report.latency.append(_latency(technique, longest, repeats))
-        for technique in bar.track(_streaming(), description="memory"):
             report.memory.extend(_memory(technique, size) for size in sizes)
         report.targets.extend(_targets(report, bar, 5 if quick else 40))
     return report
@@ -201,6 +180,17 @@ def _usual(technique: Technique) -> str:
 
 
 # --- one window
+
+
+def _one_window(bar: Progress, sizes: list[int], repeats: int) -> Iterator[Single]:
+    works = [(*pair, size) for pair in _allowed() for size in sizes]
+    best = dict.fromkeys(works, float("inf"))
+    # In turns, so that a busy neighbour does not spoil all repeats of one technique.
+    for work in bar.track(works * repeats, description="one window"):
+        technique, aggregate, size = work
+        best[work] = min(best[work], _single(technique, MONOIDS[aggregate], size))
+    for (technique, aggregate, size), ns in best.items():
+        yield Single(technique=technique.name, aggregate=aggregate, size=size, ns=ns)
 
 
 def _single(technique: Technique, monoid: Monoid, size: int) -> float:
@@ -234,14 +224,22 @@ def _best_ns(work: Callable[[], object], repeats: int) -> float:
 # --- many windows
 
 
-def _many_works(quick: bool) -> Iterator[tuple[Technique, str, str, int]]:
-    for technique, aggregate in _allowed():
-        if technique.many and technique.name != "recalc":
-            for data in (
-                ("random", "ascending", "descending") if aggregate == "max" else ("random",)
-            ):
-                for queries in (1, 10, 100) if quick else (1, 10, 100, 1000):
-                    yield technique, aggregate, data, queries
+def _many_windows(bar: Progress, repeats: int, quick: bool) -> Iterator[Many]:
+    works = [
+        (technique, aggregate, data, queries)
+        for technique, aggregate in _allowed()
+        if technique.many and technique.name != "recalc"
+        for data in (("random", "ascending", "descending") if aggregate == "max" else ("random",))
+        for queries in ((1, 10, 100) if quick else (1, 10, 100, 1000))
+    ]
+    for technique, aggregate, data, queries in bar.track(works, description="many windows"):
+        yield Many(
+            technique=technique.name,
+            aggregate=aggregate,
+            data=data,
+            queries=queries,
+            per_second=_many(technique, MONOIDS[aggregate], data, queries, repeats),
+        )
 
 
 def _many(technique: Technique, monoid: Monoid, data: str, queries: int, repeats: int) -> float:
@@ -251,23 +249,22 @@ def _many(technique: Technique, monoid: Monoid, data: str, queries: int, repeats
     kernel = bind(slide, monoid, algorithm=algorithm)
     made = 0
 
-    def turn(count: int) -> float:
+    def turn(count: int, sizes: NDArray[np.int64] = sizes) -> int:
         """CPU nanoseconds that the next `count` slides of the stream take."""
         nonlocal cursor, made
         values = _data(data, made, count)
-        answers = np.empty(count * queries)
-        answers.fill(0)
+        # Zeros that are written, not only promised: the first touch of a page costs more than us.
+        answers = np.full(count * len(sizes), 0.0)
         before = time.thread_time_ns()
         cursor = kernel(memory, cursor, values, count, sizes, answers)
         made += count
-        return max(1, time.thread_time_ns() - before)
+        return time.thread_time_ns() - before
 
-    turn(8)
+    # Until all windows are full only the longest is asked for.
+    turn(2 * USUAL, sizes[-1:])
     count = 8
-    while made < 2 * USUAL or (count < (1 << 20) // queries and turn(count) < SHORT_NS):
-        count = min(2 * count, max(8, (1 << 20) // queries))
-        if made < 2 * USUAL:
-            turn(count)
+    while count * queries < 1 << 20 and turn(count) < SHORT_NS:
+        count *= 2
     return 1e9 * count / min(turn(count) for _ in range(repeats))
 
 

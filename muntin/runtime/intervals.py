@@ -23,6 +23,8 @@ def _close(
     at_begin: int,
     until_key: int,
     until_time: int,
+    first_begin: int,
+    last_begin: int,
     lows: Any,
     highs: Any,
     begins: Any,
@@ -33,7 +35,8 @@ def _close(
     `[a, a + span)`. Every row before (`until_key`, `until_time`) has arrived, so a window of that
     key closes when `a + span` is not after `until_time`, and all windows of earlier keys close.
     Windows before (`at_key`, `at_begin`) were given out already. Windows without rows are stepped
-    over, however long the gap.
+    over, however long the gap. Of every key, only windows that begin from `first_begin` up to
+    `last_begin` are asked for.
 
     Returns how many windows were filled in, the first row still needed, the (key, begin) from which
     to go on, and whether all closed windows found room.
@@ -46,6 +49,8 @@ def _close(
         while end < len(keys) and keys[end] == key:
             end += 1
         begin = at_begin if key == at_key else _next_begin(starts[row] - span, slide, offset)
+        if begin < first_begin:
+            begin = _next_begin(first_begin - 1, slide, offset)
         low = row
         high = row
         while True:
@@ -56,6 +61,8 @@ def _close(
             if starts[low] >= begin + span:
                 begin = _next_begin(starts[low] - span, slide, offset)
                 continue
+            if begin > last_begin:
+                break
             if key == until_key and begin + span > until_time:
                 break
             if count == len(lows):

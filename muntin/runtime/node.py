@@ -16,6 +16,8 @@ from muntin.techniques.table import fold
 CHUNK = 1 << 16
 # A key number and an instant after all others.
 END = np.iinfo(np.int64).max
+# First and last begin of the windows asked for: all of them.
+ALL_BEGINS = (-END, END)
 
 
 @dataclass(frozen=True, order=True)
@@ -52,10 +54,13 @@ class NodeRuntime:
         self._span = window.size if parent is None else window.size - parent.size + 1
         self.state = NodeState()
 
-    def push(self, arrived: Partials, until: Position) -> Iterator[tuple[Partials, Position]]:
+    def push(
+        self, arrived: Partials, until: Position, begins: tuple[int, int] = ALL_BEGINS
+    ) -> Iterator[tuple[Partials, Position]]:
         """Give out the windows that close now that everything before `until` has arrived.
 
-        Each chunk comes with the position before which this node has given out everything.
+        Each chunk comes with the position before which this node has given out everything. `begins`
+        are the first and the last begin of the windows that are asked for, the same for all keys.
         """
         rows = arrived.select(self._components)
         if self.state.rows is not None:
@@ -63,7 +68,7 @@ class NodeRuntime:
         given = self.state.given
         done = False
         while not done:
-            lows, highs, begins = (np.empty(CHUNK, np.int64) for _ in range(3))
+            lows, highs, found = (np.empty(CHUNK, np.int64) for _ in range(3))
             count, row, key, begin, done = close(
                 rows.keys,
                 rows.starts,
@@ -74,15 +79,17 @@ class NodeRuntime:
                 given.time,
                 until.key,
                 until.time,
+                begins[0],
+                begins[1],
                 lows,
                 highs,
-                begins,
+                found,
             )
             given = Position(key, begin)
             # All windows of earlier keys are out: what follows belongs to the frontier's key.
             settled = Position(until.key, -END) if done and key < until.key else given
             if count or done:
-                yield self._answer(rows, lows[:count], highs[:count], begins[:count]), settled
+                yield self._answer(rows, lows[:count], highs[:count], found[:count]), settled
             rows = rows.rows(row)
         # A copy, so that the whole batch is not kept alive by its last rows.
         self.state = NodeState(rows=rows.copy() if len(rows) else None, given=given)

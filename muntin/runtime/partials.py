@@ -29,6 +29,13 @@ class PartialColumn:
             present=None if self.present is None else self.present[first:],
         )
 
+    def where(self, chosen: Bools) -> "PartialColumn":
+        """The partials of the chosen rows."""
+        return PartialColumn(
+            scalars=tuple(scalar[chosen] for scalar in self.scalars),
+            present=None if self.present is None else self.present[chosen],
+        )
+
     def copy(self) -> "PartialColumn":
         """The same partials in memory of their own."""
         return PartialColumn(
@@ -54,6 +61,16 @@ class Partials:
             keys=self.keys[first:],
             starts=self.starts[first:],
             columns={name: column.rows(first) for name, column in self.columns.items()},
+        )
+
+    def where(self, chosen: Bools) -> "Partials":
+        """The chosen rows."""
+        if chosen.all():
+            return self
+        return Partials(
+            keys=self.keys[chosen],
+            starts=self.starts[chosen],
+            columns={name: column.where(chosen) for name, column in self.columns.items()},
         )
 
     def select(self, components: Iterable[Component]) -> "Partials":

@@ -1,6 +1,6 @@
 """A tree at run time: Arrow batches of slices in, Arrow batches of answers out."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from muntin.model.aggregate import MOMENTS
 from muntin.model.plan import Node, Tree
+from muntin.model.window import Window
 from muntin.runtime.keys import changes
 from muntin.runtime.layout import INTEGER, Kept, Layout, all_slots, node_numbers, slots_of
 from muntin.runtime.lower import lower
-from muntin.runtime.node import END, NodeRuntime, Position
+from muntin.runtime.node import ALL_BEGINS, END, NodeRuntime, Position
 from muntin.runtime.partials import Int64s, PartialColumn, Partials
 
 NODE = "node"
@@ -57,18 +58,32 @@ class TreeRuntime:
         """The answers that a batch of slices completes."""
         if not batch.num_rows:
             return
-        numbers = self._number(batch)
-        starts = _numbers(batch.column(self._layout.start), INTEGER)
-        partials = Partials(
-            keys=numbers,
-            starts=starts,
-            columns={kept.component: _read(kept, batch) for kept in self._layout.kept},
-        )
-        until = Position(int(numbers[-1]), int(starts[-1]) + 1)
+        partials = self._partials(batch)
+        until = Position(int(partials.keys[-1]), int(partials.starts[-1]) + 1)
         yield from self._descend(None, partials, until)
         # Only the last key can still get answers.
         self._first = until.key
         self._keys = [column.slice(len(column) - 1) for column in self._keys]
+
+    def between(
+        self, batch: pa.RecordBatch, *, after: int | None, until: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The answers of all windows that end in `(after, until]`, of every key.
+
+        `batch` has all slices that these windows hold, and may have others. `after` is none where
+        no window was given out before. For a runtime that was given nothing else.
+        """
+        if batch.num_rows:
+            begins = begins_between(self._tree, after=after, until=until)
+            partials = self._partials(batch)
+            yield from self._descend(None, partials, Position(END, END), begins, after)
+
+    def _partials(self, batch: pa.RecordBatch) -> Partials:
+        return Partials(
+            keys=self._number(batch),
+            starts=_numbers(batch.column(self._layout.start), INTEGER),
+            columns={kept.component: _read(kept, batch) for kept in self._layout.kept},
+        )
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The answers of all windows that are still open."""
@@ -99,14 +114,24 @@ class TreeRuntime:
         return numbers
 
     def _descend(
-        self, parent: Node | None, partials: Partials, until: Position
+        self,
+        parent: Node | None,
+        partials: Partials,
+        until: Position,
+        begins: Mapping[Window, tuple[int, int]] | None = None,
+        after: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Push a node's partials (the slices', without one) through all that reads them."""
         for node in self._tree.children(None if parent is None else parent.window):
-            for chunk, reached in self._nodes[node.window].push(partials, until):
-                if node.queries and len(chunk):
-                    yield self._answers(node, chunk)
-                yield from self._descend(node, chunk, reached)
+            limits = ALL_BEGINS if begins is None else begins[node.window]
+            for chunk, reached in self._nodes[node.window].push(partials, until, limits):
+                asked = chunk
+                if after is not None:
+                    # What readers need may lie further back than what is to be answered.
+                    asked = chunk.where(chunk.starts > after - node.window.size)
+                if node.queries and len(asked):
+                    yield self._answers(node, asked)
+                yield from self._descend(node, chunk, reached, begins, after)
 
     def _answers(self, node: Node, partials: Partials) -> pa.RecordBatch:
         rows = len(partials)
@@ -123,6 +148,25 @@ class TreeRuntime:
             kind = pa.int64() if slot.startswith("i") else pa.float64()
             columns[slot] = filled[slot] if slot in filled else pa.nulls(rows, kind)
         return pa.RecordBatch.from_pydict(columns)
+
+
+def begins_between(
+    tree: Tree, *, after: int | None, until: int
+) -> dict[Window, tuple[int, int]]:
+    """First and last begin that each node must give out, so that all queries of the tree have
+    their windows that end in `(after, until]`; a node with nothing to give has them crossed."""
+    found: dict[Window, tuple[int, int]] = {}
+    # Readers stand after what they read.
+    for node in reversed(tree.nodes):
+        window = node.window
+        last = until - window.size
+        first = -END if after is None else window.first_after(after - window.size)
+        wanted = [first] if node.queries and first <= last else []
+        for child in tree.children(window):
+            if found[child.window][0] <= found[child.window][1]:
+                wanted.append(found[child.window][0])
+        found[window] = (min(wanted, default=last + 1), last)
+    return found
 
 
 def _gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

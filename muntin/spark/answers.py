@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -13,19 +14,38 @@ from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, St
 from muntin.model.plan import Tree
 from muntin.runtime.layout import Layout, all_slots
 from muntin.runtime.tree import BEGIN, NODE, TreeRuntime
+from muntin.spark.parts import PART, own_answers, part_width, with_parts
 from muntin.spark.slices import START, Slices
 
 
-def in_order(slices: Slices) -> DataFrame:
-    """The slices with each key's in one partition, in order: what the runtime reads."""
-    keys = slices.layout.key_columns
-    whole = slices.frame.repartition(*keys) if keys else slices.frame.repartition(1)
-    return whole.sortWithinPartitions(*keys, START)
+@dataclass(frozen=True, kw_only=True)
+class Ordered:
+    """Slices as the runtime reads them: each key's in one partition, in order.
+
+    Without keys there is one for all, and it is split by time: `width` is then that of a part.
+    """
+
+    frame: DataFrame
+    layout: Layout
+    width: int | None = None
 
 
-def combine_compiled(tree: Tree, ordered: DataFrame, layout: Layout) -> DataFrame:
+def in_order(slices: Slices, longest: int) -> Ordered:
+    """Slices ready for the runtime; `longest` is the size of the longest window to be answered."""
+    layout = slices.layout
+    if layout.key_columns:
+        frame = slices.frame.repartition(*layout.key_columns)
+        return Ordered(frame=frame.sortWithinPartitions(*layout.key_columns, START), layout=layout)
+    frame = with_parts(slices.frame, longest).repartition(PART)
+    return Ordered(
+        frame=frame.sortWithinPartitions(PART, START), layout=layout, width=part_width(longest)
+    )
+
+
+def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
     """Answers of all queries of a tree: node number, keys, window begin, and the typed slots."""
-    keys = [ordered.schema[name] for name in layout.key_columns]
+    layout, frame = ordered.layout, ordered.frame
+    keys = [frame.schema[name] for name in layout.key_columns]
     slots = [
         StructField(slot, LongType() if slot.startswith("i") else DoubleType())
         for slot in all_slots(tree, layout)
@@ -33,9 +53,12 @@ def combine_compiled(tree: Tree, ordered: DataFrame, layout: Layout) -> DataFram
     schema = StructType(
         [StructField(NODE, IntegerType(), False), *keys, StructField(BEGIN, LongType()), *slots]
     )
-    _same_python(ordered.sparkSession)
-    columns = [*layout.key_columns, START, *(name for one in layout.kept for name in one.columns)]
-    return ordered.select(*columns).mapInArrow(partial(_run, tree=tree, layout=layout), schema)
+    _same_python(frame.sparkSession)
+    parts = [] if ordered.width is None else [PART]
+    columns = [name for one in layout.kept for name in one.columns]
+    return frame.select(*layout.key_columns, *parts, START, *columns).mapInArrow(
+        partial(_run, tree=tree, layout=layout, width=ordered.width), schema
+    )
 
 
 def _same_python(session: SparkSession) -> None:
@@ -49,6 +72,10 @@ def _same_python(session: SparkSession) -> None:
 
 
 def _run(
-    batches: Iterable[pa.RecordBatch], *, tree: Tree, layout: Layout
+    batches: Iterable[pa.RecordBatch], *, tree: Tree, layout: Layout, width: int | None
 ) -> Iterator[pa.RecordBatch]:
-    return TreeRuntime(tree, layout).run(batches)
+    if width is None:
+        return TreeRuntime(tree, layout).run(batches)
+    # To the runtime a part is a key like others.
+    layout = replace(layout, key_columns=(*layout.key_columns, PART))
+    return own_answers(TreeRuntime(tree, layout).run(batches), width)

@@ -11,12 +11,8 @@ from muntin.spark.bind import NUMERIC
 from muntin.spark.slices import START, Slices, present_column
 
 
-def combine_natively(
-    node: Node, slices: Slices, frame: DataFrame, types: dict[Aggregate, DataType]
-) -> DataFrame:
+def combine_natively(node: Node, slices: Slices, types: dict[Aggregate, DataType]) -> DataFrame:
     """One node's answers: the keys, `begin`, and a column `a0...` for each of its aggregates.
-
-    `frame` has the rows of the slices.
 
     Each slice is copied into the windows that hold it: partials, where plain Spark copies events.
     """
@@ -35,7 +31,7 @@ def combine_natively(
         for index, aggregate in enumerate(node.aggregates)
     ]
     return (
-        frame.selectExpr("*", f"{begins} AS {BEGIN}")
+        slices.frame.selectExpr("*", f"{begins} AS {BEGIN}")
         .groupBy(*keys, BEGIN)
         .agg(*(expr(answer) for answer in answers))
     )

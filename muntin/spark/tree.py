@@ -10,7 +10,7 @@ from muntin.model.aggregate import Aggregate
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query
 from muntin.runtime.tree import NODE
-from muntin.spark.answers import combine_compiled, in_order
+from muntin.spark.answers import Ordered, combine_compiled, in_order
 from muntin.spark.bind import BoundTree
 from muntin.spark.native import combine_natively
 from muntin.spark.project import Projection, from_columns, from_slots, projection
@@ -47,11 +47,16 @@ class TreeAnswers:
         )
 
     @cached_property
-    def _ordered(self) -> DataFrame:
-        """The slices as their readers want them: in order, if the runtime is one of them."""
-        if any(self._is_compiled(query) for query in self.queries.values()):
-            return in_order(self._slices)
-        return self._slices.frame
+    def _ordered(self) -> Ordered:
+        longest = max(query.window.size for query in self.queries.values())
+        return in_order(self._slices, longest)
+
+    @property
+    def _read(self) -> DataFrame:
+        """The slices in the form that all queries can start from: in order, if the runtime can."""
+        if any(not self._is_compiled(query) for query in self.queries.values()):
+            return self._slices.frame
+        return self._ordered.frame
 
     def _is_compiled(self, query: Query) -> bool:
         return self._bound.numeric.issuperset(query.aggregates.values())
@@ -59,7 +64,7 @@ class TreeAnswers:
     def keep(self) -> None:
         """Have Spark store the slices when they are first computed."""
         if self._kept is None:
-            self._kept = self._ordered.persist(StorageLevel.MEMORY_AND_DISK)
+            self._kept = self._read.persist(StorageLevel.MEMORY_AND_DISK)
 
     def release(self) -> None:
         """Give the storage back."""
@@ -80,7 +85,7 @@ class TreeAnswers:
         if self._is_compiled(query):
             return self._from_runtime(query, tree, self._combined(tree))
         node = tree.nodes[-1]
-        frame = combine_natively(node, self._slices, self._ordered, self._bound.types)
+        frame = combine_natively(node, self._slices, self._bound.types)
         return self._project(query, from_columns(node)).apply(frame)
 
     def gather(self) -> Iterator[tuple[str, DataFrame]]:
@@ -124,7 +129,7 @@ class TreeAnswers:
         return frames
 
     def _combined(self, tree: Tree) -> DataFrame:
-        return combine_compiled(tree, self._ordered, self._slices.layout)
+        return combine_compiled(tree, self._ordered)
 
     def _from_runtime(self, query: Query, tree: Tree, combined: DataFrame) -> DataFrame:
         number = next(n for n, node in enumerate(tree.nodes) if query.name in node.queries)

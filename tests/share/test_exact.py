@@ -131,7 +131,7 @@ def test_nothing_beats_the_integer_program(generate):
         ) * (1 + 1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(my.workloads(largest=5))
 def test_plans_are_valid_and_no_grouping_is_cheaper(workload):
     exact = optimize(workload, "exact")

@@ -25,7 +25,7 @@ def tumbling(size):
     return Window(size=size, slide=size)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(my.workloads(largest=5))
 def test_auto_is_never_dearer_than_any_other_strategy(workload):
     least = optimize(workload, "auto").cost

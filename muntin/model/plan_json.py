@@ -1,0 +1,173 @@
+"""Plans as JSON and back: what a checkpoint keeps. Data only, with a version, never code."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from muntin.errors import ModelError
+from muntin.model.aggregate import Aggregate, Component
+from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
+from muntin.model.query import Column, Family, PlainQuery, Query, SqlText
+from muntin.model.window import Window
+
+VERSION = 1
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """A plan as what `json.dumps` takes; `plan_from_json` gives the same plan back."""
+    return {
+        "version": VERSION,
+        "strategy": plan.strategy,
+        "rate": plan.rate,
+        "keys": plan.keys,
+        "unshared_cost": plan.unshared_cost,
+        "plain_cost": plan.plain_cost,
+        "queries": [query_to_json(query) for query in plan.queries],
+        "trees": [tree_to_json(tree) for tree in plan.trees],
+    }
+
+
+def plan_from_json(data: Mapping[str, Any]) -> Plan:
+    """The plan that `plan_to_json` wrote, or an error that says which version wrote it."""
+    if data.get("version") != VERSION:
+        raise ModelError(
+            f"the plan was written in version {data.get('version')!r}; "
+            f"this muntin reads version {VERSION}"
+        )
+    return Plan(
+        strategy=data["strategy"],
+        rate=data["rate"],
+        keys=data["keys"],
+        unshared_cost=data["unshared_cost"],
+        plain_cost=data["plain_cost"],
+        queries=tuple(query_from_json(one) for one in data["queries"]),
+        trees=tuple(tree_from_json(one) for one in data["trees"]),
+    )
+
+
+def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
+    """A query as JSON. Equal definitions give equal JSON, so it also serves to compare them."""
+    if isinstance(query, PlainQuery):
+        return {
+            "plain": True,
+            "name": query.name,
+            "statement": _text_to_json(query.statement),
+            "reason": query.reason,
+        }
+    return {
+        "name": query.name,
+        "window": asdict(query.window),
+        # Lists of pairs: the order of keys and aggregates is that of the columns.
+        "aggregates": [[name, asdict(one)] for name, one in query.aggregates.items()],
+        "time": query.time,
+        "keys": [list(pair) for pair in query.key_expressions.items()],
+        "where": query.where,
+        "having": query.having,
+        "relation": _text_to_json(query.source),
+        "columns": [asdict(column) for column in query.columns],
+        "statement": None if query.statement is None else _text_to_json(query.statement),
+    }
+
+
+def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
+    """The query that `query_to_json` wrote."""
+    if data.get("plain"):
+        return PlainQuery(
+            name=data["name"], statement=_text_from_json(data["statement"]), reason=data["reason"]
+        )
+    statement = data["statement"]
+    return Query(
+        name=data["name"],
+        window=Window(**data["window"]),
+        aggregates={name: Aggregate(**one) for name, one in data["aggregates"]},
+        time=data["time"],
+        keys=dict(data["keys"]),
+        where=data["where"],
+        having=data["having"],
+        relation=_text_from_json(data["relation"]),
+        columns=tuple(Column(**one) for one in data["columns"]),
+        statement=None if statement is None else _text_from_json(statement),
+    )
+
+
+def tree_to_json(tree: Tree) -> dict[str, Any]:
+    """A tree as JSON."""
+    return {
+        "family": family_to_json(tree.family),
+        "slicing": slicing_to_json(tree.slicing),
+        "cut_cost": tree.cut_cost,
+        "nodes": [
+            {
+                "window": asdict(node.window),
+                "aggregates": [asdict(one) for one in node.aggregates],
+                "parent": None if node.parent is None else asdict(node.parent),
+                "techniques": list(node.techniques),
+                "queries": list(node.queries),
+                "cost": node.cost,
+            }
+            for node in tree.nodes
+        ],
+    }
+
+
+def tree_from_json(data: Mapping[str, Any]) -> Tree:
+    """The tree that `tree_to_json` wrote."""
+    return Tree(
+        family=family_from_json(data["family"]),
+        slicing=slicing_from_json(data["slicing"]),
+        cut_cost=data["cut_cost"],
+        nodes=tuple(
+            Node(
+                window=Window(**one["window"]),
+                aggregates=tuple(Aggregate(**each) for each in one["aggregates"]),
+                parent=None if one["parent"] is None else Window(**one["parent"]),
+                techniques=tuple(one["techniques"]),
+                queries=tuple(one["queries"]),
+                cost=one["cost"],
+            )
+            for one in data["nodes"]
+        ),
+    )
+
+
+def family_to_json(family: Family) -> dict[str, Any]:
+    """A family as JSON."""
+    return {
+        "relation": _text_to_json(family.relation),
+        "time": family.time,
+        "where": family.where,
+        "keys": list(family.keys),
+    }
+
+
+def family_from_json(data: Mapping[str, Any]) -> Family:
+    """The family that `family_to_json` wrote."""
+    return Family(
+        relation=_text_from_json(data["relation"]),
+        time=data["time"],
+        where=data["where"],
+        keys=tuple(data["keys"]),
+    )
+
+
+def slicing_to_json(slicing: Slicing) -> dict[str, Any]:
+    """A slicing as JSON."""
+    return {"edges": [asdict(one) for one in slicing.edges], "rate": slicing.rate}
+
+
+def slicing_from_json(data: Mapping[str, Any]) -> Slicing:
+    """The slicing that `slicing_to_json` wrote."""
+    return Slicing(edges=tuple(Edges(**one) for one in data["edges"]), rate=data["rate"])
+
+
+def component_to_json(component: Component) -> dict[str, Any]:
+    """A component as JSON; `Component(**data)` reads it back."""
+    return asdict(component)
+
+
+def _text_to_json(text: SqlText) -> dict[str, Any]:
+    return {"parts": list(text.parts), "tables": list(text.tables)}
+
+
+def _text_from_json(data: Mapping[str, Any]) -> SqlText:
+    return SqlText(parts=tuple(data["parts"]), tables=tuple(data["tables"]))

@@ -1,0 +1,37 @@
+"""A plan survives JSON, for every strategy; another version is refused."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muntin.errors import ModelError
+from muntin.model.plan_json import plan_from_json, plan_to_json
+from muntin.model.query import PlainQuery, SqlText, workload
+from muntin.share.optimizer import STRATEGIES, optimize
+from tests.strategies import workloads
+
+PLAIN = PlainQuery(
+    name="alone", statement=SqlText(("SELECT * FROM ", ""), ("t",)), reason="not a window"
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(queries=workloads(), strategy=st.sampled_from(sorted({*STRATEGIES} - {"exact", "random"})))
+def test_a_plan_comes_back_as_it_was(queries, strategy):
+    plan = optimize(workload([*queries, PLAIN]), strategy)
+    data = json.loads(json.dumps(plan_to_json(plan)))
+    back = plan_from_json(data)
+    assert back.trees == plan.trees
+    assert plan_to_json(back) == plan_to_json(plan)
+    assert [one.name for one in back.queries] == [one.name for one in plan.queries]
+    for ours, theirs in zip(back.queries[:-1], plan.queries[:-1], strict=True):
+        assert ours.family == theirs.family
+        assert list(ours.key_expressions.items()) == list(theirs.key_expressions.items())
+        assert ours.to_sql() == theirs.to_sql()
+
+
+def test_another_version_is_refused():
+    with pytest.raises(ModelError, match=r"version 99.*reads version 1"):
+        plan_from_json({"version": 99})

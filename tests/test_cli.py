@@ -1,0 +1,248 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from muntin.cli import main
+from muntin.spark.session import read_files
+
+SQL = """
+-- name: hot
+SELECT device, window, max(temp) AS hottest FROM readings
+GROUP BY device, window(ts, '1 minute');
+-- name: mean
+SELECT device, window.start AS begin, avg(temp) AS mean, count(*) AS n FROM readings
+GROUP BY device, window(ts, '2 minutes', '1 minute');
+-- name: middle
+SELECT device, window.start AS begin, median(temp) AS middle FROM readings
+GROUP BY device, window(ts, '2 minutes')
+"""
+CSV = """ts,device,temp
+2024-01-01 00:00:01,a,1.5
+2024-01-01 00:00:31,a,2.5
+2024-01-01 00:01:01,b,3.5
+"""
+
+
+@pytest.fixture
+def sql(tmp_path):
+    file = tmp_path / "queries.sql"
+    file.write_text(SQL)
+    return file
+
+
+@pytest.fixture
+def csv(tmp_path):
+    file = tmp_path / "readings.csv"
+    file.write_text(CSV)
+    return file
+
+
+@pytest.fixture
+def refused(capsys):
+    """Run a command that must fail; gives its one line on stderr."""
+
+    def run(*arguments):
+        assert main([str(argument) for argument in arguments]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.startswith("muntin: ")
+        assert said.err.count("\n") == 1
+        return said.err.removeprefix("muntin: ").strip()
+
+    return run
+
+
+def words(text, query):
+    """The row of a query in a printed table."""
+    (line,) = (line.split() for line in text.splitlines() if line.split()[:1] == [query])
+    return line
+
+
+# explain
+
+
+def test_explain_prints_the_plan_and_draws_it(sql, tmp_path, capsys):
+    picture = tmp_path / "plan.svg"
+    assert main(["explain", str(sql), "--rate", "50", "--keys", "3", "--svg", str(picture)]) == 0
+    said = capsys.readouterr().out
+    assert "3 queries" in said
+    assert "50 events/s and 3 keys" in said
+    assert "slices of 1 minute" in said
+    assert "answered by Spark alone" in said
+    assert picture.read_text().startswith("<svg")
+
+
+def test_explain_takes_a_strategy(sql, capsys):
+    assert main(["explain", str(sql), "--strategy", "unshared"]) == 0
+    assert capsys.readouterr().out.startswith("unshared plan")
+
+
+def test_explain_does_not_start_spark(sql):
+    # Without any Java a session could not start.
+    environment = {**os.environ, "JAVA_HOME": "/nonexistent", "PATH": ""}
+    command = [sys.executable, "-m", "muntin.cli", "explain", str(sql)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "tree: readings" in done.stdout
+
+
+# what is refused
+
+
+def test_an_unknown_strategy_is_refused_with_the_nearest(sql, refused):
+    assert refused("explain", sql, "--strategy", "shred").endswith("did you mean 'shared'?")
+
+
+def test_a_missing_file_is_refused(tmp_path, refused):
+    file = tmp_path / "nowhere.sql"
+    assert refused("explain", file) == f"{file}: No such file or directory"
+
+
+def test_wrong_sql_is_refused_by_the_name_of_its_query(tmp_path, refused):
+    file = tmp_path / "wrong.sql"
+    file.write_text("-- name: broken\nSELECT max(temp FROM t GROUP BY window(ts, '1 minute')")
+    assert "'broken'" in refused("explain", file)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path, refused):
+    file = tmp_path / "picture.sql"
+    file.write_bytes(b"\x89PNG\xff\xfe")
+    assert "is not text" in refused("explain", file)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["explian"], "No such command 'explian'"),
+        (["explain"], "Missing argument 'FILE.sql'. See `muntin explain --help`."),
+        (["explain", "x.sql", "--bogus"], "No such option"),
+        (["explain", "x.sql", "--rate", "fast"], "'fast' is not a valid float"),
+        (["bench", "sharing", "--sets", "dash1"], "did you mean 'dash10'?"),
+        (["bench", "sharing", "--json", "/nonexistent/x.json"], "there is no folder"),
+    ],
+)
+def test_a_wrong_command_is_refused_in_a_line(arguments, said, refused):
+    assert said in refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--input", "nowhere.csv"], "there is no nowhere.csv"),
+        (["--input", "{csv}", "--format", "parket"], "did you mean 'parquet'?"),
+        (["--input", "{csv}", "--mode", "owerwrite"], "did you mean 'overwrite'?"),
+        (["--input", "{csv}", "--input", "{csv}"], "several inputs need names"),
+        (["--input", "{csv}", "--input", "a={csv}"], "needs a name"),
+        (["--input", "a={csv}", "--input", "a={csv}"], "two inputs are called 'a'"),
+        (["--input", "raedings={csv}"], "did you mean 'readings'?"),
+        (["--input", "{sql}"], "does not tell its format"),
+        (["--input", "{csv}", "--format", "csv"], "select window.start and window.end"),
+    ],
+)
+def test_run_refuses_in_a_line(spark, sql, csv, tmp_path, options, said, refused):
+    filled = [option.format(csv=csv, sql=sql) for option in options]
+    assert said in refused("run", sql, *filled, "--output", tmp_path / "out")
+
+
+def test_an_error_of_sparks_own_is_one_line(spark, csv, tmp_path, refused):
+    file = tmp_path / "wrong.sql"
+    file.write_text(
+        "-- name: wrong\nSELECT window.start AS s, max(CAST(device AS INT)) AS m FROM readings"
+        " GROUP BY window(ts, '1 minute')"
+    )
+    assert "[CAST_INVALID_INPUT]" in refused("run", file, "--input", csv, "--output", tmp_path)
+
+
+def test_without_java_the_line_says_what_to_install(sql, csv):
+    environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
+    command = [sys.executable, "-m", "muntin.cli", "run", str(sql), "--input", str(csv)]
+    command += ["--output", "out"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("muntin: there is no /nonexistent/bin/java. Spark needs Java 17")
+    assert done.stderr.count("\n") == 1
+
+
+# run
+
+
+def test_run_writes_a_folder_for_each_query(spark, sql, csv, tmp_path, capsys):
+    output = tmp_path / "out"
+    arguments = ["run", str(sql), "--input", str(csv), "--output", str(output)]
+    assert main(arguments) == 0
+    said = capsys.readouterr()
+    assert words(said.out, "hot")[1] == "2"
+    assert words(said.out, "mean")[1] == "4"
+    assert said.err == ""
+    hot = spark.read.parquet(str(output / "hot")).orderBy("device").collect()
+    assert [(row.device, row.hottest) for row in hot] == [("a", 2.5), ("b", 3.5)]
+    # A second run must say what is to become of the first.
+    assert main(arguments) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert main([*arguments, "--mode", "append"]) == 0
+    assert words(capsys.readouterr().out, "hot")[1] == "2"
+    assert spark.read.parquet(str(output / "hot")).count() == 4
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv", "json"])
+def test_run_reads_and_writes_each_format(spark, csv, tmp_path, capsys, format):
+    given, output = tmp_path / "given", tmp_path / "out"
+    options = {"header": "true"} if format == "csv" else {}
+    read_files(spark, str(csv)).write.format(format).options(**options).save(str(given))
+    file = tmp_path / "flat.sql"
+    file.write_text(
+        "-- name: mean\nSELECT device, window.start AS begin, avg(temp) AS mean FROM readings"
+        " GROUP BY device, window(ts, '1 minute')"
+    )
+    arguments = ["run", str(file), "--input", f"readings={given}", "--output", str(output)]
+    assert main([*arguments, "--format", format]) == 0
+    assert words(capsys.readouterr().out, "mean")[1] == "2"
+    answers = read_files(spark, str(output / "mean"))
+    assert dict(answers.dtypes) == {"device": "string", "begin": "timestamp", "mean": "double"}
+    assert sorted(row.mean for row in answers.collect()) == [2.0, 3.5]
+
+
+def test_run_takes_several_relations_by_name(spark, csv, tmp_path, capsys):
+    file = tmp_path / "two.sql"
+    file.write_text(
+        "-- name: a\nSELECT window, count(*) AS n FROM readings GROUP BY window(ts, '1 minute');\n"
+        "-- name: b\nSELECT window, count(*) AS n FROM others GROUP BY window(ts, '1 hour')"
+    )
+    # The sign stands in this folder's name, as in Spark's own partitions.
+    folder = tmp_path / "day=1"
+    folder.mkdir()
+    csv.rename(folder / "x.csv")
+    arguments = ["run", str(file), "--output", str(tmp_path / "out")]
+    for name in ("readings", "others"):
+        arguments += ["--input", f"{name}={folder}"]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert (words(said, "a")[1], words(said, "b")[1]) == ("2", "1")
+
+
+# the others
+
+
+def test_bench_sharing_prints_a_table_and_writes_json(spark, tmp_path, capsys):
+    file = tmp_path / "figures.json"
+    arguments = ["bench", "sharing", "--sets", "one", "--events", "1000", "--keys", "3"]
+    assert main([*arguments, "--repeats", "1", "--json", str(file)]) == 0
+    figures = json.loads(file.read_text())
+    one = figures["sets"]["one"]
+    assert one["equal"] is True
+    assert set(one["plain"]) == set(one["muntin"]) == {"cpu_s", "wall_s", "rows"}
+    assert words(capsys.readouterr().out, "one")[-1] == "yes"
+
+
+@pytest.mark.parametrize("verb", [[], ["explain"], ["run"], ["demo"], ["bench", "sharing"]])
+def test_help_teaches_by_examples(verb, capsys):
+    assert main([*verb, "--help"]) == 0
+    assert f"muntin {' '.join(verb)}".strip() in capsys.readouterr().out
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == "muntin 0.1.0\n"

@@ -1,0 +1,48 @@
+import pytest
+from rich.console import Console
+
+from muntin.demo.machines import MACHINES, sensors
+from muntin.demo.show import show
+from muntin.demo.side_by_side import check_output, dashboard, queries, side_by_side
+from muntin.errors import RunError
+from muntin.share.optimizer import plan
+
+
+def test_the_ten_queries_share_one_tree():
+    found = plan(queries())
+    assert len(found.queries) == 10
+    assert len(found.trees) == 1
+    assert dashboard().exists()
+
+
+def test_readings_are_seeded_and_at_100_hertz(spark):
+    rows = sensors(spark, 2000)
+    assert rows.collect() == sensors(spark, 2000).collect()
+    assert rows.select("machine").distinct().count() == MACHINES
+    times = sorted(row.ts for row in rows.where("machine = 'machine-1'").collect())
+    assert {(b - a).microseconds for a, b in zip(times, times[1:], strict=False)} == {10_000}
+
+
+def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsys):
+    output = tmp_path / "demo"
+    demo = side_by_side(spark, 20_000, output)
+    assert demo.equal
+    assert all(answer.rows for name, answer in demo.answers.items() if name != "unsteady")
+    assert (output / "plan.svg").read_text().startswith("<svg")
+    for name in demo.answers:
+        assert (output / "answers" / name).is_dir()
+    show(demo, Console(width=80))
+    said = capsys.readouterr().out
+    assert "20,000 readings of 5 machines" in said
+    assert "…" not in said.split("try next")[0].split("the queries")[0]
+    assert "muntin run" in said
+    # A second demo may use the folder of the first.
+    check_output(output)
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(RunError, match="is not empty"):
+        check_output(tmp_path)
+    with pytest.raises(RunError, match="is not a folder"):
+        check_output(tmp_path / "mine.txt")
