@@ -75,8 +75,8 @@ def _line(error: Exception) -> str | None:
     # Usage errors are typer's or click's, by version; in either they format themselves.
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
-        hint = f" See `{context.command_path} --help`." if context else ""
-        return " ".join(error.format_message().split()) + hint
+        hint = f". See `{context.command_path} --help`." if context else ""
+        return " ".join(error.format_message().split()).rstrip(".") + hint
     return one_line(error)
 
 

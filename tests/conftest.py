@@ -3,9 +3,13 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
+# Machines are shared: a slow example is no failure.
+settings.register_profile("muntin", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("muntin")
 
 
 @pytest.fixture(scope="session")

@@ -119,7 +119,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path, refused):
         (["explian"], "No such command 'explian'"),
         (["explain"], "Missing argument 'FILE.sql'. See `muntin explain --help`."),
         (["explain", "x.sql", "--bogus"], "No such option"),
-        (["explain", "x.sql", "--rate", "fast"], "'fast' is not a valid float"),
+        (["explain", "x.sql", "--rate", "fast"], "Invalid value for '--rate'"),
         (["bench", "sharing", "--sets", "dash1"], "did you mean 'dash10'?"),
         (["bench", "sharing", "--json", "/nonexistent/x.json"], "there is no folder"),
     ],

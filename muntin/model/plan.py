@@ -1,4 +1,4 @@
-"""The plan: what is computed from what, with costs. Every optimizer returns one, every engine runs it."""
+"""The plan: what is computed from what, with costs. Optimizers return one, engines run it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

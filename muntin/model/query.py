@@ -1,4 +1,4 @@
-"""What users ask for: `Query` where slices can be shared, `PlainQuery` where only Spark can answer."""
+"""What users ask for: a `Query` can share slices, a `PlainQuery` is for Spark alone."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -98,7 +98,9 @@ class Family:
     def __str__(self) -> str:
         where = f" where {self.where}" if self.where else ""
         keys = f" by {', '.join(self.keys)}" if self.keys else ""
-        return f"{self.relation.tables[0] or 'data' if self.relation.tables else self.relation}{where}{keys} over {self.time}"
+        tables = self.relation.tables
+        source = (tables[0] or "data") if tables else str(self.relation)
+        return f"{source}{where}{keys} over {self.time}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

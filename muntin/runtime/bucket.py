@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from muntin.model.plan import Tree
-from muntin.runtime.layout import Layout
+from muntin.runtime.layout import INTEGER, Layout
 from muntin.runtime.order import ordered
 from muntin.runtime.runs import Run, Runs, Store, runs_from_json, runs_to_json
 from muntin.runtime.tree import TreeRuntime, begins_between
@@ -19,7 +19,7 @@ from muntin.runtime.tree import TreeRuntime, begins_between
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """A tree of a running plan: its number, which is never used again, and where its columns are."""
+    """A tree of a running plan: its number, never used again, and where its columns are."""
 
     number: int
     tree: Tree
@@ -109,7 +109,7 @@ class BucketRuntime:
         firsts = [first for first, last in begins.values() if first <= last]
         if not firsts:
             return
-        tables = [conformed(table, lane, new) for table in kept.since(min(firsts))]
+        tables = [conformed(table, lane) for table in kept.since(min(firsts))]
         if new is not None:
             tables.append(new)
         if not tables:
@@ -136,16 +136,17 @@ class BucketRuntime:
         return min(found, default=None)
 
 
-def conformed(table: pa.Table, lane: Lane, like: pa.Table | None) -> pa.Table:
+def conformed(table: pa.Table, lane: Lane) -> pa.Table:
     """Retained rows with the lane's columns: what an earlier plan did not keep is null.
 
     No answer reads such a null: a query is complete only from where all it reads is kept.
     """
-    columns = {}
-    for name in lane.columns:
-        if name in table.column_names:
-            columns[name] = table.column(name)
-        else:
-            kind = pa.null() if like is None else like.schema.field(name).type
-            columns[name] = pa.nulls(table.num_rows, kind)
-    return pa.table(columns)
+    missing = {
+        name: pa.nulls(table.num_rows, pa.int64() if one.number == INTEGER else pa.float64())
+        for one in lane.layout.kept
+        for name in one.columns
+        if name not in table.column_names
+    }
+    return pa.table(
+        {name: missing[name] if name in missing else table.column(name) for name in lane.columns}
+    )

@@ -60,9 +60,7 @@ class Runs:
             alike = [run for run in self.runs if run.level == level]
             if len(alike) < _FAN or sum(run.rows for run in alike) > _MOST_ROWS:
                 break
-            merged = pa.concat_tables(
-                (self._read(run) for run in alike), promote_options="default"
-            )
+            merged = pa.concat_tables((self._read(run) for run in alike), promote_options="default")
             for run in alike:
                 self._store.remove(run.number)
             self.runs = [run for run in self.runs if run.level != level]

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from muntin.model.aggregate import MOMENTS
 from muntin.model.plan import Node, Tree
 from muntin.model.window import Window
+from muntin.runtime.feed import Feed
 from muntin.runtime.keys import changes
 from muntin.runtime.layout import INTEGER, Kept, Layout, all_slots, node_numbers, slots_of
 from muntin.runtime.lower import lower
-from muntin.runtime.node import ALL_BEGINS, END, NodeRuntime, Position
+from muntin.runtime.node import END, NodeRuntime, Position
 from muntin.runtime.partials import Int64s, PartialColumn, Partials
 
 NODE = "node"
@@ -35,22 +36,20 @@ class TreeRuntime:
         self._layout = layout
         self._slots = all_slots(tree, layout)
         self._numbers = node_numbers(tree)
-        self._nodes = {node.window: self._start(node) for node in tree.nodes}
+        monoids = {kept.component: kept.monoid for kept in layout.kept}
+        # By the window of the node that hands partials out; the slices have none.
+        self._feeds = {
+            window: Feed(tuple((node, _start(node)) for node in readers), monoids)
+            for window in (None, *(node.window for node in tree.nodes))
+            if (readers := tree.children(window))
+        }
         # The values of the keys that answers may be about, and the number of the first of them.
         self._keys: list[pa.Array] = []
         self._first = 0
 
-    def _start(self, node: Node) -> NodeRuntime:
-        components = {
-            component: (self._layout.of(component).monoid, technique)
-            for aggregate, technique in zip(node.aggregates, node.techniques, strict=True)
-            for component in aggregate.components
-        }
-        return NodeRuntime(node.window, components, node.parent)
-
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """All answers of a stream of slices that ends."""
-        for batch in _gather(batches):
+        for batch in gather(batches):
             yield from self.push(batch)
         yield from self.finish()
 
@@ -115,23 +114,23 @@ class TreeRuntime:
 
     def _descend(
         self,
-        parent: Node | None,
+        parent: Window | None,
         partials: Partials,
         until: Position,
         begins: Mapping[Window, tuple[int, int]] | None = None,
         after: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Push a node's partials (the slices', without one) through all that reads them."""
-        for node in self._tree.children(None if parent is None else parent.window):
-            limits = ALL_BEGINS if begins is None else begins[node.window]
-            for chunk, reached in self._nodes[node.window].push(partials, until, limits):
-                asked = chunk
-                if after is not None:
-                    # What readers need may lie further back than what is to be answered.
-                    asked = chunk.where(chunk.starts > after - node.window.size)
-                if node.queries and len(asked):
-                    yield self._answers(node, asked)
-                yield from self._descend(node, chunk, reached, begins, after)
+        if parent not in self._feeds:
+            return
+        for node, chunk, reached in self._feeds[parent].push(partials, until, begins):
+            asked = chunk
+            if after is not None:
+                # What readers need may lie further back than what is to be answered.
+                asked = chunk.where(chunk.starts > after - node.window.size)
+            if node.queries and len(asked):
+                yield self._answers(node, asked)
+            yield from self._descend(node.window, chunk, reached, begins, after)
 
     def _answers(self, node: Node, partials: Partials) -> pa.RecordBatch:
         rows = len(partials)
@@ -150,9 +149,16 @@ class TreeRuntime:
         return pa.RecordBatch.from_pydict(columns)
 
 
-def begins_between(
-    tree: Tree, *, after: int | None, until: int
-) -> dict[Window, tuple[int, int]]:
+def _start(node: Node) -> NodeRuntime:
+    techniques = {
+        component: technique
+        for aggregate, technique in zip(node.aggregates, node.techniques, strict=True)
+        for component in aggregate.components
+    }
+    return NodeRuntime(node.window, techniques, node.parent)
+
+
+def begins_between(tree: Tree, *, after: int | None, until: int) -> dict[Window, tuple[int, int]]:
     """First and last begin that each node must give out, so that all queries of the tree have
     their windows that end in `(after, until]`; a node with nothing to give has them crossed."""
     found: dict[Window, tuple[int, int]] = {}
@@ -169,7 +175,7 @@ def begins_between(
     return found
 
 
-def _gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in fewer batches."""
     waiting: list[pa.RecordBatch] = []
     rows = 0

@@ -53,7 +53,7 @@ def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
     schema = StructType(
         [StructField(NODE, IntegerType(), False), *keys, StructField(BEGIN, LongType()), *slots]
     )
-    _same_python(frame.sparkSession)
+    same_python(frame.sparkSession)
     parts = [] if ordered.width is None else [PART]
     columns = [name for one in layout.kept for name in one.columns]
     return frame.select(*layout.key_columns, *parts, START, *columns).mapInArrow(
@@ -61,7 +61,7 @@ def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
     )
 
 
-def _same_python(session: SparkSession) -> None:
+def same_python(session: SparkSession) -> None:
     """In local mode, have the workers run this interpreter, unless the user chose one.
 
     Spark's own default is whatever `python3` is first on the path, which need not have muntin.

@@ -15,12 +15,17 @@ def grouped(family: Family, by: str, columns: dict[str, str]) -> SqlText:
     The user's expressions stand in the scope in which they were written, and where Spark would
     evaluate them: an argument under a FILTER is not computed for rows that the filter leaves out.
     """
-    keys = [f"{key} AS {key_column(index)}" for index, key in enumerate(family.keys)]
-    selected = [*keys, *(f"{call} AS {name}" for name, call in columns.items())]
+    keys = {key_column(index): key for index, key in enumerate(family.keys)}
+    groups = f" GROUP BY {', '.join([*family.keys, by])}"
+    return selected(family, {**keys, **columns}).inside("", groups)
+
+
+def selected(family: Family, columns: dict[str, str]) -> SqlText:
+    """`SELECT columns` over the family's relation and filter: its events one by one."""
+    items = [f"{sql} AS {name}" for name, sql in columns.items()]
     conditions = [f"({family.time}) IS NOT NULL", *([f"({family.where})"] if family.where else [])]
     return family.relation.inside(
-        f"SELECT {', '.join(selected)} FROM ",
-        f" WHERE {' AND '.join(reversed(conditions))} GROUP BY {', '.join([*family.keys, by])}",
+        f"SELECT {', '.join(items)} FROM ", f" WHERE {' AND '.join(reversed(conditions))}"
     )
 
 

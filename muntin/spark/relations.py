@@ -17,12 +17,14 @@ Data = DataFrame | Mapping[str, DataFrame] | None
 class Relations:
     """Turns SQL text with holes for tables into DataFrames."""
 
-    def __init__(self, data: Data, queries: Iterable[Query | PlainQuery]) -> None:
+    def __init__(
+        self, data: Data, queries: Iterable[Query | PlainQuery], *, streaming: bool = False
+    ) -> None:
         self._frames = _frames(data, _tables(queries))
         for name, frame in self._frames.items():
             if not isinstance(frame, DataFrame):
                 raise RunError(f"{name or 'data'} must be a DataFrame, not {type(frame).__name__}")
-            if frame.isStreaming:
+            if frame.isStreaming and not streaming:
                 raise RunError(
                     f"{name or 'data'} is a streaming DataFrame; mt.run takes batch DataFrames, "
                     f"mt.start runs the same plan on a stream"

@@ -49,12 +49,12 @@ def slice_events(
         for component in aggregate.components:
             name = names.setdefault(component, f"c{len(names)}")
             if aggregate in numeric:
-                number = _number(component, types[aggregate])
+                number = number_of(component, types[aggregate])
                 layout[component] = kept(component, number=number, name=name, checked=checked)
     start = slice_start(tree.slicing, micros(tree.family.time, time_type))
     lifted = {START: start}
     for component, name in names.items():
-        lifted.update(_lift(component, name, layout.get(component)))
+        lifted.update(lift(component, name, layout.get(component)))
     keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
     return Slices(
         frame=relations.sql(grouped(tree.family, start, lifted)),
@@ -68,14 +68,14 @@ def present_column(name: str) -> str:
     return f"{name}_n"
 
 
-def _number(component: Component, kind: DataType) -> str:
+def number_of(component: Component, kind: DataType) -> str:
     """Whether a component of an aggregate of Spark's type `kind` is kept as integers or floats."""
     if component.kind in ("count", "count_if"):
         return INTEGER
     return FLOAT if isinstance(kind, FloatType | DoubleType) else INTEGER
 
 
-def _lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
+def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
     """Column names to aggregate calls: what a slice keeps of a component.
 
     For the runtime all integers (and booleans) are one type, and all floats are one.

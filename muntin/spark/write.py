@@ -6,6 +6,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, nearest
+from muntin.spark.folder import Folder
 
 MODES = ("error", "overwrite", "append")
 
@@ -23,7 +24,7 @@ def write(
     """Write every answer to `directory/name`; none is in place before all are written."""
     if mode not in MODES:
         raise RunError(f"no write mode is called {mode!r}; {nearest(mode, list(MODES))}")
-    folder = _Folder(session, directory)
+    folder = Folder(session, directory)
     if mode == "error":
         for name in names:
             if folder.has(name):
@@ -42,38 +43,3 @@ def write(
                 folder.move(f"{staging}/{name}", name)
     finally:
         folder.delete(staging)
-
-
-class _Folder:
-    """A folder on any file system that Spark's Hadoop client reaches."""
-
-    def __init__(self, session: SparkSession, directory: str) -> None:
-        assert session._jvm is not None
-        self._path = session._jvm.org.apache.hadoop.fs.Path
-        self._directory = directory
-        configuration = session.sparkContext._jsc.hadoopConfiguration()
-        self._system = self._path(directory).getFileSystem(configuration)
-
-    def has(self, name: str) -> bool:
-        return bool(self._system.exists(self._at(name)))
-
-    def move(self, source: str, target: str) -> None:
-        self.delete(target)
-        self._rename(source, target)
-
-    def move_files(self, source: str, target: str) -> None:
-        for status in self._system.listStatus(self._at(source)):
-            name = status.getPath().getName()
-            # Spark's file names are unique; only its marker of success repeats.
-            if not name.startswith("_"):
-                self._rename(f"{source}/{name}", f"{target}/{name}")
-
-    def delete(self, name: str) -> None:
-        self._system.delete(self._at(name), True)
-
-    def _rename(self, source: str, target: str) -> None:
-        if not self._system.rename(self._at(source), self._at(target)):
-            raise RunError(f"{self._directory}/{source} could not be moved to {target}")
-
-    def _at(self, name: str) -> object:
-        return self._path(f"{self._directory}/{name}")

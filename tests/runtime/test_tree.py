@@ -1,6 +1,7 @@
 """The runtime against the naive answer: every window from the events that it holds."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -138,7 +139,7 @@ def cuts(draw, rows):
     """The same rows in batches of any size, empty ones too."""
     sizes = draw(st.lists(st.integers(0, 7), max_size=12))
     edges = [0, *np.cumsum(sizes).clip(0, len(rows)).tolist(), len(rows)]
-    return list(zip(edges, edges[1:], strict=False))
+    return list(pairwise(edges))
 
 
 windows = st.builds(
@@ -229,8 +230,21 @@ def test_memory_is_bounded_by_the_longest_window():
     rows = [("a", start, 1.0, 1) for start in range(5000)]
     for batch in batch_of(rows, layout).to_batches(max_chunksize=100):
         list(runtime.push(batch))
-        (node,) = runtime._nodes.values()
-        assert node.state.rows is None or len(node.state.rows) <= 10
+        kept = runtime._feeds[None].kept
+        assert kept is None or len(kept) <= 10
+
+
+def test_many_windows_of_one_maximum_share_a_deque():
+    asked = [Window(size=size, slide=2) for size in range(2, 40)]
+    queries = [
+        Query(name=f"q{i}", window=window, aggregates={"top": max_("x")}, keys=["k"], time="ts")
+        for i, window in enumerate(asked)
+    ]
+    (tree,) = optimize(workload(queries), "shared").trees
+    layout = layout_of(tree)
+    values = np.random.default_rng(5).integers(0, 30, 400)
+    rows = [("a", start, float(x), 1) for start, x in enumerate(values)]
+    check(tree, rows, batch_of(rows, layout).to_batches(max_chunksize=70), layout)
 
 
 def test_a_gap_of_ages_costs_nothing():

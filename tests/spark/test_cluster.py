@@ -15,7 +15,9 @@ SCRIPT = """
         .getOrCreate()
     )
     frame = spark.range(20000).selectExpr(
-        "timestamp_micros(id * 1000000) AS ts", "id % 17 AS device", "CAST(id % 101 AS DOUBLE) AS temp"
+        "timestamp_micros(id * 1000000) AS ts",
+        "id % 17 AS device",
+        "CAST(id % 101 AS DOUBLE) AS temp",
     )
     queries = [
         mt.Query(name="a", window=mt.tumbling("1 minute"), aggregates={"m": mt.max("temp")},

@@ -32,7 +32,9 @@ def test_a_mapping_names_several(readings):
 
 def test_relations_are_looked_up_in_the_session(spark, readings):
     readings.createOrReplaceTempView("from_session")
-    text = "SELECT device, window, count(*) AS n FROM from_session GROUP BY device, window(ts, '1 minute')"
+    text = """
+        SELECT device, window, count(*) AS n FROM from_session
+        GROUP BY device, window(ts, '1 minute')"""
     assert_same(run(parse_sql(text))["q1"], spark.sql(text))
     spark.catalog.dropTempView("from_session")
 
@@ -69,7 +71,7 @@ def test_bad_input_gets_a_clear_error(readings, queries, data, message):
 def test_a_bad_condition_is_found_when_its_answer_is_asked_for(readings):
     results = run([query("fine"), query("bad", having="lost > 1")], readings)
     assert results["fine"].count() > 0
-    with pytest.raises(RunError, match="'bad'.*lost"):
+    with pytest.raises(RunError, match=r"'bad'.*lost"):
         results["bad"]
 
 

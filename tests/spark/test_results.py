@@ -250,7 +250,7 @@ def test_writing_over_answers_must_be_asked_for(spark, readings, tmp_path):
     with run([MINUTE, SLIDE], readings) as results:
         results.write(str(tmp_path))
         rows = results["minute"].count()
-        with pytest.raises(RunError, match="'minute'.*is there already"):
+        with pytest.raises(RunError, match=r"'minute'.*is there already"):
             results.write(str(tmp_path))
         with pytest.raises(RunError, match="did you mean 'append'"):
             results.write(str(tmp_path), mode="apend")

@@ -11,7 +11,7 @@ from muntin.model import aggregate as ag
 from muntin.model.plan import BEST
 from muntin.techniques import drive
 from muntin.techniques.compile import bind_python
-from muntin.techniques.table import TECHNIQUES, fold, fold_many, technique_for
+from muntin.techniques.table import TECHNIQUES, Fold, fold, technique_for
 
 from .monoids import COMPILED, LAST, PLAIN
 
@@ -134,26 +134,25 @@ def test_many_windows_from_one_deque(data):
     values = case.column(partials)
     ranges = data.draw(st.lists(advancing(len(partials)), max_size=4))
     technique = data.draw(st.sampled_from(("slick_deque", BEST)))
-    found = fold_many(ag.MAX, values, ranges, technique=technique)
-    for answers, (lows, highs) in zip(found, ranges, strict=True):
+    shared = Fold(ag.MAX, values, windows=data.draw(st.sampled_from([1, 100])))
+    for lows, highs in ranges:
+        answers = shared(lows, highs, technique)
         np.testing.assert_array_equal(answers, recalculated(case, partials, lows, highs))
 
 
 def test_one_deque_where_it_pays():
-    # The deque costs 15 ns a value, so a few windows do not pay for it and ten do.
-    highs = np.arange(1, 101)
-    ranges = [(np.maximum(highs - size, 0), highs) for size in range(1, 11)]
-    for few in (ranges[:2], ranges):
-        found = fold_many(ag.MAX, np.arange(100.0) % 7, few)
-        expected = [fold(ag.MAX, np.arange(100.0) % 7, *ends) for ends in few]
-        np.testing.assert_array_equal(found, expected)
+    for windows, deque in ((2, False), (100, True)):
+        shared = Fold(ag.MAX, np.arange(100.0) % 7, windows=windows)
+        assert shared(np.array([3]), np.array([12])).tolist() == [6.0]
+        # What was built once is there to be used again.
+        assert ("_losses" in vars(shared)) == deque
 
 
 def test_many_windows_of_a_monoid_that_does_not_select():
-    values = np.arange(10.0)
-    ranges = [(np.array([0, 3]), np.array([4, 9])), (np.array([2]), np.array([3]))]
-    found = fold_many(ag.ADD_FLOAT, values, ranges)
-    assert [it.tolist() for it in found] == [[6.0, 33.0], [2.0]]
+    shared = Fold(ag.ADD_FLOAT, np.arange(10.0), windows=100)
+    assert shared(np.array([0, 3]), np.array([4, 9])).tolist() == [6.0, 33.0]
+    assert shared(np.array([2]), np.array([3])).tolist() == [2.0]
+    assert "_losses" not in vars(shared)
 
 
 def test_the_newest_of_equals_is_kept_where_the_monoid_says_so():

@@ -1,0 +1,74 @@
+"""A folder on any file system that Spark's Hadoop client reaches."""
+
+from pyspark.sql import SparkSession
+
+from muntin.errors import RunError
+
+
+class Folder:
+    """Files and folders by their path below one directory."""
+
+    def __init__(self, session: SparkSession, directory: str) -> None:
+        assert session._jvm is not None
+        self._jvm = session._jvm
+        self._path = session._jvm.org.apache.hadoop.fs.Path
+        self._directory = directory
+        configuration = session.sparkContext._jsc.hadoopConfiguration()
+        self._system = self._path(directory).getFileSystem(configuration)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file or folder of a name."""
+        return bool(self._system.exists(self._at(name)))
+
+    def names(self, name: str = "") -> list[str]:
+        """What is in a folder, in no order; nothing where there is no folder."""
+        path = self._at(name) if name else self._path(self._directory)
+        if not self._system.exists(path):
+            return []
+        return [status.getPath().getName() for status in self._system.listStatus(path)]
+
+    def read(self, name: str) -> str:
+        """The text of a file."""
+        stream = self._system.open(self._at(name))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, name: str, text: str) -> None:
+        """Put a file that is not there yet in place, whole or not at all."""
+        hidden = f".{name}.new"
+        stream = self._system.create(self._at(hidden), True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        self.rename(hidden, name)
+
+    def make(self, name: str) -> None:
+        """Make a folder, if there is none."""
+        self._system.mkdirs(self._at(name))
+
+    def move(self, source: str, target: str) -> None:
+        """Put a file or folder in the place of another."""
+        self.delete(target)
+        self.rename(source, target)
+
+    def move_files(self, source: str, target: str) -> None:
+        """Put the data files of a folder into another."""
+        for name in self.names(source):
+            # Spark's file names are unique; only its marker of success repeats.
+            if not name.startswith("_"):
+                self.rename(f"{source}/{name}", f"{target}/{name}")
+
+    def delete(self, name: str) -> None:
+        """Delete a file or a folder with all that is in it."""
+        self._system.delete(self._at(name), True)
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file or folder to where nothing is."""
+        if not self._system.rename(self._at(source), self._at(target)):
+            raise RunError(f"{self._directory}/{source} could not be moved to {target}")
+
+    def _at(self, name: str) -> object:
+        return self._path(f"{self._directory}/{name}")

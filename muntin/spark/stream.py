@@ -1,0 +1,187 @@
+"""Plan and a streaming DataFrame to answers: slices in the JVM, then one stateful operator."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import TimestampType
+
+from muntin.errors import RunError, nearest
+from muntin.model.plan import Plan
+from muntin.model.query import PlainQuery, Query, Workload, workload
+from muntin.model.time import MILLISECOND, format_duration, parse_duration
+from muntin.model.window import Duration
+from muntin.runtime.running import Needs, Running, first_start
+from muntin.share.optimizer import DEFAULT, optimize
+from muntin.spark.bind import BoundTree, bind
+from muntin.spark.relations import Relations, first_line
+from muntin.spark.slices import number_of
+from muntin.spark.stream_answers import StreamAnswers, tree_names
+from muntin.spark.stream_keys import key_code
+from muntin.spark.stream_operator import answer_slices
+from muntin.spark.stream_slices import stream_slices
+
+Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+# What the operator's state needs of a session: Spark keeps several states per key in RocksDB alone.
+SETTINGS = {
+    PROVIDER: ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+# Buckets of keys, each a key of Spark's state: enough to spread over cores, few enough to be large.
+BUCKETS = 32
+WATERMARK = "10 seconds"
+SPARE = 2
+
+
+def stream(
+    queries: Queries,
+    data: DataFrame,
+    *,
+    watermark: Duration = WATERMARK,
+    strategy: str = DEFAULT,
+    buckets: int = BUCKETS,
+) -> DataFrame:
+    """The answers of a plan as a streaming DataFrame in the long form, for your own `writeStream`.
+
+    The first column, `query`, has the query's name. Output mode is append, and an answer comes out
+    when the watermark passes the end of its window. The session's state store provider must be
+    RocksDB. `start` does more: a sink per query, restarts with other queries, figures.
+    """
+    source = Source(data, watermark)
+    session = data.sparkSession
+    if session.conf.get(PROVIDER, "") != ROCKSDB:
+        raise RunError(
+            f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
+        )
+    bound = source.bind(planned(queries, strategy))
+    running = first_start(
+        bound.plan,
+        bound.needs,
+        buckets=checked_buckets(buckets),
+        delay=source.delay,
+        retain=0,
+        checked=is_checked(session),
+        spare=0,
+    )
+    answers, projected = bound.run(running)
+    return projected.together(answers)
+
+
+def planned(queries: Queries, strategy: str = DEFAULT) -> Plan:
+    """The plan that was given, or that of a strategy."""
+    return queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
+
+
+def is_checked(session: SparkSession) -> bool:
+    """Whether integer sums notice overflow in a session."""
+    return session.conf.get("spark.sql.ansi.enabled", "true") == "true"
+
+
+def checked_buckets(buckets: int) -> int:
+    """The number of buckets, if it is one."""
+    if not isinstance(buckets, int) or not 0 < buckets <= 1 << 16:
+        raise RunError(f"buckets is a number from 1 to {1 << 16}, not {buckets!r}")
+    return buckets
+
+
+class Source:
+    """A streaming DataFrame and how late its rows may be."""
+
+    def __init__(self, data: DataFrame, watermark: Duration) -> None:
+        if not isinstance(data, DataFrame):
+            raise RunError(f"data must be a streaming DataFrame, not {type(data).__name__}")
+        if not data.isStreaming:
+            raise RunError(
+                "data is a batch DataFrame; mt.start and mt.stream take streaming DataFrames, "
+                "mt.run runs the same plan on a batch"
+            )
+        self.delay = parse_duration(watermark)
+        if self.delay < 0 or self.delay % MILLISECOND:
+            raise RunError(f"a watermark is whole milliseconds, not {format_duration(self.delay)}")
+        self._data = data
+
+    def bind(self, plan: Plan) -> "BoundStream":
+        """Find the types of a plan, or say which of its queries cannot be streamed and why."""
+        for query in plan.plain:
+            raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
+        time = self._time(plan)
+        try:
+            frame = self._data.withWatermark(time, f"{self.delay // MILLISECOND} milliseconds")
+        except AnalysisException as error:
+            raise RunError(first_line(error)) from None
+        relations = Relations(frame, plan.queries, streaming=True)
+        found = bind(plan, relations)
+        for query in found.plan.plain:
+            raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
+        return BoundStream(
+            plan=found.plan,
+            trees=found.trees,
+            needs=[_needs(tree, found.plan) for tree in found.trees],
+            relations=relations,
+        )
+
+    def _time(self, plan: Plan) -> str:
+        """The one column that all queries take their time from."""
+        times = {tree.family.time.strip("`").split(".")[-1].lower(): tree for tree in plan.trees}
+        if len(times) > 1:
+            raise RunError(
+                f"a stream has one time, and the queries name {', '.join(sorted(times))}"
+            )
+        name, tree = next(iter(times.items()))
+        for column in self._data.columns:
+            if column.lower() == name:
+                kind = self._data.schema[column].dataType
+                if not isinstance(kind, TimestampType):
+                    raise RunError(
+                        f"the time of a stream is a timestamp, and {column} is "
+                        f"{kind.simpleString()}; cast it in the DataFrame"
+                    )
+                return column
+        raise RunError(
+            f"the time of a stream is a column of it, and {tree.family.time!r} is not; add it with "
+            f"withColumn; {nearest(tree.family.time, self._data.columns)}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundStream:
+    """A plan that can run on a stream, and what its trees need."""
+
+    plan: Plan
+    trees: tuple[BoundTree, ...]
+    needs: Sequence[Needs]
+    relations: Relations
+
+    def run(self, running: Running) -> tuple[DataFrame, StreamAnswers]:
+        """The operator's answers as a streaming DataFrame, and what queries make of them."""
+        bound = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
+        slices = stream_slices(running, bound, self.relations)
+        return answer_slices(running, slices), StreamAnswers(running, bound, self.relations)
+
+
+def _needs(bound: BoundTree, plan: Plan) -> Needs:
+    """What a tree must find room for; an error names the query that asks for too much."""
+    names = tree_names(bound.tree)
+    try:
+        keys = tuple(key_code(field.dataType).kind for field in bound.keys)
+    except RunError as error:
+        raise RunError(f"query {names[0]!r}: {error}") from None
+    for name in names:
+        query = plan.query(name)
+        assert isinstance(query, Query)
+        for aggregate in query.aggregates.values():
+            if aggregate not in bound.numeric:
+                raise RunError(
+                    f"query {name!r} cannot be streamed: {aggregate} is "
+                    f"{bound.types[aggregate].simpleString()}, and streams take numbers and booleans"
+                )
+    numbers = {
+        component: number_of(component, bound.types[aggregate])
+        for aggregate in bound.tree.aggregates
+        for component in aggregate.components
+    }
+    return Needs(keys=keys, numbers=numbers)

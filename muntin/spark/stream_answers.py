@@ -1,0 +1,126 @@
+"""The operator's answers as what queries asked for: the same projection as in batch."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import count_if, expr
+from pyspark.sql.functions import max as max_of
+from pyspark.sql.types import StructField
+
+from muntin.errors import RunError
+from muntin.model.plan import Tree
+from muntin.model.query import Query
+from muntin.runtime.layout import Layout, all_slots
+from muntin.runtime.running import Running, RunningLane
+from muntin.runtime.tree import BEGIN, NODE
+from muntin.spark.bind import BoundTree
+from muntin.spark.events import key_column
+from muntin.spark.project import Projection, from_slots, projection
+from muntin.spark.relations import Relations, blaming, first_line
+from muntin.spark.stream_keys import KEY_TYPES, key_code
+from muntin.spark.stream_slices import LANE
+from muntin.spark.together import pick, stack
+
+
+class StreamAnswers:
+    """What each query makes of the rows of its lane and node."""
+
+    def __init__(
+        self, running: Running, bound: Mapping[int, BoundTree], relations: Relations
+    ) -> None:
+        self._running = running
+        self._bound = bound
+        self._relations = relations
+        self.places = {
+            name: (lane, number)
+            for lane in running.lanes
+            for number, node in enumerate(lane.tree.nodes)
+            for name in node.queries
+        }
+        self._projections = {name: self._projection(name) for name in self.places}
+
+    def of(self, name: str, answers: DataFrame) -> DataFrame:
+        """One query's answers."""
+        lane, number = self.places[name]
+        rows = self._rows(lane, answers).where(f"{NODE} = {number}")
+        return self._projections[name].apply(rows)
+
+    def together(self, answers: DataFrame) -> DataFrame:
+        """The long form: the query's name, then the columns of all queries by name."""
+        frames = []
+        for lane in self._running.lanes:
+            sizes = pick([f"{node.window.size}L" for node in lane.tree.nodes], NODE)
+            names = [name for node in lane.tree.nodes for name in node.queries]
+            projections = {name: self._projection(name, sizes) for name in names}
+            frames.append(stack(projections, lane.tree, self._rows(lane, answers)))
+        try:
+            return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+        except AnalysisException as error:
+            raise RunError(
+                f"two queries have a column of one name and types that do not go together: "
+                f"{first_line(error)}"
+            ) from None
+
+    def counted(self, answers: DataFrame) -> dict[str, tuple[int, int | None]]:
+        """How many rows each query has among some answers, and the latest begin; in one job."""
+        columns = []
+        for index, (name, (lane, number)) in enumerate(self.places.items()):
+            here = f"{LANE} = {lane.number} AND {NODE} = {number}"
+            columns.append(count_if(expr(here)).alias(f"n{index}"))
+            columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
+        found = answers.agg(*columns).first()
+        assert found is not None
+        return {name: (found[2 * i], found[2 * i + 1]) for i, name in enumerate(self.places)}
+
+    def _rows(self, lane: RunningLane, answers: DataFrame) -> DataFrame:
+        """A lane's answers with its keys as they were."""
+        bound = self._bound[lane.number]
+        keys = [
+            f"{_decoded(slot, field)} AS {key_column(index)}"
+            for index, (slot, field) in enumerate(zip(lane.key_slots, bound.keys, strict=True))
+        ]
+        slots = all_slots(lane.tree, self._layout(lane))
+        return answers.where(f"{LANE} = {lane.number}").selectExpr(NODE, *keys, BEGIN, *slots)
+
+    def _projection(self, name: str, size: str | None = None) -> Projection:
+        lane, number = self.places[name]
+        bound = self._bound[lane.number]
+        query = self._running.plan.query(name)
+        assert isinstance(query, Query)
+        unnamed = any(column.name is None for column in query.columns)
+        with blaming(query):
+            found = projection(
+                query,
+                from_slots(lane.tree.nodes[number], self._layout(lane), bound),
+                bound,
+                size=size or f"{query.window.size}L",
+                plain=self._relations.check(query).schema if unnamed else None,
+            )
+        first = self._running.complete_from[name]
+        if first is None:
+            return found
+        # Windows that the query saw only in part.
+        whole = f"{BEGIN} >= {first}L"
+        return replace(
+            found, having=whole if found.having is None else f"{whole} AND ({found.having})"
+        )
+
+    def _layout(self, lane: RunningLane) -> Layout:
+        return lane.at_run_time(checked=self._running.checked, retain=self._running.retain).layout
+
+
+def _decoded(slot: str, field: StructField) -> str:
+    """A key as its own type; one that cannot be null says so, as Spark's would."""
+    code = key_code(field.dataType)
+    value = slot
+    if not field.nullable:
+        value = f"coalesce({slot}, CAST('0' AS {KEY_TYPES[code.kind].simpleString()}))"
+    return code.decode(value)
+
+
+def tree_names(tree: Tree) -> list[str]:
+    """The queries that a tree answers."""
+    return [name for node in tree.nodes for name in node.queries]

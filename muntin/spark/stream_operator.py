@@ -1,0 +1,188 @@
+"""The stateful operator: slices of a bucket of keys in, answers out, in Spark's state store.
+
+Rows go in and come out as Arrow bytes, a row per bucket: Spark hands a stateful processor its rows
+one by one, through pandas, which is slow and makes floats of integers beside nulls.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import (
+    BinaryType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from muntin.runtime.bucket import BucketRuntime, BucketState, Lane
+from muntin.runtime.layout import all_slots
+from muntin.runtime.runs import from_bytes, to_bytes
+from muntin.runtime.running import Running
+from muntin.runtime.tree import BEGIN, NODE, gather
+from muntin.spark.answers import same_python
+from muntin.spark.stream_slices import BUCKET, END, LANE, key_types, watermark_metadata
+
+_ROWS = "rows"
+
+
+def answer_slices(running: Running, slices: DataFrame) -> DataFrame:
+    """Answers of all lanes: lane and node number, key columns, window begin, and typed slots."""
+    same_python(slices.sparkSession)
+    lanes = [
+        one.at_run_time(checked=running.checked, retain=running.retain) for one in running.lanes
+    ]
+    packed = StructType(
+        [
+            StructField(BUCKET, IntegerType()),
+            StructField(END, TimestampType(), metadata=watermark_metadata(running)),
+            StructField(_ROWS, BinaryType()),
+        ]
+    )
+    answers = (
+        slices.mapInArrow(_pack, packed)
+        .groupBy(BUCKET)
+        .transformWithStateInPandas(
+            BucketProcessor(lanes),
+            StructType([StructField(_ROWS, BinaryType())]),
+            outputMode="append",
+            timeMode="eventtime",
+        )
+    )
+    schema = _schema(running, lanes)
+    return answers.mapInArrow(partial(_unpack, schema=to_arrow_schema(schema)), schema)
+
+
+def _schema(running: Running, lanes: list[Lane]) -> StructType:
+    slots = dict.fromkeys(slot for lane in lanes for slot in all_slots(lane.tree, lane.layout))
+    return StructType(
+        [
+            StructField(LANE, IntegerType(), False),
+            StructField(NODE, IntegerType(), False),
+            *(StructField(slot, kind) for slot, kind in key_types(running).items()),
+            StructField(BEGIN, LongType()),
+            *(
+                StructField(slot, LongType() if slot.startswith("i") else DoubleType())
+                for slot in slots
+            ),
+        ]
+    )
+
+
+def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The slices of each bucket as one row, with the latest end among them."""
+    for batch in gather(batches):
+        table = pa.Table.from_batches([batch])
+        buckets = table.column(BUCKET).to_numpy()
+        order = np.argsort(buckets, kind="stable")
+        table = table.take(pa.array(order))
+        found, firsts = np.unique(buckets[order], return_index=True)
+        parts = [
+            table.slice(first, next_ - first)
+            for first, next_ in zip(firsts, [*firsts[1:], len(order)], strict=True)
+        ]
+        yield pa.RecordBatch.from_pydict(
+            {
+                BUCKET: pa.array(found, pa.int32()),
+                END: pa.array(
+                    [pc.max(part.column(END)).as_py() for part in parts],
+                    table.schema.field(END).type,
+                ),
+                _ROWS: pa.array(
+                    [to_bytes(part.drop_columns([BUCKET, END])) for part in parts], pa.binary()
+                ),
+            }
+        )
+
+
+def _unpack(batches: Iterable[pa.RecordBatch], *, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The answers of all lanes; columns that a lane does not have are null in its rows."""
+    for batch in batches:
+        for data in batch.column(_ROWS).to_pylist():
+            for part in from_bytes(data).to_batches():
+                columns = [
+                    part.column(field.name)
+                    if field.name in part.schema.names
+                    else pa.nulls(part.num_rows, field.type)
+                    for field in schema
+                ]
+                yield pa.RecordBatch.from_arrays(columns, names=schema.names)
+
+
+class BucketProcessor(StatefulProcessor):
+    """Spark's calls to a `BucketRuntime`; its state is Arrow and JSON in the state store."""
+
+    def __init__(self, lanes: list[Lane]) -> None:
+        self._lanes = lanes
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called once per task, before anything else."""
+        self._handle = handle
+        number = StructType([StructField("number", LongType())])
+        data = StructType([StructField("data", BinaryType())])
+        self._runs = handle.getMapState("runs", number, data)
+        self._remembered = handle.getValueState("bucket", data)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Called once a batch for each bucket that has new slices."""
+        packed = [data for frame in rows for data in frame[_ROWS]]
+        table = pa.concat_tables([from_bytes(data) for data in packed])
+        lanes = pc.unique(table.column(LANE)).to_pylist()
+        arrived = {lane: table.filter(pc.equal(table.column(LANE), lane)) for lane in lanes}
+        yield from self._step(arrived, timerValues.getCurrentWatermarkInMs())
+
+    # Spark passes these arguments by these names.
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Called when the watermark passes the end of a window of keys that may be silent."""
+        yield from self._step({}, timerValues.getCurrentWatermarkInMs())
+
+    def close(self) -> None:
+        """Called at the end of a task; there is nothing to give back."""
+
+    def _step(self, arrived: dict[int, pa.Table], watermark: int) -> Iterator[pd.DataFrame]:
+        stored = self._remembered.get()
+        state = BucketState() if stored is None else BucketState.from_bytes(bytes(stored[0]))
+        if not arrived and state.given is not None and state.given >= watermark * 1000:
+            return
+        bucket = BucketRuntime(self._lanes, _Runs(self._runs), state)
+        for lane, batch in bucket.step(arrived, watermark * 1000):
+            yield pd.DataFrame({_ROWS: [to_bytes(_numbered(lane, batch))]})
+        self._remembered.update((bucket.state.to_bytes(),))
+        due = bucket.due()
+        if due is not None:
+            self._handle.registerTimer(-(-due // 1000))
+
+
+def _numbered(lane: int, batch: pa.RecordBatch) -> pa.Table:
+    """Answers under the number of their lane."""
+    return pa.Table.from_batches([batch]).add_column(
+        0, LANE, pa.array(np.full(batch.num_rows, lane, np.int32))
+    )
+
+
+class _Runs:
+    """Runs in a map of the state store."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def read(self, number: int) -> bytes:
+        return bytes(self._state.getValue((number,))[0])
+
+    def write(self, number: int, data: bytes) -> None:
+        self._state.updateValue((number,), (data,))
+
+    def remove(self, number: int) -> None:
+        self._state.removeKey((number,))
