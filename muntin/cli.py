@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,8 @@ from muntin.bench.memory import HEAP, peaks
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS
 from muntin.bench.sharing import chosen, sharing
+from muntin.bench.technique_figures import draw
+from muntin.bench.techniques import run as techniques
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError, RunError, nearest
@@ -234,7 +236,7 @@ def sharing_verb(
     with _starting():
         session = local_session()
     report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
-    _report(report.to_json(), report.table(), json)
+    _report(report.to_json(), [report.table()], json)
 
 
 @bench.command("memory", short_help="A million keys; 50 million events of one.")
@@ -258,7 +260,34 @@ def memory_verb(
     with _starting():
         session = local_session(HEAP)
     report = peaks(session, keys=keys, events=events, strategy=strategy)
-    _report(report.to_json(), report.table(), json)
+    _report(report.to_json(), [report.table()], json)
+
+
+@bench.command("techniques", short_help="What a slide costs by each technique.")
+def techniques_verb(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")
+    ] = False,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Draw figures 11 to 14 of the paper, too (matplotlib)."),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Every technique on one core: time per slide, tail latency, memory. Spark is not started.
+
+    \b
+    $ muntin bench techniques --quick
+    $ muntin bench techniques --json techniques.json --figures pictures
+
+    All of it takes some five minutes.
+    """
+    _check_json(json)
+    report = techniques(quick=quick)
+    _report(report.to_json(), report.tables(), json)
+    if figures is not None:
+        for picture in draw(report, figures):
+            print(f"drawn: {picture}")
 
 
 @contextmanager
@@ -343,8 +372,9 @@ def _check_json(file: Path | None) -> None:
         raise RunError(f"there is no folder {file.parent} for {file.name}")
 
 
-def _report(figures: dict[str, object], table: Table, file: Path | None) -> None:
-    Console().print(table)
+def _report(figures: dict[str, object], tables: Iterable[Table], file: Path | None) -> None:
+    for table in tables:
+        Console().print(table)
     if file is not None:
         file.write_text(json.dumps(figures, indent=2) + "\n")
         print(f"figures written to {file}")

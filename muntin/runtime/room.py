@@ -2,7 +2,7 @@
 
 Spark's state store refuses another schema on an old checkpoint, so a stream is given columns by
 kind (`sum_double0`, `sum_double1`, ...) with some to spare, and every lane puts its keys and
-components into them. Queries that come later find room among those that no query of their lane uses.
+components into them. Queries that come later find room among those that their lane does not use.
 """
 
 from collections.abc import Collection, Iterable, Mapping

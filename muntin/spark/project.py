@@ -1,5 +1,6 @@
 """Answers to the columns that queries asked for: names, types, order, HAVING."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,16 +58,17 @@ def projection(
     *,
     size: str,
     plain: StructType | None = None,
+    keys: Sequence[str] | None = None,
 ) -> Projection:
     """Put SQL in the place of every name that a query's columns and HAVING speak of.
 
     `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds.
     `plain` is the schema that Spark gives the query, where columns are left for Spark to name.
+    `keys` has the SQL of each of the family's keys, where they are not columns of their own.
     """
     position = {key: index for index, key in enumerate(bound.tree.family.keys)}
-    names = {
-        name: key_column(position[squeeze(key)]) for name, key in query.key_expressions.items()
-    }
+    keys = keys or [key_column(index) for index in position.values()]
+    names = {name: keys[position[squeeze(key)]] for name, key in query.key_expressions.items()}
     names["window"] = window_struct(
         BEGIN, size, bound.time_type, nullable=not query.window.is_tumbling
     )

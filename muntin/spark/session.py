@@ -7,7 +7,7 @@ import tempfile
 from glob import glob
 from pathlib import Path
 
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway

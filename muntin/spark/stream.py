@@ -177,7 +177,7 @@ def _needs(bound: BoundTree, plan: Plan) -> Needs:
             if aggregate not in bound.numeric:
                 raise RunError(
                     f"query {name!r} cannot be streamed: {aggregate} is "
-                    f"{bound.types[aggregate].simpleString()}, and streams take numbers and booleans"
+                    f"{bound.types[aggregate].simpleString()}; streams take numbers and booleans"
                 )
     numbers = {
         component: number_of(component, bound.types[aggregate])

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -13,11 +12,10 @@ from pyspark.sql.types import StructField
 from muntin.errors import RunError
 from muntin.model.plan import Tree
 from muntin.model.query import Query
-from muntin.runtime.layout import Layout, all_slots
+from muntin.runtime.layout import Layout
 from muntin.runtime.running import Running, RunningLane
 from muntin.runtime.tree import BEGIN, NODE
 from muntin.spark.bind import BoundTree
-from muntin.spark.events import key_column
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.relations import Relations, blaming, first_line
 from muntin.spark.stream_keys import KEY_TYPES, key_code
@@ -44,20 +42,21 @@ class StreamAnswers:
 
     def of(self, name: str, answers: DataFrame) -> DataFrame:
         """One query's answers."""
-        lane, number = self.places[name]
-        rows = self._rows(lane, answers).where(f"{NODE} = {number}")
-        return self._projections[name].apply(rows)
+        return self._projections[name].apply(answers.where(self._here(name)))
 
     def together(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
-        frames = []
+        nodes = [node for lane in self._running.lanes for node in lane.tree.nodes]
+        # Nodes of all lanes in one row of numbers, so that the operator stands in the plan once.
+        first, cases = 0, []
         for lane in self._running.lanes:
-            sizes = pick([f"{node.window.size}L" for node in lane.tree.nodes], NODE)
-            names = [name for node in lane.tree.nodes for name in node.queries]
-            projections = {name: self._projection(name, sizes) for name in names}
-            frames.append(stack(projections, lane.tree, self._rows(lane, answers)))
+            cases.append(f"WHEN {LANE} = {lane.number} THEN {NODE} + {first}")
+            first += len(lane.tree.nodes)
+        numbered = answers.withColumn(NODE, expr(f"CASE {' '.join(cases)} END"))
+        sizes = pick([f"{node.window.size}L" for node in nodes], NODE)
+        projections = {name: self._projection(name, sizes) for name in self.places}
         try:
-            return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+            return stack(projections, nodes, numbered)
         except AnalysisException as error:
             raise RunError(
                 f"two queries have a column of one name and types that do not go together: "
@@ -67,23 +66,18 @@ class StreamAnswers:
     def counted(self, answers: DataFrame) -> dict[str, tuple[int, int | None]]:
         """How many rows each query has among some answers, and the latest begin; in one job."""
         columns = []
-        for index, (name, (lane, number)) in enumerate(self.places.items()):
-            here = f"{LANE} = {lane.number} AND {NODE} = {number}"
+        for index, name in enumerate(self.places):
+            here = self._here(name)
             columns.append(count_if(expr(here)).alias(f"n{index}"))
             columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
         found = answers.agg(*columns).first()
         assert found is not None
         return {name: (found[2 * i], found[2 * i + 1]) for i, name in enumerate(self.places)}
 
-    def _rows(self, lane: RunningLane, answers: DataFrame) -> DataFrame:
-        """A lane's answers with its keys as they were."""
-        bound = self._bound[lane.number]
-        keys = [
-            f"{_decoded(slot, field)} AS {key_column(index)}"
-            for index, (slot, field) in enumerate(zip(lane.key_slots, bound.keys, strict=True))
-        ]
-        slots = all_slots(lane.tree, self._layout(lane))
-        return answers.where(f"{LANE} = {lane.number}").selectExpr(NODE, *keys, BEGIN, *slots)
+    def _here(self, name: str) -> str:
+        """Whether a row of answers belongs to a query's node."""
+        lane, number = self.places[name]
+        return f"{LANE} = {lane.number} AND {NODE} = {number}"
 
     def _projection(self, name: str, size: str | None = None) -> Projection:
         lane, number = self.places[name]
@@ -98,6 +92,10 @@ class StreamAnswers:
                 bound,
                 size=size or f"{query.window.size}L",
                 plain=self._relations.check(query).schema if unnamed else None,
+                keys=[
+                    _decoded(slot, field)
+                    for slot, field in zip(lane.key_slots, bound.keys, strict=True)
+                ],
             )
         first = self._running.complete_from[name]
         if first is None:

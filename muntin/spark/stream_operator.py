@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import (
     BinaryType,
     DoubleType,
@@ -27,8 +27,8 @@ from pyspark.sql.types import (
 
 from muntin.runtime.bucket import BucketRuntime, BucketState, Lane
 from muntin.runtime.layout import all_slots
-from muntin.runtime.runs import from_bytes, to_bytes
 from muntin.runtime.running import Running
+from muntin.runtime.runs import from_bytes, to_bytes
 from muntin.runtime.tree import BEGIN, NODE, gather
 from muntin.spark.answers import same_python
 from muntin.spark.stream_slices import BUCKET, END, LANE, key_types, watermark_metadata

@@ -1,8 +1,8 @@
-"""Events of a stream to partials, in Spark's own streaming aggregation: one operator for all lanes.
+"""Events of a stream to partials, by Spark's streaming aggregation: one operator for all lanes.
 
-Its columns are the room's, whatever the queries are. Optimizers would fold what is constant and merge
-what is equal, and with that change the schema of the state; `_always` and `_never` are conditions
-that hold always or never, differ from each other, and are opaque to them.
+Its columns are the room's, whatever the queries are. Spark's optimizer would fold what is constant
+and merge what is equal, and with that change the schema of the state; `_always` and `_never` are
+conditions that hold always or never, differ from each other, and are opaque to it.
 """
 
 from collections.abc import Mapping

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
-from muntin.model.plan import Tree
+from muntin.model.plan import Node
 from muntin.runtime.tree import NODE
 from muntin.spark.project import Output, Projection
 
@@ -18,14 +18,16 @@ def named(name: str, frame: DataFrame) -> DataFrame:
     return frame.select(lit(name).alias(QUERY), "*")
 
 
-def stack(projections: Mapping[str, Projection], tree: Tree, frame: DataFrame) -> DataFrame:
-    """The runtime's answers for a tree as rows of (query, all columns by name), in one pass.
+def stack(
+    projections: Mapping[str, Projection], nodes: Sequence[Node], frame: DataFrame
+) -> DataFrame:
+    """The runtime's answers for nodes, by their number, as rows of (query, all columns by name), in one pass.
 
     `projections` has each query's, over the rows of any node. A column that a query does not have
     is null in its rows.
     """
     queries, parts = list(projections), list(projections.values())
-    numbered = _number(queries, tree, frame)
+    numbered = _number(queries, nodes, frame)
     having = _choose([one.having or "true" for one in parts])
     if having != "true":
         numbered = numbered.where(having)
@@ -39,10 +41,10 @@ def stack(projections: Mapping[str, Projection], tree: Tree, frame: DataFrame) -
     )
 
 
-def _number(queries: Sequence[str], tree: Tree, frame: DataFrame) -> DataFrame:
+def _number(queries: Sequence[str], nodes: Sequence[Node], frame: DataFrame) -> DataFrame:
     """Each row once for every query that its node answers, with that query's number."""
     numbers = {name: number for number, name in enumerate(queries)}
-    asked = [[numbers[name] for name in node.queries] for node in tree.nodes]
+    asked = [[numbers[name] for name in node.queries] for node in nodes]
     if all(len(one) <= 1 for one in asked):
         return frame.selectExpr(
             "*", f"{pick([str(one[0]) if one else '-1' for one in asked], NODE)} AS {_NUMBER}"

@@ -125,7 +125,7 @@ class TreeAnswers:
                 query.name: self._project(query, self._slots(query, tree), sizes)
                 for query in compiled
             }
-            frames.insert(0, stack(projections, tree, self._combined(tree)))
+            frames.insert(0, stack(projections, tree.nodes, self._combined(tree)))
         return frames
 
     def _combined(self, tree: Tree) -> DataFrame:
