@@ -11,6 +11,8 @@ from muntin.model.query import Column, PlainQuery, Query, Workload
 from muntin.model.window import Window, hopping, tumbling
 from muntin.share.optimizer import STRATEGIES, plan
 from muntin.spark.batch import Results, run
+from muntin.spark.pipeline import Pipeline, start
+from muntin.spark.stream import stream
 from muntin.sql import parse_sql
 
 __version__ = "0.1.0"
@@ -22,6 +24,7 @@ __all__ = [
     "ModelError",
     "MuntinError",
     "ParseError",
+    "Pipeline",
     "PlainQuery",
     "Plan",
     "PlanError",
@@ -41,7 +44,9 @@ __all__ = [
     "parse_sql",
     "plan",
     "run",
+    "start",
     "stddev",
+    "stream",
     "sum",
     "tumbling",
     "variance",

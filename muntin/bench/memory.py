@@ -64,19 +64,21 @@ class Report:
         """Peak memory of each shape beside the limit."""
         table = Table(
             box=SIMPLE,
-            title=f"peak memory, limit {_gigabytes(LIMIT)}",
+            # Tight, so that it fits into eighty columns.
+            padding=(0, 1, 0, 0),
+            title=f"peak memory, limit {_gigabytes(LIMIT)} GB",
             caption="resident; all is the most held at once by driver, JVM and Python workers",
             title_justify="left",
             caption_justify="left",
         )
         table.add_column("shape")
-        for column in ("events", "keys", "rows", "wall s", "JVM", "Python", "all"):
+        for column in ("events", "rows", "wall s", "JVM GB", "Python GB", "all GB"):
             table.add_column(column, justify="right")
         table.add_column("fits")
         for name, one in self.shapes.items():
             table.add_row(
                 name,
-                *(f"{number:,}" for number in (one.events, one.keys, one.rows)),
+                *(f"{number:,}" for number in (one.events, one.rows)),
                 f"{one.wall_s:.1f}",
                 *map(_gigabytes, (one.jvm_bytes, one.python_bytes, one.peak_bytes)),
                 "yes" if one.fits else "NO",
@@ -140,4 +142,4 @@ def _shape(build: Callable[[], DataFrame], events: int, keys: int, strategy: str
 
 
 def _gigabytes(size: int) -> str:
-    return f"{size / 2**30:.2f} GB"
+    return f"{size / 2**30:.2f}"

@@ -77,6 +77,8 @@ class Report:
         """CPU and wall seconds side by side, and how they stand to each other in CPU."""
         table = Table(
             box=SIMPLE,
+            # Tight, so that it fits into eighty columns.
+            padding=(0, 1, 0, 0),
             title=f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
             f"best of {self.repeats}, warm",
             caption=self._caption(),
@@ -86,8 +88,8 @@ class Report:
         table.add_column("set")
         for column in ("plain\nCPU s", "plain\nwall s", "muntin\nCPU s", "muntin\nwall s"):
             table.add_column(column, justify="right")
-        table.add_column("plain /\nmuntin", justify="right")
-        table.add_column("muntin /\nplain one", justify="right")
+        table.add_column("plain by\nmuntin", justify="right")
+        table.add_column("muntin by\nplain one", justify="right")
         table.add_column("rows", justify="right")
         table.add_column("equal")
         one = self.sets["one"].plain if "one" in self.sets else None
@@ -206,7 +208,8 @@ class _Bench:
             with self.bar.step(f"{name}: {contender}, run {number + 1} of {self.repeats}"):
                 costs.append(measure(lambda: build().write.format("noop").mode("overwrite").save()))
         best = cheapest(costs)
-        return Side(cpu_s=best.cpu_s, wall_s=best.wall_s, rows=answers.count()), answers
+        cpu_s, wall_s = round(best.cpu_s, 2), round(best.wall_s, 2)
+        return Side(cpu_s=cpu_s, wall_s=wall_s, rows=answers.count()), answers
 
     def _spread(self, few: int) -> DataFrame:
         """Fewer events over the same stretch of time, so that windows still fill and slide."""

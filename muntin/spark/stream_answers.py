@@ -67,7 +67,8 @@ class StreamAnswers:
         """How many rows each query has among some answers, and the latest begin; in one job."""
         columns = []
         for index, name in enumerate(self.places):
-            here = self._here(name)
+            having = self._projections[name].having
+            here = self._here(name) + ("" if having is None else f" AND ({having})")
             columns.append(count_if(expr(here)).alias(f"n{index}"))
             columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
         found = answers.agg(*columns).first()

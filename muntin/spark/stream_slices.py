@@ -6,13 +6,14 @@ conditions that hold always or never, differ from each other, and are opaque to 
 """
 
 from collections.abc import Mapping
-from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, expr
 from pyspark.sql.types import DataType
 
+from muntin.errors import RunError
 from muntin.model.aggregate import Component
+from muntin.model.query import Family, SqlText
 from muntin.runtime.layout import INTEGER
 from muntin.runtime.room import VALUE_KINDS, kind_of, stands_for
 from muntin.runtime.running import START, Running, RunningLane
@@ -45,13 +46,19 @@ def stream_slices(
 
     `bound` has the types of every lane, by its number.
     """
-    branches = [
-        relations.sql(selected(lane.tree.family, _columns(lane, bound[lane.number], running)))
-        for lane in running.lanes
-    ]
-    events = reduce(lambda one, other: one.unionByName(other), branches)
-    ends = expr(f"timestamp_micros({END})").alias(END, metadata=watermark_metadata(running))
-    events = events.select(*(ends if name == END else col(name) for name in events.columns))
+    lifts = {lane.number: _columns(lane, bound[lane.number], running) for lane in running.lanes}
+    families = {lane.number: lane.tree.family for lane in running.lanes}
+    # Whether an event goes to one lane or to several must not show in the schema of the state,
+    # where what cannot be null is not what might be.
+    whole = {
+        LANE: expr(f"coalesce({LANE}, 0)").alias(LANE),
+        START: expr(f"coalesce({START}, 0L)").alias(START),
+        END: expr(f"timestamp_micros(coalesce({END}, 0L))").alias(
+            END, metadata=watermark_metadata(running)
+        ),
+    }
+    events = relations.sql(_events(families, lifts)).where(f"{LANE} IS NOT NULL")
+    events = events.select(*(whole.get(name, col(name)) for name in events.columns))
     lifted: dict[str, str] = {}
     for slot in running.room.value_slots:
         keep = stands_for(slot, checked=running.checked)
@@ -60,6 +67,29 @@ def stream_slices(
     slices = events.groupBy(*groups).agg(*(expr(sql).alias(name) for name, sql in lifted.items()))
     keys = ", ".join([LANE, *running.room.key_slots])
     return slices.withColumn(BUCKET, expr(f"pmod(hash({keys}), {running.buckets})"))
+
+
+def _events(families: Mapping[int, Family], lifts: Mapping[int, dict[str, str]]) -> SqlText:
+    """Each event once for every lane that takes it. The source stands in the plan once: it is read
+    once, and Spark would not let a checkpoint's number of sources change."""
+    if len(lifts) == 1:
+        ((number, columns),) = lifts.items()
+        return selected(families[number], columns)
+    first = next(iter(families.values()))
+    structs = []
+    for number, columns in lifts.items():
+        family = families[number]
+        if family.relation != first.relation:
+            raise RunError(
+                f"the queries of a stream read one relation, and these read {first.relation} and "
+                f"{family.relation}; put what differs into WHERE, or start a pipeline for each"
+            )
+        fields = ", ".join(f"'{name}', {sql}" for name, sql in columns.items())
+        struct = f"named_struct({fields})"
+        structs.append(f"CASE WHEN ({family.where}) THEN {struct} END" if family.where else struct)
+    return first.relation.inside(
+        f"SELECT inline(array({', '.join(structs)})) FROM ", f" WHERE ({first.time}) IS NOT NULL"
+    )
 
 
 def _columns(lane: RunningLane, bound: BoundTree, running: Running) -> dict[str, str]:

@@ -21,7 +21,7 @@ def named(name: str, frame: DataFrame) -> DataFrame:
 def stack(
     projections: Mapping[str, Projection], nodes: Sequence[Node], frame: DataFrame
 ) -> DataFrame:
-    """The runtime's answers for nodes, by their number, as rows of (query, all columns by name), in one pass.
+    """Answers of the nodes, by their number, as rows of (query, all columns by name), in one pass.
 
     `projections` has each query's, over the rows of any node. A column that a query does not have
     is null in its rows.

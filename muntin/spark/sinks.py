@@ -1,0 +1,141 @@
+"""Where a pipeline's answers go: a folder per query, memory, or a function.
+
+A batch that was cut off is computed anew by Spark, with the same number and the same answers. A
+sink is exactly once if writing a batch a second time leaves what the first time would have left.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.types import StructType
+
+from muntin.errors import RunError, nearest
+from muntin.spark.folder import Folder
+
+FORMATS = ("parquet", "json", "csv")
+# Rows per file, at most about so many.
+_ROWS_PER_FILE = 1_000_000
+# Writing is mostly waiting for Spark to start a job, so several are started at a time.
+_AT_A_TIME = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One query's answers in a batch."""
+
+    name: str
+    rows: int
+    frame: DataFrame
+
+
+class Sink(Protocol):
+    """Takes the answers of one batch after the other, never two at a time."""
+
+    def write(self, batch: int, answers: Sequence[Answer]) -> None:
+        """Take a batch's answers, of queries that have some."""
+
+
+class FolderSink:
+    """Files in `directory/query`, named by the checkpoint's mark and the batch.
+
+    A batch is written to a hidden folder, then its files are moved into place. What an earlier,
+    cut-off try had moved is deleted before: only the first batch after a start can be a second try.
+    Spark's own file sink gives the same promise for one folder per streaming query, with a log that
+    its readers must know; here one streaming query fills all folders, and any reader can read them.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        directory: str,
+        *,
+        mark: str,
+        format: str = "parquet",
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        if format not in FORMATS:
+            raise RunError(f"no format is called {format!r}; {nearest(format, list(FORMATS))}")
+        self._folder = Folder(session, directory)
+        self._directory = directory
+        self._mark = mark
+        self._format = format
+        self._options = dict(options or {})
+        self._is_first = True
+
+    def write(self, batch: int, answers: Sequence[Answer]) -> None:
+        """Put the batch's files in place."""
+        staging = f".muntin-{self._mark}-{batch}"
+        prefix = f"part-{self._mark}-{batch:08d}-"
+        if self._is_first:
+            self._clean(prefix)
+        if answers:
+            with ThreadPoolExecutor(_AT_A_TIME) as pool:
+                list(pool.map(lambda one: self._stage(one, staging), answers))
+            for answer in answers:
+                self._folder.make(answer.name)
+                self._place(f"{staging}/{answer.name}", answer.name, prefix)
+            self._folder.delete(staging)
+        self._is_first = False
+
+    def _stage(self, answer: Answer, staging: str) -> None:
+        files = 1 + answer.rows // _ROWS_PER_FILE
+        frame = answer.frame.coalesce(files)
+        path = f"{self._directory}/{staging}/{answer.name}"
+        frame.write.format(self._format).options(**self._options).mode("overwrite").save(path)
+
+    def _place(self, source: str, target: str, prefix: str) -> None:
+        written = sorted(name for name in self._folder.names(source) if name.startswith("part-"))
+        for index, name in enumerate(written):
+            # Spark's name is `part-number-uuid-c000` and then what kind of file it is.
+            kind = name[name.index(".") :]
+            self._folder.rename(f"{source}/{name}", f"{target}/{prefix}{index:05d}{kind}")
+
+    def _clean(self, prefix: str) -> None:
+        """Delete what a try of this batch that was cut off has left, in any query's folder."""
+        for name in self._folder.names():
+            if name.startswith(f".muntin-{self._mark}-"):
+                self._folder.delete(name)
+            elif not name.startswith("."):
+                for file in self._folder.names(name):
+                    # Hadoop keeps checksums of local files in hidden ones beside them.
+                    if file.startswith((prefix, f".{prefix}")):
+                        self._folder.delete(f"{name}/{file}")
+
+
+class MemorySink:
+    """Keeps all answers in this process: for tests and notebooks."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._schemas: dict[str, StructType] = {}
+        self._batches: dict[str, dict[int, list[Row]]] = {}
+
+    def write(self, batch: int, answers: Sequence[Answer]) -> None:
+        """Keep the batch in the place of an earlier try of it."""
+        for batches in self._batches.values():
+            batches.pop(batch, None)
+        for answer in answers:
+            self._schemas[answer.name] = answer.frame.schema
+            self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
+
+    def answers(self, name: str) -> DataFrame | None:
+        """All answers of a query so far; none where there are none yet."""
+        if name not in self._schemas:
+            return None
+        rows = [row for batch in self._batches[name].values() for row in batch]
+        return self._session.createDataFrame(rows, self._schemas[name])
+
+
+class FunctionSink:
+    """Calls `f(name, frame, batch)`; after a cut, again with the same number for the last batch."""
+
+    def __init__(self, function: Callable[[str, DataFrame, int], None]) -> None:
+        self._function = function
+
+    def write(self, batch: int, answers: Sequence[Answer]) -> None:
+        """Call the function for every query that has answers."""
+        for answer in answers:
+            self._function(answer.name, answer.frame, batch)

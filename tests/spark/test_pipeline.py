@@ -1,0 +1,209 @@
+"""Pipelines that stop, go on, and change their queries: no answer is lost, repeated or partial."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from muntin.errors import RunError
+from muntin.model.aggregate import count, max_, variance
+from muntin.model.query import Query
+from muntin.model.time import SECOND
+from muntin.model.window import hopping
+from muntin.runtime.running import first_start
+from muntin.spark.batch import run
+from muntin.spark.checkpoint import Checkpoint, Stored
+from muntin.spark.pipeline import start
+from muntin.spark.stream import Source, planned
+from tests.spark.streams import MINUTE, SITES, SLIDE, Input, assert_closed, at, events
+
+# Its parts are kept for MINUTE already, and its edges are MINUTE's.
+WARM = Query(
+    name="warm",
+    window=hopping("3 minutes", every="1 minute"),
+    aggregates={"top": max_("temp")},
+    keys=["device"],
+    time="ts",
+)
+
+
+def written(spark, folder, query, source):
+    """What a folder sink holds for a query; files do not keep what may be null and what not."""
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    schema = run([query], source.batch())[query.name].schema
+    found = spark.read.parquet(str(folder / query.name))
+    assert [(one.name, one.dataType.typeName()) for one in found.schema] == [
+        (one.name, one.dataType.typeName()) for one in schema
+    ]
+    return spark.createDataFrame(found.collect(), schema)
+
+
+def test_stop_go_on_add_and_remove(spark, tmp_path):
+    source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
+    made = events(11, files=10)
+
+    def go(queries):
+        return start(
+            queries,
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=out,
+            retain="10 minutes",
+            buckets=3,
+        )
+
+    source.put(*made[:4])
+    with go([MINUTE, SLIDE]) as pipeline:
+        pipeline.process_all_available()
+    source.put(*made[4:5])
+    pipeline = go([MINUTE, SLIDE])
+    pipeline.process_all_available()
+    at_change = at(pipeline.status().watermark)
+    first = pipeline.add(WARM, SITES)
+    # Warm: built from slices that were there, so its first window is the next that ends.
+    assert first["warm"] + WARM.window.size <= at_change + WARM.window.slide
+    # Cold: only windows after everything that was seen without it.
+    assert first["sites"] >= at_change + 10 * SECOND
+    source.put(*made[5:8])
+    pipeline.process_all_available()
+    at_removal = at(pipeline.status().watermark)
+    pipeline.remove("slide")
+    source.put(*made[8:])
+    pipeline.process_all_available()
+    status = pipeline.status()
+    assert set(status.queries) == {"minute", "warm", "sites"}
+    assert status.state_rows > 0
+    assert status.queries["sites"].complete_from == first["sites"]
+    pipeline.stop()
+    assert not pipeline.status().is_active
+    watermark = at(status.watermark)
+    for query in (MINUTE, SLIDE, WARM, SITES):
+        until = at_removal if query is SLIDE else watermark
+        found = written(spark, out, query, source)
+        rows = assert_closed(found, query, source.batch(), until, first.get(query.name))
+        assert rows > 3, query.name
+
+
+def test_a_silent_key_answers_when_the_watermark_reaches_the_end_exactly(spark, tmp_path):
+    # 0         60        120
+    # x                              one event
+    # [---------|---------)          the window, closed by y at 130 with a watermark of 120
+    query = replace(MINUTE, window=hopping("2 minutes", every="1 minute"))
+    source = Input(spark, tmp_path / "in")
+    row = {"site": 1, "temp": 1.0, "load": 1}
+    source.put([{"t": 0, "device": "x", **row}, {"t": 71 * SECOND, "device": "y", **row}])
+    with start([query], source.stream(), checkpoint=tmp_path / "check", buckets=64) as pipeline:
+        pipeline.process_all_available()
+        source.put([{"t": 130 * SECOND, "device": "y", **row}])
+        pipeline.process_all_available()
+        assert at(pipeline.status().watermark) == 120 * SECOND
+        found = pipeline.answers("minute")
+        assert_closed(found, query, source.batch(), 120 * SECOND)
+        assert found.where("device = 'x'").count() == 2
+
+
+@pytest.fixture
+def stored(spark, tmp_path):
+    """A checkpoint as a first start leaves it, without the stream."""
+    source = Input(spark, tmp_path / "in")
+    bound = Source(source.stream(), "10 seconds").bind(planned([MINUTE]))
+    running = first_start(
+        bound.plan, bound.needs, buckets=32, delay=10 * SECOND, retain=0, checked=True, spare=1
+    )
+    folder = tmp_path / "check"
+    Checkpoint(spark, str(folder)).save(Stored(running=running, mark="abc"))
+    return source, folder
+
+
+def test_a_checkpoint_comes_back_as_it_was(spark, stored):
+    _, folder = stored
+    found = Checkpoint(spark, str(folder)).load()
+    assert found.mark == "abc"
+    assert found.running.complete_from == {"minute": None}
+    assert [one.number for one in found.running.lanes] == [0]
+
+
+@pytest.mark.parametrize(
+    ("queries", "changes", "message"),
+    [
+        ([MINUTE], {"watermark": "5 seconds"}, "started with a watermark of 10 seconds, not 5"),
+        ([MINUTE], {"buckets": 8}, "started with 32 buckets, not 8"),
+        (
+            [replace(MINUTE, aggregates={c: variance(c) for c in ("temp", "load", "site")})],
+            {},
+            "'minute' need 3 columns of the kind moments.*new checkpoint",
+        ),
+        ([replace(MINUTE, keys=["site", "load"])], {}, "2 keys of the kind long"),
+    ],
+)
+def test_what_does_not_fit_a_checkpoint_is_refused_and_nothing_touched(
+    stored, queries, changes, message
+):
+    source, folder = stored
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(RunError, match=message):
+        start(queries, source.stream(), checkpoint=folder, **changes)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_other_folders_versions_and_settings_are_refused(spark, stored, tmp_path):
+    source, folder = stored
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(RunError, match=r"ansi\.enabled = true"):
+            start([MINUTE], source.stream(), checkpoint=folder)
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    file = folder / "muntin-00000.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "version": 99}))
+    (folder / ".muntin-00000.json.crc").unlink()
+    with pytest.raises(RunError, match=r"version 99.*reads version 1"):
+        start([MINUTE], source.stream(), checkpoint=folder)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "offsets").write_text("")
+    with pytest.raises(RunError, match="'offsets' in it and no plan of muntin's"):
+        start([MINUTE], source.stream(), checkpoint=tmp_path / "other")
+
+
+def test_changes_that_are_refused_leave_the_pipeline_running(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    calls = []
+    with start(
+        [MINUTE],
+        source.stream(),
+        checkpoint=tmp_path / "check",
+        sink=lambda name, frame, batch: calls.append((name, frame.count(), batch)),
+    ) as pipeline:
+        with pytest.raises(RunError, match="'minute' runs already"):
+            pipeline.add(MINUTE)
+        with pytest.raises(RunError, match="did you mean 'minute'"):
+            pipeline.remove("minut")
+        with pytest.raises(RunError, match="all queries that run"):
+            pipeline.remove("minute")
+        words = replace(MINUTE, name="words", aggregates={"m": max_("device"), "n": count()})
+        with pytest.raises(RunError, match="'words' cannot be streamed"):
+            pipeline.add(words)
+        assert pipeline.status().is_active
+        with pytest.raises(RunError, match="in memory only"):
+            pipeline.answers("minute")
+        source.put(*events(12, files=2))
+        pipeline.process_all_available()
+    assert sum(rows for _, rows, _ in calls) == pipeline.status().queries["minute"].rows > 0
+
+
+def test_a_sink_that_fails_stops_the_stream_and_a_restart_loses_nothing(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    source.put(*events(13, files=3))
+
+    def broken(name, frame, batch):
+        raise OSError("disk full")
+
+    pipeline = start([MINUTE], source.stream(), checkpoint=tmp_path / "check", sink=broken)
+    with pytest.raises(Exception, match="disk full"):
+        pipeline.process_all_available()
+    assert not pipeline.status().is_active
+    pipeline.stop()
+    with start([MINUTE], source.stream(), checkpoint=tmp_path / "check") as again:
+        again.process_all_available()
+        watermark = at(again.status().watermark)
+        assert assert_closed(again.answers("minute"), MINUTE, source.batch(), watermark) > 0
