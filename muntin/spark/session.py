@@ -67,8 +67,6 @@ def local_session(memory: str = MEMORY) -> SparkSession:
         # Names of hosts need not resolve on a laptop, and nobody else has to reach it.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Else stored slices stay in two hundred parts, each a task for a Python worker.
-        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }.items():

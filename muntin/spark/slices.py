@@ -96,7 +96,9 @@ def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
             # An overflow is an error of the queries that ask for this sum, not of all in the tree.
             total = call("try_sum", component)
             lost = f"CASE WHEN {total} IS NULL AND {count} > 0 THEN {_OVERFLOWED}L ELSE 0L END"
-            return {f"{name}_0": total, f"{name}_1": lost}
+            # Null means that there was no value; a sum that overflowed had some.
+            word = f"coalesce({total}, CASE WHEN {count} > 0 THEN 0L END)"
+            return {f"{name}_0": word, f"{name}_1": lost}
         case kind if keep is not None:
             number = "BIGINT" if keep.number == INTEGER else "DOUBLE"
             return {name: f"CAST({call(kind, component)} AS {number})"}

@@ -18,6 +18,21 @@ from muntin.spark.relations import Relations, blaming
 from muntin.spark.slices import Slices, slice_events
 from muntin.spark.together import named, pick, stack
 
+# Without it, Spark plans what it stores with all of its shuffle partitions, however little is in
+# them, and every reader starts as many Python tasks.
+_ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+
+
+def _stored(frame: DataFrame) -> DataFrame:
+    """The frame, to be kept in Spark's storage when it is first computed."""
+    conf = frame.sparkSession.conf
+    before = conf.get(_ADAPTIVE)
+    conf.set(_ADAPTIVE, "true")
+    try:
+        return frame.persist(StorageLevel.MEMORY_AND_DISK)
+    finally:
+        conf.set(_ADAPTIVE, before or "false")
+
 
 class TreeAnswers:
     """The answers of one tree's queries."""
@@ -64,7 +79,7 @@ class TreeAnswers:
     def keep(self) -> None:
         """Have Spark store the slices when they are first computed."""
         if self._kept is None:
-            self._kept = self._read.persist(StorageLevel.MEMORY_AND_DISK)
+            self._kept = _stored(self._read)
 
     def release(self) -> None:
         """Give the storage back."""
@@ -98,7 +113,7 @@ class TreeAnswers:
             self.keep()
         tree = self._bound.tree.answering(compiled)
         if len(compiled) > 1:
-            self._gathered = self._combined(tree).persist(StorageLevel.MEMORY_AND_DISK)
+            self._gathered = _stored(self._combined(tree))
         for name, query in self.queries.items():
             if self._gathered is not None and self._is_compiled(query):
                 yield name, self._from_runtime(query, tree, self._gathered)

@@ -281,6 +281,13 @@ def test_an_overflow_fails_the_query_that_asked_and_no_other(spark):
     window = tumbling("1 minute")
     huge = Query(name="huge", window=window, aggregates={"s": sum_("big")}, time="ts")
     small = Query(name="small", window=window, aggregates={"n": count()}, time="ts")
+    # Combined by Spark itself, because of the string.
+    words = Query(
+        name="words",
+        window=window,
+        aggregates={"s": sum_("big"), "w": max_("string(big)")},
+        time="ts",
+    )
     slices = Query(
         name="sliced", window=tumbling("1 second"), aggregates={"n": sum_("big")}, time="ts"
     )
@@ -289,6 +296,16 @@ def test_an_overflow_fails_the_query_that_asked_and_no_other(spark):
         assert [row["n"] for row in results["sliced"].collect()] == [2**63 - 1] * 2
         with pytest.raises(ArithmeticException, match="ARITHMETIC_OVERFLOW"):
             results["huge"].collect()
+    # The same inside a single slice.
+    whole = frame.selectExpr("timestamp_micros(0) AS ts", "big")
+    for asked in ([huge, small], [huge, small, words]):
+        with run(asked, whole) as results:
+            assert results["small"].collect()[0]["n"] == 2
+            with pytest.raises(ArithmeticException, match="ARITHMETIC_OVERFLOW"):
+                results["huge"].collect()
+            if words in asked:
+                with pytest.raises(ArithmeticException, match="ARITHMETIC_OVERFLOW"):
+                    results["words"].collect()
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:

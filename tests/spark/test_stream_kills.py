@@ -63,6 +63,11 @@ def launch(base: Path, number: int, kind: str) -> subprocess.Popen:
     )
 
 
+def commits(base: Path) -> int:
+    """How many batches Spark has finished."""
+    return len([path for path in base.glob("check/spark/commits/*") if path.name.isdigit()])
+
+
 def killed(kills: int, base: Path, spark, seed: int) -> None:
     rng = random.Random(seed)
     source = Input(spark, base / "in")
@@ -71,7 +76,11 @@ def killed(kills: int, base: Path, spark, seed: int) -> None:
         source.put(*made[3 * number : 3 * number + 3])
         process = launch(base, number, "killed")
         assert process.stdout.readline().strip() == "started"
-        time.sleep(rng.uniform(0, 8))
+        # So many batches further, and then somewhere in the next, however fast the machine is.
+        target, patience = commits(base) + rng.randint(0, 3), time.monotonic() + 60
+        while commits(base) < target and time.monotonic() < patience:
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0, 2))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
