@@ -80,15 +80,22 @@ def answered(batches):
 def test_pieces_give_what_one_pass_gives(windows, strategy, events, steps, retain):
     tree = tree_of(windows, strategy)
     layout = layout_of(tree)
-    width = tree.slicing.width or 1
-    table = batch_of(events, layout)
+
+    def edge(time, step):
+        while not any((time - one.phase) % one.period == 0 for one in tree.slicing.edges):
+            time += step
+        return time
+
+    # An event is in the slice from the last edge to the next.
+    table = batch_of([(k, edge(time, -1), x, i) for k, time, x, i in events], layout)
+    ends = [edge(start + 1, 1) for start in table.column("start").to_pylist()]
     lane = Lane(number=3, tree=tree, layout=layout, retain=retain)
     store, state, watermark = Memory(), BucketState(), -40
     found = []
     for step in steps:
         before, watermark = watermark, watermark + step
         # A slice comes out when the watermark passes its end; here slices hold single events.
-        mask = [before < start + width <= watermark for start in table.column("start").to_pylist()]
+        mask = [before < end <= watermark for end in ends]
         arrived = {3: table.filter(pa.array(mask, pa.bool_()))}
         bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
         due = bucket.due()
@@ -97,11 +104,7 @@ def test_pieces_give_what_one_pass_gives(windows, strategy, events, steps, retai
             assert not answers
         found += [batch for _, batch in answers]
         state = bucket.state
-    seen = table.filter(
-        pa.array(
-            [-40 < s + width <= watermark for s in table.column("start").to_pylist()], pa.bool_()
-        )
-    )
+    seen = table.filter(pa.array([-40 < end <= watermark for end in ends], pa.bool_()))
     one = ordered(seen, ("k",), "start")
     sizes = [node.window.size for node in tree.nodes]
     everything = answered(TreeRuntime(tree, layout).run([one]))

@@ -17,6 +17,9 @@ from muntin.spark.pipeline import start
 from muntin.spark.stream import Source, planned
 from tests.spark.streams import MINUTE, SITES, SLIDE, Input, assert_closed, at, events
 
+# A stream takes minutes: `make slow`.
+pytestmark = pytest.mark.slow
+
 # Its parts are kept for MINUTE already, and its edges are MINUTE's.
 WARM = Query(
     name="warm",

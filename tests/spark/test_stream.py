@@ -11,6 +11,9 @@ from muntin.spark.pipeline import start
 from muntin.spark.stream import SETTINGS, stream
 from tests.spark.streams import ALL, MINUTE, SITES, SLIDE, Input, assert_closed, at, events
 
+# A stream takes minutes: `make slow`.
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("seed", "strategy"), [(1, "shared"), (2, "auto"), (3, "unshared")])
 def test_all_closed_windows_equal_batch(spark, tmp_path, seed, strategy):

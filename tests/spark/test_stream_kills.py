@@ -15,6 +15,9 @@ from muntin.spark.batch import run
 from tests.answers import same_value
 from tests.spark.streams import MINUTE, SITES, SLIDE, Input, assert_closed, at, events
 
+# A stream takes minutes: `make slow`.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 # SITES comes and goes with every other process; the other two run in all of them.
