@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from muntin.errors import ModelError
-from muntin.model.aggregate import Aggregate, Component
+from muntin.model.aggregate import Aggregate
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.query import Column, Family, PlainQuery, Query, SqlText
 from muntin.model.window import Window
@@ -158,11 +158,6 @@ def slicing_to_json(slicing: Slicing) -> dict[str, Any]:
 def slicing_from_json(data: Mapping[str, Any]) -> Slicing:
     """The slicing that `slicing_to_json` wrote."""
     return Slicing(edges=tuple(Edges(**one) for one in data["edges"]), rate=data["rate"])
-
-
-def component_to_json(component: Component) -> dict[str, Any]:
-    """A component as JSON; `Component(**data)` reads it back."""
-    return asdict(component)
 
 
 def _text_to_json(text: SqlText) -> dict[str, Any]:

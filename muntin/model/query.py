@@ -10,8 +10,6 @@ from muntin.errors import ModelError
 from muntin.model.aggregate import Aggregate
 from muntin.model.window import Window
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
 
 def quoted(name: str) -> str:
     """A column name as Spark SQL reads it back whatever it holds."""
