@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -21,13 +20,13 @@ from muntin.bench.technique_figures import draw
 from muntin.bench.techniques import run as techniques
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
-from muntin.errors import MuntinError, RunError, nearest
-from muntin.model.query import PlainQuery, Query
+from muntin.errors import MuntinError, RunError
 from muntin.share.optimizer import DEFAULT, STRATEGIES, plan
-from muntin.spark.batch import run
-from muntin.spark.session import FORMATS, check_format, local_session, one_line, read_files, rows_in
+from muntin.spark.files import FORMATS
+from muntin.spark.session import local_session, one_line
 from muntin.spark.write import MODES
-from muntin.sql import parse_sql
+from muntin.terminal.answer import answer
+from muntin.terminal.given import named_inputs, queries_in
 
 app = typer.Typer(
     help="Many window aggregate queries over one stream, computed once, on Apache Spark.",
@@ -132,7 +131,7 @@ def explain_verb(
     SELECT device, window, max(temp) AS hottest FROM readings
     GROUP BY device, window(ts, '1 hour', '1 minute');
     """
-    found = plan(_queries(file), strategy=strategy, rate=rate, keys=keys)
+    found = plan(queries_in(file), strategy=strategy, rate=rate, keys=keys)
     print(found.explain())
     if svg is not None:
         svg.write_text(found.to_svg())
@@ -175,7 +174,7 @@ def run_verb(
 
     A csv file has its column names in the first line. Times are read as Spark reads them.
     """
-    _answer(_queries(file), _inputs(input), output, format, strategy, mode)
+    answer(queries_in(file), named_inputs(input), output, format, strategy, mode)
 
 
 @app.command("demo", short_help="See it work: plain Spark beside muntin.")
@@ -294,76 +293,6 @@ def techniques_verb(
 def _starting() -> Iterator[None]:
     with Steps(1) as bar, bar.step("starting Spark"):
         yield
-
-
-def _queries(file: Path) -> list[Query | PlainQuery]:
-    try:
-        return parse_sql(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise RunError(f"{file} is not text in UTF-8") from None
-
-
-def _inputs(texts: Sequence[str]) -> dict[str, str]:
-    """Relation names to paths; the one input without a name stands under the empty one."""
-    found: dict[str, str] = {}
-    for text in texts:
-        name, sign, path = text.partition("=")
-        # Folders may have the sign in their names, as Spark's own partitions do.
-        if not sign or "/" in name or Path(text).exists():
-            name, path = "", text
-        if name in found:
-            raise RunError(
-                f"two inputs are called {name!r}; one is enough"
-                if name
-                else "several inputs need names, as in --input readings=PATH"
-            )
-        found[name] = path
-    if len(found) > 1 and "" in found:
-        raise RunError(f"{found['']} needs a name, as in --input readings={found['']}")
-    return found
-
-
-def _answer(
-    queries: Sequence[Query | PlainQuery],
-    inputs: dict[str, str],
-    output: str,
-    format: str | None,
-    strategy: str,
-    mode: str,
-) -> None:
-    """Answer queries over files into folders, and tell what is where."""
-    # All that can be refused without Spark is refused before it takes its seconds to start.
-    if format is not None:
-        check_format(format)
-    if mode not in MODES:
-        raise RunError(f"no mode is called {mode!r}; {nearest(mode, list(MODES))}")
-    shared = plan(queries, strategy=strategy)
-    kind = format or "parquet"
-    folders = {query.name: f"{output.rstrip('/')}/{query.name}" for query in queries}
-    with Steps(4) as bar:
-        with bar.step("starting Spark"):
-            session = local_session()
-        with bar.step("reading inputs"):
-            frames = {name: read_files(session, path, format) for name, path in inputs.items()}
-        with bar.step(f"answering {len(queries)} queries"):
-            before = {
-                name: rows_in(session, folder, kind) if mode == "append" else 0
-                for name, folder in folders.items()
-            }
-            options = {"header": "true"} if kind == "csv" else {}
-            with run(shared, frames.get("", frames)) as results:
-                results.write(output, format=kind, mode=mode, **options)
-        with bar.step("counting rows"):
-            rows = {
-                name: rows_in(session, folder, kind) - before[name]
-                for name, folder in folders.items()
-            }
-    table = Table(box=SIMPLE)
-    for column in ("query", "rows", "folder"):
-        table.add_column(column, justify="right" if column == "rows" else "left")
-    for name, folder in folders.items():
-        table.add_row(name, f"{rows[name]:,}", folder)
-    Console().print(table)
 
 
 def _check_json(file: Path | None) -> None:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from muntin.cli import main
-from muntin.spark.session import read_files
+from muntin.spark.files import read_files
 
 SQL = """
 -- name: hot

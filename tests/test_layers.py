@@ -20,11 +20,11 @@ BELOW = {
     "explain": {"errors", "model", "techniques", "share", "runtime"},
     "spark": {"errors", "model", "techniques", "share", "runtime"},
 }
-ABOVE = set(BELOW) | {"bench", "demo", "cli"}
+ABOVE = set(BELOW) | {"bench", "demo", "terminal", "cli"}
 # Libraries that one layer alone may import; what stands above the engine may name its types.
 ONLY_IN = {
-    "pyspark": {"spark", "bench", "demo", "cli"},
-    "py4j": {"spark", "bench", "demo", "cli"},
+    "pyspark": {"spark", "bench", "demo", "terminal", "cli"},
+    "py4j": {"spark", "bench", "demo", "terminal", "cli"},
     "sqlglot": {"sql"},
     "numba": {"techniques", "bench"},
 }

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,6 +25,7 @@ from muntin.runtime.running import Running, changed, check_same, first_start
 from muntin.share.optimizer import DEFAULT, optimize
 from muntin.spark.checkpoint import Checkpoint, Stored
 from muntin.spark.sinks import Answer, FolderSink, FunctionSink, MemorySink, Sink
+from muntin.spark.status import Figures, QueryStatus, Status
 from muntin.spark.stream import (
     BUCKETS,
     SETTINGS,
@@ -136,33 +137,6 @@ def _trigger(trigger: str | None) -> dict[str, Any]:
     return {"processingTime": trigger}
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueryStatus:
-    """What one query has done since this pipeline started."""
-
-    rows: int = 0
-    # The begin of the latest window given out, and of the first that is complete; microseconds.
-    last_window: int | None = None
-    complete_from: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Status:
-    """What a pipeline has done since it started."""
-
-    is_active: bool
-    batches: int
-    rows_in: int
-    # Dropped because their slice was behind the watermark. Spark counts them after combining those
-    # of one key and slice in one partition, so this is at least one where there are any.
-    late_rows: int
-    watermark: str | None
-    batch_seconds: float | None
-    state_rows: int
-    state_bytes: int
-    queries: Mapping[str, QueryStatus] = field(default_factory=dict)
-
-
 class Pipeline:
     """A running plan. Made by `start`; as a context manager it is stopped at the end."""
 
@@ -187,7 +161,7 @@ class Pipeline:
         # Held while a batch is written, and while the stream is stopped: a batch is never cut off
         # between two of its files by a stop from this process.
         self._writing = threading.Lock()
-        self._figures = _Figures()
+        self._figures = Figures()
         self._rows: dict[str, tuple[int, int | None]] = {}
         self._running: Running
         self._query: StreamingQuery
@@ -376,34 +350,6 @@ class Pipeline:
     def _batch(self) -> int | None:
         progress = self._query.lastProgress
         return None if progress is None else progress["batchId"]
-
-
-class _Figures:
-    """Sums over Spark's reports of its batches, which Spark forgets after a hundred."""
-
-    def __init__(self) -> None:
-        self.batches = self.rows_in = self.late_rows = 0
-        self.last: Mapping[str, Any] = {}
-        self._seen: set[int] = set()
-        self._lock = threading.Lock()
-
-    def restart(self) -> None:
-        """A new Spark query may report the number of a batch that was cut off again."""
-        self._seen = set()
-
-    def note(self, query: StreamingQuery) -> None:
-        """Take in the reports that are new."""
-        with self._lock:
-            for report in query.recentProgress:
-                if report["batchId"] in self._seen or "addBatch" not in report["durationMs"]:
-                    continue
-                self._seen.add(report["batchId"])
-                self.batches += 1
-                self.rows_in += report["numInputRows"]
-                self.late_rows += sum(
-                    one["numRowsDroppedByWatermark"] for one in report["stateOperators"]
-                )
-                self.last = report
 
 
 @contextmanager

@@ -1,38 +1,23 @@
-"""Spark for the terminal: a quiet local session, files read with it, its errors in one line."""
+"""Spark for the terminal: a quiet local session, and its errors in one line."""
 
 import os
 import shutil
 import sys
 import tempfile
-from glob import glob
 from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from muntin.errors import RunError, nearest
+from muntin.errors import RunError
 from muntin.spark.relations import first_line
 
 # The heap of a new session.
 MEMORY = "4g"
-FORMATS = ("parquet", "csv", "json")
-_EXTENSIONS = {
-    "parquet": "parquet",
-    "csv": "csv",
-    "json": "json",
-    "jsonl": "json",
-    "ndjson": "json",
-}
-# A csv file's first line has its names; types and times are found out rather than left as text.
-_READING = {
-    "parquet": {},
-    "csv": {"header": "true", "inferSchema": "true"},
-    "json": {"inferTimestamp": "true"},
-}
 # What may help against an error of Spark's, by its name.
 _HINTS = {
     "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE": (
@@ -82,41 +67,6 @@ def local_session(memory: str = MEMORY) -> SparkSession:
     return SparkSession(SparkContext(conf=conf, gateway=gateway))
 
 
-def read_files(session: SparkSession, path: str, format: str | None = None) -> DataFrame:
-    """A file, a folder or a pattern of them, as its names say, or as `format` where they do not."""
-    kind = _format_of(path) or format
-    if kind is None:
-        raise RunError(
-            f"the name of {path} does not tell its format; say --format {'|'.join(FORMATS)}"
-        )
-    return session.read.options(**_READING[kind]).format(kind).load(path)
-
-
-def check_format(format: str) -> None:
-    """Refuse a format that is neither read nor written."""
-    if format not in FORMATS:
-        raise RunError(f"no format is called {format!r}; {nearest(format, list(FORMATS))}")
-
-
-def rows_in(session: SparkSession, folder: str, format: str) -> int:
-    """How many rows Spark wrote to a folder; none where there is no folder."""
-    reader = session.read
-    try:
-        match format:
-            case "csv":
-                # Any schema will do to count, and without one an empty folder is refused.
-                reader = reader.schema("first STRING").options(header="true", multiLine="true")
-                return reader.csv(folder).count()
-            case "json":
-                return reader.text(folder).count()
-            case _:
-                return reader.format(format).load(folder).count()
-    except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
-            return 0
-        raise
-
-
 def one_line(error: BaseException) -> str | None:
     """What went wrong, where it went wrong in Spark; none for an error of anyone else's."""
     if isinstance(error, PySparkException):
@@ -144,24 +94,3 @@ def _why_not(log: str, error: PySparkRuntimeError) -> str:
         return f"the Java that was found is too old. {_INSTALL_JAVA}"
     said = [line.strip() for line in log.splitlines() if line.strip()]
     return f"Spark did not start: {said[-1] if said else first_line(error)}"
-
-
-def _format_of(path: str) -> str | None:
-    """What the extension says; for a folder, that of the first file in it that says something."""
-    if "://" in path:
-        return _extension(Path(path))
-    found = [Path(one) for one in sorted(glob(path))]
-    if not found:
-        raise RunError(f"there is no {path}")
-    inside = (
-        sorted(one for one in top.rglob("*") if one.is_file()) if top.is_dir() else [top]
-        for top in found
-    )
-    kinds = (_extension(one) for files in inside for one in files)
-    return next((kind for kind in kinds if kind), None) or _extension(found[0])
-
-
-def _extension(path: Path) -> str | None:
-    """The format of `x.csv`, and of `x.csv.gz`."""
-    suffixes = [suffix[1:].lower() for suffix in path.suffixes[-2:]]
-    return next((_EXTENSIONS[one] for one in reversed(suffixes) if one in _EXTENSIONS), None)

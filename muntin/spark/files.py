@@ -1,0 +1,80 @@
+"""Files as DataFrames: what kind they are by their names, and the rows that Spark wrote to them."""
+
+from glob import glob
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.errors import RunError, nearest
+
+FORMATS = ("parquet", "csv", "json")
+_EXTENSIONS = {
+    "parquet": "parquet",
+    "csv": "csv",
+    "json": "json",
+    "jsonl": "json",
+    "ndjson": "json",
+}
+# A csv file's first line has its names; types and times are found out rather than left as text.
+_READING = {
+    "parquet": {},
+    "csv": {"header": "true", "inferSchema": "true"},
+    "json": {"inferTimestamp": "true"},
+}
+
+
+def read_files(session: SparkSession, path: str, format: str | None = None) -> DataFrame:
+    """A file, a folder or a pattern of them, as its names say, or as `format` where they do not."""
+    kind = _format_of(path) or format
+    if kind is None:
+        raise RunError(
+            f"the name of {path} does not tell its format; say --format {'|'.join(FORMATS)}"
+        )
+    return session.read.options(**_READING[kind]).format(kind).load(path)
+
+
+def check_format(format: str) -> None:
+    """Refuse a format that is neither read nor written."""
+    if format not in FORMATS:
+        raise RunError(f"no format is called {format!r}; {nearest(format, list(FORMATS))}")
+
+
+def rows_in(session: SparkSession, folder: str, format: str) -> int:
+    """How many rows Spark wrote to a folder; none where there is no folder."""
+    reader = session.read
+    try:
+        match format:
+            case "csv":
+                # Any schema will do to count, and without one an empty folder is refused.
+                reader = reader.schema("first STRING").options(header="true", multiLine="true")
+                return reader.csv(folder).count()
+            case "json":
+                return reader.text(folder).count()
+            case _:
+                return reader.format(format).load(folder).count()
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return 0
+        raise
+
+
+def _format_of(path: str) -> str | None:
+    """What the extension says; for a folder, that of the first file in it that says something."""
+    if "://" in path:
+        return _extension(Path(path))
+    found = [Path(one) for one in sorted(glob(path))]
+    if not found:
+        raise RunError(f"there is no {path}")
+    inside = (
+        sorted(one for one in top.rglob("*") if one.is_file()) if top.is_dir() else [top]
+        for top in found
+    )
+    kinds = (_extension(one) for files in inside for one in files)
+    return next((kind for kind in kinds if kind), None) or _extension(found[0])
+
+
+def _extension(path: Path) -> str | None:
+    """The format of `x.csv`, and of `x.csv.gz`."""
+    suffixes = [suffix[1:].lower() for suffix in path.suffixes[-2:]]
+    return next((_EXTENSIONS[one] for one in reversed(suffixes) if one in _EXTENSIONS), None)
