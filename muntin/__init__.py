@@ -6,6 +6,16 @@ from muntin.model.aggregate import any_ as any
 from muntin.model.aggregate import max_ as max
 from muntin.model.aggregate import min_ as min
 from muntin.model.aggregate import sum_ as sum
+from muntin.model.kinds import (
+    Kind,
+    count_window,
+    custom,
+    delta,
+    landmark,
+    punctuation,
+    session,
+    threshold,
+)
 from muntin.model.plan import Plan
 from muntin.model.query import Column, PlainQuery, Query, Workload
 from muntin.model.window import Window, hopping, tumbling
@@ -21,6 +31,7 @@ __all__ = [
     "STRATEGIES",
     "Aggregate",
     "Column",
+    "Kind",
     "ModelError",
     "MuntinError",
     "ParseError",
@@ -37,17 +48,24 @@ __all__ = [
     "avg",
     "count",
     "count_if",
+    "count_window",
+    "custom",
+    "delta",
     "every",
     "hopping",
+    "landmark",
     "max",
     "min",
     "parse_sql",
     "plan",
+    "punctuation",
     "run",
+    "session",
     "start",
     "stddev",
     "stream",
     "sum",
+    "threshold",
     "tumbling",
     "variance",
 ]

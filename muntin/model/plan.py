@@ -6,6 +6,7 @@ from functools import cached_property
 
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregate import Aggregate
+from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.query import Family, PlainQuery, Query
 from muntin.model.window import Window
 
@@ -180,9 +181,13 @@ class Plan:
     # event into every window that holds it.
     unshared_cost: float = 0.0
     plain_cost: float = 0.0
+    # Trees of user-defined windows.
+    discretized: tuple[DiscretizedTree, ...] = ()
 
     def __post_init__(self) -> None:
-        answered = [name for tree in self.trees for node in tree.nodes for name in node.queries]
+        nodes: list[Node | DiscretizedNode] = [node for tree in self.trees for node in tree.nodes]
+        nodes += [node for cut in self.discretized for node in cut.nodes]
+        answered = [name for node in nodes for name in node.queries]
         wanted = sorted(query.name for query in self.queries if isinstance(query, Query))
         if sorted(answered) != wanted:
             raise ModelError(f"the plan answers {sorted(answered)}, the queries are {wanted}")
@@ -190,7 +195,8 @@ class Plan:
     @property
     def cost(self) -> float:
         """Operations per second of all trees."""
-        return sum(tree.cost for tree in self.trees)
+        discretized = sum(tree.cost for tree in self.discretized)
+        return discretized + sum(tree.cost for tree in self.trees)
 
     @property
     def plain(self) -> tuple[PlainQuery, ...]:

@@ -6,6 +6,8 @@ from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.aggregate import Aggregate
+from muntin.model.discretized import DiscretizedNode, DiscretizedTree
+from muntin.model.kinds_json import window_from_json, window_to_json
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.query import Column, Family, PlainQuery, Query, SqlText
 from muntin.model.window import Window
@@ -24,6 +26,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "plain_cost": plan.plain_cost,
         "queries": [query_to_json(query) for query in plan.queries],
         "trees": [tree_to_json(tree) for tree in plan.trees],
+        "discretized": [_discretized_to_json(tree) for tree in plan.discretized],
     }
 
 
@@ -42,6 +45,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         plain_cost=data["plain_cost"],
         queries=tuple(query_from_json(one) for one in data["queries"]),
         trees=tuple(tree_from_json(one) for one in data["trees"]),
+        discretized=tuple(_discretized_from_json(one) for one in data.get("discretized", ())),
     )
 
 
@@ -56,7 +60,7 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
         }
     return {
         "name": query.name,
-        "window": asdict(query.window),
+        "window": window_to_json(query.window),
         # Lists of pairs: the order of keys and aggregates is that of the columns.
         "aggregates": [[name, asdict(one)] for name, one in query.aggregates.items()],
         "time": query.time,
@@ -78,7 +82,7 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
     statement = data["statement"]
     return Query(
         name=data["name"],
-        window=Window(**data["window"]),
+        window=window_from_json(data["window"]),
         aggregates={name: Aggregate(**one) for name, one in data["aggregates"]},
         time=data["time"],
         keys=dict(data["keys"]),
@@ -122,6 +126,40 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
                 aggregates=tuple(Aggregate(**each) for each in one["aggregates"]),
                 parent=None if one["parent"] is None else Window(**one["parent"]),
                 techniques=tuple(one["techniques"]),
+                queries=tuple(one["queries"]),
+                cost=one["cost"],
+            )
+            for one in data["nodes"]
+        ),
+    )
+
+
+def _discretized_to_json(tree: DiscretizedTree) -> dict[str, Any]:
+    return {
+        "family": family_to_json(tree.family),
+        "grain": tree.grain,
+        "cut_cost": tree.cut_cost,
+        "nodes": [
+            {
+                "window": window_to_json(node.window),
+                "aggregates": [asdict(one) for one in node.aggregates],
+                "queries": list(node.queries),
+                "cost": node.cost,
+            }
+            for node in tree.nodes
+        ],
+    }
+
+
+def _discretized_from_json(data: Mapping[str, Any]) -> DiscretizedTree:
+    return DiscretizedTree(
+        family=family_from_json(data["family"]),
+        grain=data["grain"],
+        cut_cost=data["cut_cost"],
+        nodes=tuple(
+            DiscretizedNode(
+                window=window_from_json(one["window"]),
+                aggregates=tuple(Aggregate(**each) for each in one["aggregates"]),
                 queries=tuple(one["queries"]),
                 cost=one["cost"],
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.aggregate import Aggregate
+from muntin.model.kinds import Kind, Session
 from muntin.model.window import Window
 
 
@@ -111,7 +112,8 @@ class Query:
     """
 
     name: str
-    window: Window
+    # A `Window`, or a user-defined `Kind`; those who plan and cut by periods see the former alone.
+    window: Any
     aggregates: Mapping[str, Aggregate]
     time: str
     keys: Mapping[str, str] | Sequence[str] = field(default_factory=dict)
@@ -124,9 +126,10 @@ class Query:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if not isinstance(self.window, Window):
+        if not isinstance(self.window, Window | Kind):
             raise ModelError(
-                f"query {self.name!r}: window is made by tumbling or hopping, not {self.window!r}"
+                f"query {self.name!r}: window is made by tumbling or hopping, or by session, "
+                f"punctuation, count_window, delta, landmark, threshold or custom, not {self.window!r}"
             )
         if not self.aggregates:
             raise ModelError(f"query {self.name!r}: at least one aggregate is needed")
@@ -184,15 +187,25 @@ class Query:
             keys=tuple(sorted({squeeze(key) for key in self.key_expressions.values()})),
         )
 
+    def _window_call(self) -> tuple[str, str]:
+        """The window in GROUP BY, and the column of it."""
+        window = self.window
+        if isinstance(window, Session):
+            return f"session_window({self.time}, '{window.gap} microseconds')", (
+                "session_window AS window"
+            )
+        if not isinstance(window, Window):
+            raise ModelError(f"query {self.name!r}: Spark SQL has no window such as {window}")
+        call = f"window({self.time}, '{window.size} microseconds', '{window.slide} microseconds', "
+        return call + f"'{window.offset} microseconds')", "window"
+
     def to_sql(self) -> SqlText:
         """The query as one Spark SQL statement: what plain Spark would be asked."""
         if self.statement is not None:
             return self.statement
-        window = self.window
-        call = f"window({self.time}, '{window.size} microseconds', '{window.slide} microseconds', "
-        call += f"'{window.offset} microseconds')"
+        call, window = self._window_call()
         inner = [f"{key} AS {quoted(name)}" for name, key in self.key_expressions.items()]
-        inner += ["window"]
+        inner += [window]
         inner += [f"{call_.to_sql()} AS {quoted(name)}" for name, call_ in self.aggregates.items()]
         outer = ", ".join(
             column.expression + (f" AS {quoted(column.name)}" if column.name else "")
@@ -243,8 +256,21 @@ class Workload:
 
     @property
     def shared(self) -> tuple[Query, ...]:
-        """The queries that slices can answer."""
-        return tuple(query for query in self.queries if isinstance(query, Query))
+        """The queries of periodic windows, which slices can answer."""
+        return tuple(
+            query
+            for query in self.queries
+            if isinstance(query, Query) and isinstance(query.window, Window)
+        )
+
+    @property
+    def discretized(self) -> tuple[Query, ...]:
+        """The queries of user-defined windows."""
+        return tuple(
+            query
+            for query in self.queries
+            if isinstance(query, Query) and isinstance(query.window, Kind)
+        )
 
     @property
     def plain(self) -> tuple[PlainQuery, ...]:

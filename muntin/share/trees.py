@@ -10,6 +10,7 @@ from muntin.model.plan import Node, Plan, Slicing, Tree
 from muntin.model.query import Family, Query, Workload
 from muntin.model.window import Window
 from muntin.share import cost, edges
+from muntin.share.discretized import discretized_cost, discretized_trees
 
 
 def nodes_of(queries: Iterable[Query]) -> tuple[Node, ...]:
@@ -122,16 +123,17 @@ def plan_of(
     alike = Counter(
         (query.window, len(set(query.aggregates.values()))) for query in workload.shared
     )
+    # User-defined windows are measured by what they cost one by one: Spark has few of them.
+    apart = discretized_cost(workload)
     return Plan(
         strategy=strategy,
         trees=trees,
         queries=workload.queries,
         rate=rate,
         keys=keys,
-        unshared_cost=sum(
-            count * single_cost(*one, rate=rate, keys=keys) for one, count in alike.items()
-        ),
-        plain_cost=sum(
-            count * cost.plain_cost(*one, rate=rate, keys=keys) for one, count in alike.items()
-        ),
+        unshared_cost=apart
+        + sum(count * single_cost(*one, rate=rate, keys=keys) for one, count in alike.items()),
+        plain_cost=apart
+        + sum(count * cost.plain_cost(*one, rate=rate, keys=keys) for one, count in alike.items()),
+        discretized=discretized_trees(workload),
     )

@@ -42,6 +42,10 @@ class Results(Mapping[str, DataFrame]):
     """
 
     def __init__(self, plan: Plan, data: Data = None) -> None:
+        for name in (
+            name for tree in plan.discretized for one in tree.nodes for name in one.queries
+        ):
+            raise RunError(f"query {name!r}: windows that are not periodic do not run yet")
         self._relations = Relations(data, plan.queries)
         bound = bind(plan, self._relations)
         # The plan that runs: queries whose types keep them from sharing have become plain ones.

@@ -108,6 +108,13 @@ class Source:
         """Find the types of a plan, or say which of its queries cannot be streamed and why."""
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
+        for name in (
+            name for tree in plan.discretized for one in tree.nodes for name in one.queries
+        ):
+            raise RunError(
+                f"query {name!r} cannot be streamed: its window is not periodic, and such windows "
+                f"run on batch DataFrames only, by mt.run"
+            )
         time = self._time(plan)
         try:
             frame = self._data.withWatermark(time, f"{self.delay // MILLISECOND} milliseconds")

@@ -1,0 +1,92 @@
+"""User-defined windows of a workload on trees: sessions on grains, the others record by record."""
+
+from collections.abc import Iterable
+from math import exp
+
+from muntin.model.aggregate import Aggregate
+from muntin.model.discretized import DiscretizedNode, DiscretizedTree
+from muntin.model.kinds import CountWindow, Custom, Kind, Session, Threshold
+from muntin.model.query import Family, Query, Workload
+from muntin.model.time import SECOND
+from muntin.share import cost
+
+# How many records have a window, where only the data could tell.
+_WINDOWS_PER_RECORD = 0.01
+# Finding begins and ends, and folding a record into the open slice.
+_PER_RECORD = 3.0
+# A class of the user's is called in Python for each record.
+_PER_CALL = 300.0
+
+
+def discretized_trees(workload: Workload) -> tuple[DiscretizedTree, ...]:
+    """The trees of all user-defined windows: queries of a family share slices, if they can.
+
+    Sessions need not see every event: those within the shortest gap are one record to all of them.
+    Windows that keep a partial per record would make the others keep one, and stand alone.
+    """
+    groups: dict[tuple[Family, str], list[Query]] = {}
+    for query in workload.discretized:
+        groups.setdefault((query.family, _group(query.window)), []).append(query)
+    return tuple(_tree(family, queries, workload) for (family, _), queries in groups.items())
+
+
+def discretized_cost(workload: Workload) -> float:
+    """What the user-defined windows cost with a tree each."""
+    return sum(_tree(query.family, [query], workload).cost for query in workload.discretized)
+
+
+def _group(window: Kind) -> str:
+    if isinstance(window, Session):
+        return "sessions"
+    if isinstance(window, Custom) and not window.is_deterministic:
+        return "partial per record"
+    return "records"
+
+
+def _tree(family: Family, queries: Iterable[Query], workload: Workload) -> DiscretizedTree:
+    asked: dict[Kind, tuple[list[str], dict[Aggregate, None]]] = {}
+    for query in queries:
+        names, aggregates = asked.setdefault(query.window, ([], {}))
+        names.append(query.name)
+        aggregates.update(dict.fromkeys(query.aggregates.values()))
+    gaps = [window.gap for window in asked if isinstance(window, Session)]
+    grain = min(gaps) if len(gaps) == len(asked) else None
+    handed = workload.rate
+    if grain is not None:
+        handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
+    return DiscretizedTree(
+        family=family,
+        grain=grain,
+        cut_cost=cost.PRICES.event * workload.rate + cost.PRICES.partial * handed,
+        nodes=tuple(
+            DiscretizedNode(
+                window=window,
+                aggregates=tuple(aggregates),
+                queries=tuple(names),
+                cost=_node_cost(window, len(aggregates), len(names), handed, workload),
+            )
+            for window, (names, aggregates) in asked.items()
+        ),
+    )
+
+
+def _node_cost(
+    window: Kind, aggregates: int, queries: int, handed: float, workload: Workload
+) -> float:
+    each = _PER_CALL if isinstance(window, Custom) else _PER_RECORD
+    given = cost.PRICES.answer * queries * _answers(window, workload)
+    return handed * (each + cost.PRICES.combine * aggregates) + given
+
+
+def _answers(window: Kind, workload: Workload) -> float:
+    """How many windows end per second, for all keys."""
+    rate, keys = workload.rate, workload.keys
+    if isinstance(window, Session):
+        # Events at random: one is the last of its session when none follows within the gap.
+        return rate * exp(-rate / keys * window.gap / SECOND)
+    if isinstance(window, CountWindow):
+        return rate / window.slide
+    if isinstance(window, Threshold):
+        sides = (window.inside, window.outside)
+        return max(cost.partials_per_second(side, rate=rate, keys=keys) for side in sides)
+    return rate * _WINDOWS_PER_RECORD
