@@ -1,5 +1,8 @@
 """muntin: many window aggregate queries over one stream, computed once, on Apache Spark."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from muntin.errors import ModelError, MuntinError, ParseError, PlanError, RunError
 from muntin.model.aggregate import Aggregate, avg, count, count_if, every, stddev, variance
 from muntin.model.aggregate import any_ as any
@@ -19,11 +22,32 @@ from muntin.model.kinds import (
 from muntin.model.plan import Plan
 from muntin.model.query import Column, PlainQuery, Query, Workload
 from muntin.model.window import Window, hopping, tumbling
-from muntin.share.optimizer import STRATEGIES, plan
-from muntin.spark.batch import Results, run
-from muntin.spark.pipeline import Pipeline, start
-from muntin.spark.stream import stream
-from muntin.sql import parse_sql
+
+if TYPE_CHECKING:
+    from muntin.share.optimizer import STRATEGIES, plan
+    from muntin.spark.batch import Results, run
+    from muntin.spark.pipeline import Pipeline, start
+    from muntin.spark.stream import stream
+    from muntin.sql import parse_sql
+
+# Loaded when first used: a Spark worker starts sooner without parser, optimizers and pipelines.
+_LATER = {
+    "STRATEGIES": "muntin.share.optimizer",
+    "plan": "muntin.share.optimizer",
+    "Results": "muntin.spark.batch",
+    "run": "muntin.spark.batch",
+    "Pipeline": "muntin.spark.pipeline",
+    "start": "muntin.spark.pipeline",
+    "stream": "muntin.spark.stream",
+    "parse_sql": "muntin.sql",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module 'muntin' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,8 @@
 """Imports go one way: every package imports only what stands below it."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,17 @@ def test_the_model_needs_the_standard_library_alone():
 
 def test_every_package_stands_in_a_layer():
     assert {layer(path) for path in modules()} - {"__init__"} <= ABOVE
+
+
+def test_a_worker_loads_the_runtime_and_neither_parser_nor_optimizers():
+    script = (
+        "import sys, muntin.spark.answers; "
+        "print(*(one for one in ('sqlglot', 'muntin.sql', 'muntin.share', 'muntin.spark.pipeline') "
+        "if one in sys.modules))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (loaded.stdout.strip(), loaded.returncode) == ("", 0), loaded.stderr
+
+
+def test_every_public_name_is_there():
+    assert all(getattr(muntin, name) is not None for name in muntin.__all__)
