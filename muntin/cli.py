@@ -16,6 +16,7 @@ from muntin.bench.memory import HEAP, peaks
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS
 from muntin.bench.sharing import chosen, sharing
+from muntin.bench.streaming import STREAMED, streaming
 from muntin.bench.technique_figures import draw
 from muntin.bench.techniques import run as techniques
 from muntin.demo.show import show
@@ -24,9 +25,11 @@ from muntin.errors import MuntinError, RunError
 from muntin.share.optimizer import DEFAULT, STRATEGIES, plan
 from muntin.spark.files import FORMATS
 from muntin.spark.session import local_session, one_line
+from muntin.spark.stream import SPARE, WATERMARK
 from muntin.spark.write import MODES
 from muntin.terminal.answer import answer
 from muntin.terminal.given import named_inputs, queries_in
+from muntin.terminal.stream import Job, stream
 
 app = typer.Typer(
     help="Many window aggregate queries over one stream, computed once, on Apache Spark.",
@@ -177,6 +180,80 @@ def run_verb(
     answer(queries_in(file), named_inputs(input), output, format, strategy, mode)
 
 
+@app.command("stream", short_help="Answer queries over files that keep coming.")
+def stream_verb(
+    file: File,
+    input: Annotated[
+        str, typer.Option(metavar="DIR", help="Where files of parquet, csv or json arrive.")
+    ],
+    output: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
+    ],
+    checkpoint: Annotated[
+        str, typer.Option(metavar="DIR", help="Where the stream keeps how far it is, to go on.")
+    ],
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Follow edits of FILE.sql while it runs.")
+    ] = False,
+    watermark: Annotated[
+        str, typer.Option(metavar="DURATION", help="How late events may be.")
+    ] = WATERMARK,
+    trigger: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION", help='Time between batches, or "available now": all, then an end.'
+        ),
+    ] = "1 second",
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(FORMATS),
+            help="Format of the answers (without it: parquet), and of an input whose names do not "
+            "tell theirs.",
+        ),
+    ] = None,
+    strategy: Strategy = DEFAULT,
+    retain: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="How long slices are kept for queries to come."),
+    ] = "0 seconds",
+    spare: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Columns of each kind kept free for such queries."),
+    ] = SPARE,
+    files: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="At most so many files in a batch.")
+    ] = None,
+) -> None:
+    """Answer the queries over files as they arrive, exactly once, into a folder for each query.
+
+    \b
+    $ muntin stream dashboard.sql --input in --output answers --checkpoint check
+    $ muntin stream dashboard.sql --input in --output answers --checkpoint check --watch
+
+    Ctrl-C stops after the batch; the same command goes on. Put files into the input by moving
+    them there, whole: Spark reads each once. The first must be there at the first start, to find
+    the columns in. With --watch, queries that you add to FILE.sql, change or remove are so in the
+    stream; if they are wrong, the error is shown and the old ones go on.
+    """
+    stream(
+        Job(
+            file=file,
+            input=input,
+            output=output,
+            checkpoint=checkpoint,
+            watch=watch,
+            watermark=watermark,
+            trigger=trigger,
+            format=format,
+            strategy=strategy,
+            retain=retain,
+            spare=spare,
+            files=files,
+        )
+    )
+
+
 @app.command("demo", short_help="See it work: plain Spark beside muntin.")
 def demo_verb(
     events: Annotated[
@@ -235,6 +312,34 @@ def sharing_verb(
     with _starting():
         session = local_session()
     report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
+    _report(report.to_json(), [report.table()], json)
+
+
+@bench.command("streaming", short_help="The same sets as streams.")
+def streaming_verb(
+    sets: Annotated[
+        str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(STREAMED)}.")
+    ] = ",".join(STREAMED),
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
+    keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 2,
+    strategy: Strategy = DEFAULT,
+    json: Json = None,
+) -> None:
+    """Sets of window queries as plain Spark's streams and as one pipeline: CPU of warm batches.
+
+    \b
+    $ muntin bench streaming --sets one,dash10
+    $ muntin bench streaming --json streaming.json
+
+    Twenty files, four in a batch; the last three of five batches count. Plain Spark runs a
+    streaming query for each query of a set. The sets are those of `muntin bench sharing`.
+    """
+    names = chosen(sets, STREAMED)
+    _check_json(json)
+    with _starting():
+        session = local_session()
+    report = streaming(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
     _report(report.to_json(), [report.table()], json)
 
 

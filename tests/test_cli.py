@@ -237,7 +237,9 @@ def test_bench_sharing_prints_a_table_and_writes_json(spark, tmp_path, capsys):
     assert words(capsys.readouterr().out, "one")[-1] == "yes"
 
 
-@pytest.mark.parametrize("verb", [[], ["explain"], ["run"], ["demo"], ["bench", "sharing"]])
+@pytest.mark.parametrize(
+    "verb", [[], ["explain"], ["run"], ["stream"], ["demo"], ["bench", "sharing"]]
+)
 def test_help_teaches_by_examples(verb, capsys):
     assert main([*verb, "--help"]) == 0
     assert f"muntin {' '.join(verb)}".strip() in capsys.readouterr().out

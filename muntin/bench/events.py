@@ -1,5 +1,7 @@
 """Generated events, seeded and made by Spark itself, so that any number of them is cheap."""
 
+import os
+import time
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,10 +12,12 @@ _DISORDER_MICROS = 2_000_000
 _BEGIN_MICROS = 1_704_067_200_000_000
 
 
-def readings(spark: SparkSession, events: int, keys: int, rate: float = RATE) -> DataFrame:
+def readings(
+    spark: SparkSession, events: int, keys: int, rate: float = RATE, parts: int | None = None
+) -> DataFrame:
     """`ts` with two seconds of disorder either way at `rate` events a second, `device`, `temp`."""
     step = round(1_000_000 / rate)
-    return spark.range(events).selectExpr(
+    return spark.range(0, events, 1, parts).selectExpr(
         f"timestamp_micros({_BEGIN_MICROS}L + id * {step}L"
         f" + pmod(xxhash64(id, 1), {2 * _DISORDER_MICROS}L) - {_DISORDER_MICROS}L) AS ts",
         f"concat('device-', pmod(xxhash64(id, 2), {keys}L)) AS device",
@@ -26,6 +30,17 @@ def one_each(spark: SparkSession, keys: int) -> DataFrame:
     return readings(spark, keys, 1).selectExpr(
         "ts", "concat('device-', monotonically_increasing_id()) AS device", "temp"
     )
+
+
+def arriving(frame: DataFrame, folder: Path) -> list[Path]:
+    """The frame as a parquet file for each of its partitions, in the order a stream takes them."""
+    frame.write.parquet(str(folder))
+    files = sorted(folder.glob("part-*.parquet"))
+    # Spark takes files by their time of change.
+    since = int(time.time()) - 2 * len(files)
+    for number, file in enumerate(files):
+        os.utime(file, (since + number, since + number))
+    return files
 
 
 def stored(frame: DataFrame, folder: Path) -> DataFrame:

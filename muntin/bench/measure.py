@@ -19,12 +19,20 @@ class Cost:
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(cpu_s=self.cpu_s + other.cpu_s, wall_s=self.wall_s + other.wall_s)
 
+    def __sub__(self, other: "Cost") -> "Cost":
+        return Cost(cpu_s=self.cpu_s - other.cpu_s, wall_s=self.wall_s - other.wall_s)
+
+
+def so_far() -> Cost:
+    """What was spent up to now; the difference of two is what was spent between them."""
+    return Cost(cpu_s=_cpu_seconds(), wall_s=time.monotonic())
+
 
 def measure(work: Callable[[], object]) -> Cost:
     """Run `work` once."""
-    cpu, wall = _cpu_seconds(), time.monotonic()
+    before = so_far()
     work()
-    return Cost(cpu_s=_cpu_seconds() - cpu, wall_s=time.monotonic() - wall)
+    return so_far() - before
 
 
 def cheapest(costs: Iterable[Cost]) -> Cost:

@@ -50,7 +50,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
 
 
 def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
-    """A query as JSON. Equal definitions give equal JSON, so it also serves to compare them."""
+    """A query as JSON."""
     if isinstance(query, PlainQuery):
         return {
             "plain": True,
@@ -71,6 +71,15 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
         "columns": [asdict(column) for column in query.columns],
         "statement": None if query.statement is None else _text_to_json(query.statement),
     }
+
+
+def definition(query: Query | PlainQuery) -> dict[str, Any]:
+    """What a query asks for, to compare it with another; how its statement is laid out is not."""
+    found = query_to_json(query)
+    # Spark names unnamed columns by what they look like in the statement.
+    if isinstance(query, Query) and all(column.name is not None for column in query.columns):
+        del found["statement"]
+    return found
 
 
 def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:

@@ -1,10 +1,13 @@
 """Files as DataFrames: what kind they are by their names, and the rows that Spark wrote to them."""
 
+import json
+from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from muntin.errors import RunError, nearest
 
@@ -26,12 +29,52 @@ _READING = {
 
 def read_files(session: SparkSession, path: str, format: str | None = None) -> DataFrame:
     """A file, a folder or a pattern of them, as its names say, or as `format` where they do not."""
-    kind = _format_of(path) or format
-    if kind is None:
-        raise RunError(
-            f"the name of {path} does not tell its format; say --format {'|'.join(FORMATS)}"
-        )
+    kind = _kind(path, format)
     return session.read.options(**_READING[kind]).format(kind).load(path)
+
+
+def stream_files(
+    session: SparkSession, path: str, known: "FileKind", *, per_batch: int | None = None
+) -> DataFrame:
+    """Files as they come into a folder, as a stream; at most so many in a batch."""
+    reader = session.readStream.schema(known.columns).options(**_READING[known.format])
+    if per_batch is not None:
+        reader = reader.option("maxFilesPerTrigger", per_batch)
+    return reader.format(known.format).load(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileKind:
+    """What files hold: a stream must know it before it reads, and for as long as it runs."""
+
+    format: str
+    columns: StructType
+
+    @staticmethod
+    def found(session: SparkSession, path: str, format: str | None = None) -> "FileKind":
+        """What the files that are there now hold."""
+        kind = _kind(path, format)
+        try:
+            columns = read_files(session, path, kind).schema
+        except AnalysisException as error:
+            if error.getCondition() != "UNABLE_TO_INFER_SCHEMA":
+                raise
+            columns = StructType()
+        if not columns.fields:
+            raise RunError(
+                f"there is no {kind} file in {path} to find the columns in; put one there first"
+            )
+        return FileKind(format=kind, columns=columns)
+
+    def to_json(self) -> str:
+        """The kind as text."""
+        return json.dumps({"format": self.format, "columns": self.columns.jsonValue()})
+
+    @staticmethod
+    def from_json(text: str) -> "FileKind":
+        """The kind that `to_json` wrote."""
+        data = json.loads(text)
+        return FileKind(format=data["format"], columns=StructType.fromJson(data["columns"]))
 
 
 def check_format(format: str) -> None:
@@ -57,6 +100,15 @@ def rows_in(session: SparkSession, folder: str, format: str) -> int:
         if error.getCondition() == "PATH_NOT_FOUND":
             return 0
         raise
+
+
+def _kind(path: str, format: str | None) -> str:
+    kind = _format_of(path) or format
+    if kind is None:
+        raise RunError(
+            f"the name of {path} does not tell its format; say --format {'|'.join(FORMATS)}"
+        )
+    return kind
 
 
 def _format_of(path: str) -> str | None:

@@ -1,21 +1,29 @@
-"""Where a pipeline's answers go: a folder per query, memory, or a function.
+"""Where a pipeline's answers go: a folder per query, memory, or a function; tables: `tables.py`.
 
 A batch that was cut off is computed anew by Spark, with the same number and the same answers. A
 sink is exactly once if writing a batch a second time leaves what the first time would have left.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    MapType,
+    StructType,
+)
 
 from muntin.errors import RunError, nearest
 from muntin.spark.folder import Folder
+from muntin.spark.session import one_line
 
 FORMATS = ("parquet", "json", "csv")
+_NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
 # Rows per file, at most about so many.
 _ROWS_PER_FILE = 1_000_000
 # Writing is mostly waiting for Spark to start a job, so several are started at a time.
@@ -34,8 +42,29 @@ class Answer:
 class Sink(Protocol):
     """Takes the answers of one batch after the other, never two at a time."""
 
+    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
+        """Refuse queries whose answers it could not take; the frames have their columns, no rows.
+
+        Called before a stream starts. A sink that takes anything does not look at the frames.
+        """
+
     def write(self, batch: int, answers: Sequence[Answer]) -> None:
         """Take a batch's answers, of queries that have some."""
+
+
+@contextmanager
+def writing(name: str, batch: int) -> Iterator[None]:
+    """What fails in the block is said to be a query's answers that could not be written."""
+    try:
+        yield
+    except RunError:
+        raise
+    except Exception as error:
+        said = one_line(error) or f"{type(error).__name__}: {error}"
+        raise RunError(
+            f"query {name!r}: its answers of batch {batch} could not be written: {said}; "
+            f"a start on the same checkpoint writes them again"
+        ) from error
 
 
 class FolderSink:
@@ -65,6 +94,19 @@ class FolderSink:
         self._options = dict(options or {})
         self._is_first = True
 
+    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
+        """Refuse what the format has no place for: csv has lines of plain values."""
+        if self._format != "csv":
+            return
+        for name, frame in frames:
+            for one in frame.schema.fields:
+                if isinstance(one.dataType, _NOT_IN_CSV):
+                    raise RunError(
+                        f"query {name!r}: csv has no place for {one.name}, "
+                        f"a {one.dataType.typeName()}; select window.start and window.end instead "
+                        f"of window, or write parquet or json"
+                    )
+
     def write(self, batch: int, answers: Sequence[Answer]) -> None:
         """Put the batch's files in place."""
         staging = f".muntin-{self._mark}-{batch}"
@@ -73,18 +115,19 @@ class FolderSink:
             self._clean(prefix)
         if answers:
             with ThreadPoolExecutor(_AT_A_TIME) as pool:
-                list(pool.map(lambda one: self._stage(one, staging), answers))
+                list(pool.map(lambda one: self._stage(one, batch, staging), answers))
             for answer in answers:
-                self._folder.make(answer.name)
-                self._place(f"{staging}/{answer.name}", answer.name, prefix)
+                with writing(answer.name, batch):
+                    self._folder.make(answer.name)
+                    self._place(f"{staging}/{answer.name}", answer.name, prefix)
             self._folder.delete(staging)
         self._is_first = False
 
-    def _stage(self, answer: Answer, staging: str) -> None:
+    def _stage(self, answer: Answer, batch: int, staging: str) -> None:
         files = 1 + answer.rows // _ROWS_PER_FILE
-        frame = answer.frame.coalesce(files)
-        path = f"{self._directory}/{staging}/{answer.name}"
-        frame.write.format(self._format).options(**self._options).mode("overwrite").save(path)
+        writer = answer.frame.coalesce(files).write.format(self._format).options(**self._options)
+        with writing(answer.name, batch):
+            writer.mode("overwrite").save(f"{self._directory}/{staging}/{answer.name}")
 
     def _place(self, source: str, target: str, prefix: str) -> None:
         written = sorted(name for name in self._folder.names(source) if name.startswith("part-"))
@@ -113,13 +156,17 @@ class MemorySink:
         self._schemas: dict[str, StructType] = {}
         self._batches: dict[str, dict[int, list[Row]]] = {}
 
+    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
+        """Memory takes anything."""
+
     def write(self, batch: int, answers: Sequence[Answer]) -> None:
         """Keep the batch in the place of an earlier try of it."""
         for batches in self._batches.values():
             batches.pop(batch, None)
         for answer in answers:
             self._schemas[answer.name] = answer.frame.schema
-            self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
+            with writing(answer.name, batch):
+                self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
 
     def answers(self, name: str) -> DataFrame | None:
         """All answers of a query so far; none where there are none yet."""
@@ -135,7 +182,11 @@ class FunctionSink:
     def __init__(self, function: Callable[[str, DataFrame, int], None]) -> None:
         self._function = function
 
+    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
+        """What the function takes is its own affair."""
+
     def write(self, batch: int, answers: Sequence[Answer]) -> None:
         """Call the function for every query that has answers."""
         for answer in answers:
-            self._function(answer.name, answer.frame, batch)
+            with writing(answer.name, batch):
+                self._function(answer.name, answer.frame, batch)

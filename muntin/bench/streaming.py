@@ -1,0 +1,199 @@
+"""`bench streaming`: sets of window queries as plain Spark's streams and as one pipeline."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import DataFrame, SparkSession
+from rich.table import Table
+
+from muntin.bench.compare import compare
+from muntin.bench.contest import Measured, Side, side_by_side
+from muntin.bench.events import RATE, arriving, readings
+from muntin.bench.laps import Laps
+from muntin.bench.machine import machine
+from muntin.bench.measure import Cost, cheapest
+from muntin.bench.progress import Steps
+from muntin.bench.sets import SETS
+from muntin.bench.sharing import plain_query
+from muntin.model.query import Query
+from muntin.share.optimizer import DEFAULT
+from muntin.spark.pipeline import start
+from muntin.spark.settings import settings
+from muntin.spark.stream import SETTINGS
+from muntin.spark.together import QUERY, named
+
+FILES = 20
+FILES_PER_BATCH = 4
+# Batches that warm up: the cost is that of the rest.
+WARMING = 2
+WATERMARK = "10 seconds"
+# A contender whose warm batches take longer is timed once: what it shows is far above the noise.
+_LONG_S = 30.0
+# Sets that plain Spark is asked for.
+STREAMED = ("one", "tumb5", "slide3", "dash10")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All sets of a run, and what they ran on."""
+
+    sets: dict[str, Measured]
+    events: int
+    keys: int
+    repeats: int
+    strategy: str
+
+    def to_json(self) -> dict[str, object]:
+        """`sets` by name, and the facts of the run."""
+        return {
+            "sets": {name: one.to_json() for name, one in self.sets.items()},
+            "events": self.events,
+            "keys": self.keys,
+            "files": FILES,
+            "files_per_batch": FILES_PER_BATCH,
+            "warm_batches": FILES // FILES_PER_BATCH - WARMING,
+            "repeats": self.repeats,
+            "strategy": self.strategy,
+            "machine": machine(),
+        }
+
+    def table(self) -> Table:
+        """CPU and wall seconds of the warm batches side by side, and how they stand in CPU."""
+        batches = FILES // FILES_PER_BATCH
+        title = (
+            f"{batches - WARMING} warm batches of {self.events // batches:,} events, "
+            f"{self.keys:,} keys, {self.strategy} plan, best of {self.repeats}"
+        )
+        caption = (
+            "plain Spark: a streaming query for each; both write parquet; RocksDB\n"
+            "ratios are of CPU seconds: JVM, Python workers and driver"
+        )
+        return side_by_side(self.sets, self.events, title=title, caption=caption)
+
+
+def streaming(
+    session: SparkSession,
+    sets: Sequence[str],
+    *,
+    events: int,
+    keys: int,
+    repeats: int = 2,
+    strategy: str = DEFAULT,
+) -> Report:
+    """Stream every set both ways, all in turns after one turn of muntin's to warm up."""
+    with (
+        TemporaryDirectory(prefix="muntin-bench-") as folder,
+        Steps(2 + len(sets) * (2 * repeats + 1)) as bar,
+        settings(session, stream_settings()),
+    ):
+        with bar.step(f"making {events:,} events"):
+            arriving(readings(session, events, keys, RATE, FILES), Path(folder, "events"))
+        bench = _Bench(session, Path(folder), bar, strategy)
+        return Report(
+            sets=bench.measure(sets, repeats, events),
+            events=events,
+            keys=keys,
+            repeats=repeats,
+            strategy=strategy,
+        )
+
+
+def stream_settings() -> dict[str, str]:
+    """State in RocksDB, in as many partitions as there are cores, for all contenders."""
+    return {**SETTINGS, "spark.sql.shuffle.partitions": str(os.cpu_count())}
+
+
+@dataclass(frozen=True)
+class _Bench:
+    session: SparkSession
+    folder: Path
+    bar: Steps
+    strategy: str
+
+    def measure(self, sets: Sequence[str], repeats: int, events: int) -> dict[str, Measured]:
+        """Every set, its contenders timed in turns; the answers of the last turn are compared."""
+        ways: dict[str, Callable[[Sequence[Query], Path], Cost]] = {
+            "plain": self._plain,
+            "muntin": self._muntin,
+        }
+        with self.bar.step("warming up"):
+            for way in ways.values():
+                way(SETS["one"](), self.folder / "warming" / way.__name__)
+        costs: dict[tuple[str, str], list[Cost]] = {}
+        for turn in range(repeats):
+            for name in sets:
+                for label, way in ways.items():
+                    with self.bar.step(f"{name}: {label}, run {turn + 1} of {repeats}"):
+                        before = costs.setdefault((name, label), [])
+                        if not before or before[0].wall_s < _LONG_S:
+                            before.append(way(SETS[name](), self._place(name, label, turn)))
+        found = {}
+        for name in sets:
+            with self.bar.step(f"{name}: comparing"):
+                sides = {
+                    label: self._answers(
+                        name, self._place(name, label, len(costs[name, label]) - 1)
+                    )
+                    for label in ways
+                }
+                equal = _equal(sides["muntin"], sides["plain"])
+                plain, muntin = (_side(costs[name, label], sides[label]) for label in ways)
+            found[name] = Measured(plain=plain, muntin=muntin, equal=equal, equal_on=events)
+        return found
+
+    def _place(self, name: str, label: str, turn: int) -> Path:
+        return self.folder / name / f"{label}-{turn}"
+
+    def _stream(self) -> DataFrame:
+        events = str(self.folder / "events")
+        schema = self.session.read.parquet(events).schema
+        reader = self.session.readStream.schema(schema)
+        return reader.option("maxFilesPerTrigger", FILES_PER_BATCH).parquet(events)
+
+    def _plain(self, queries: Sequence[Query], place: Path) -> Cost:
+        """A streaming query for each, one after the other."""
+        spent = Cost(cpu_s=0.0, wall_s=0.0)
+        for query in queries:
+            frame = plain_query(query, self._stream().withWatermark(query.time, WATERMARK))
+            with Laps(self.session) as laps:
+                writer = frame.writeStream.format("parquet").outputMode("append")
+                writer = writer.option("checkpointLocation", str(place / "check" / query.name))
+                writer.trigger(availableNow=True).start(
+                    str(place / "answers" / query.name)
+                ).awaitTermination()
+            spent += laps.after(WARMING)
+        return spent
+
+    def _muntin(self, queries: Sequence[Query], place: Path) -> Cost:
+        """One pipeline for all."""
+        with Laps(self.session) as laps:
+            start(
+                queries,
+                self._stream(),
+                checkpoint=place / "check",
+                sink=place / "answers",
+                watermark=WATERMARK,
+                trigger="available now",
+                strategy=self.strategy,
+            ).await_termination()
+        return laps.after(WARMING)
+
+    def _answers(self, name: str, place: Path) -> DataFrame:
+        frames = [
+            named(query.name, self.session.read.parquet(str(place / "answers" / query.name)))
+            for query in SETS[name]()
+        ]
+        return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+
+def _side(costs: Sequence[Cost], answers: DataFrame) -> Side:
+    best = cheapest(costs)
+    return Side(cpu_s=round(best.cpu_s, 2), wall_s=round(best.wall_s, 2), rows=answers.count())
+
+
+def _equal(ours: DataFrame, theirs: DataFrame) -> bool:
+    return compare(ours, theirs, keys=[QUERY, "device", "window"]).equal

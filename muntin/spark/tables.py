@@ -1,0 +1,108 @@
+"""A table per query, over the files that a folder sink puts in place."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from muntin.errors import RunError
+from muntin.model.query import quoted
+from muntin.spark.sinks import Answer, FolderSink, writing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """A sink: a table for each query, under its name, in a database of Spark's catalog."""
+
+    # None: the current one.
+    database: str | None = None
+
+
+class TableSink:
+    """Tables over `location of the database/query`, filled as folders are: exactly once.
+
+    `saveAsTable` in append mode would add a batch a second time after a cut. Where the catalog is
+    in memory it forgets the tables with the session; then they are made anew over their files.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        tables: Tables,
+        *,
+        mark: str,
+        format: str = "parquet",
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        catalog = session.catalog
+        self._database = tables.database or catalog.currentDatabase()
+        if not catalog.databaseExists(self._database):
+            raise RunError(
+                f"there is no database {self._database!r}; make it with CREATE DATABASE, or leave "
+                f"it out for the current one"
+            )
+        self._directory = catalog.getDatabase(self._database).locationUri.rstrip("/")
+        self._session, self._format, self._options = session, format, dict(options or {})
+        self._files = FolderSink(
+            session, self._directory, mark=mark, format=format, options=options
+        )
+
+    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
+        """Refuse tables that are there with other columns, or not over our files."""
+        known = list(frames)
+        self._files.check(known)
+        for name, frame in known:
+            if self._session.catalog.tableExists(self._table(name)):
+                self._check_table(name, frame.schema)
+
+    def write(self, batch: int, answers: Sequence[Answer]) -> None:
+        """Make the tables that are missing, and put the batch's files in place."""
+        for answer in answers:
+            with writing(answer.name, batch):
+                self._make(answer)
+        self._files.write(batch, answers)
+        for answer in answers:
+            self._session.catalog.refreshTable(self._table(answer.name))
+
+    def _make(self, answer: Answer) -> None:
+        table = self._table(answer.name)
+        if not self._session.catalog.tableExists(table):
+            self._session.catalog.createTable(
+                table,
+                path=f"{self._directory}/{answer.name}",
+                source=self._format,
+                schema=answer.frame.schema,
+                **self._options,
+            )
+
+    def _table(self, name: str) -> str:
+        return f"{quoted(self._database)}.{quoted(name)}"
+
+    def _check_table(self, name: str, schema: StructType) -> None:
+        table = self._table(name)
+        described = self._session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+        place = next((row["data_type"] for row in described if row["col_name"] == "Location"), "")
+        if _path(place) != _path(f"{self._directory}/{name}"):
+            raise RunError(
+                f"query {name!r}: there is a table {table} already, and it is not over "
+                f"{self._directory}/{name}; drop it, or name the query otherwise"
+            )
+        have, want = (
+            {one.name: one.dataType.simpleString() for one in columns.fields}
+            for columns in (self._session.table(table).schema, schema)
+        )
+        if have != want:
+            raise RunError(
+                f"query {name!r}: the table {table} has the columns {_words(have)}, and the "
+                f"query has {_words(want)}; drop the table, or name the query otherwise"
+            )
+
+
+def _path(location: str) -> str:
+    """A location without the ways to write that it is a local one."""
+    return location.removeprefix("file:").rstrip("/").replace("//", "/")
+
+
+def _words(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in columns.items())

@@ -1,0 +1,62 @@
+"""A file of queries that its user edits while they run."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from muntin.model.plan_json import definition
+from muntin.model.query import PlainQuery, Query
+
+
+class Edits:
+    """Looks at a file again and again, and tells when it has become another."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._known = self._seen = self._read()
+
+    def arrived(self) -> bool:
+        """Whether the file has changed since this was last true, and stood still for two looks.
+
+        Editors write a file in pieces, or put a new one in its place: what changes while it is
+        looked at, or is not there for a moment, is no edit yet.
+        """
+        before, self._seen = self._seen, self._read()
+        if self._seen is None or self._seen != before or self._seen == self._known:
+            return False
+        self._known = self._seen
+        return True
+
+    def _read(self) -> bytes | None:
+        try:
+            return self.file.read_bytes()
+        except FileNotFoundError:
+            return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """What an edit does to the queries: names, in the order of the file."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    @staticmethod
+    def between(
+        old: Iterable[Query | PlainQuery], new: Iterable[Query | PlainQuery]
+    ) -> "Difference":
+        """What is in one list of queries and not, or not the same, in another."""
+        before, after = ({query.name: definition(query) for query in one} for one in (old, new))
+        return Difference(
+            added=tuple(name for name in after if name not in before),
+            removed=tuple(name for name in before if name not in after),
+            changed=tuple(name for name in after if before.get(name, after[name]) != after[name]),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+    def __str__(self) -> str:
+        parts = {"added": self.added, "removed": self.removed, "changed": self.changed}
+        return "; ".join(f"{verb} {', '.join(names)}" for verb, names in parts.items() if names)

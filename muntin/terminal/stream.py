@@ -1,0 +1,150 @@
+"""`muntin stream`: queries over files that keep coming, answered until Ctrl-C."""
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from rich.console import Console
+
+from muntin.bench.progress import Steps
+from muntin.errors import MuntinError
+from muntin.model.query import PlainQuery, Query
+from muntin.model.time import parse_duration
+from muntin.share.optimizer import plan
+from muntin.spark.files import FileKind, check_format, stream_files
+from muntin.spark.folder import Folder
+from muntin.spark.pipeline import Pipeline, start
+from muntin.spark.session import local_session, one_line
+from muntin.spark.settings import settings
+from muntin.terminal.edits import Difference, Edits
+from muntin.terminal.given import queries_in
+from muntin.terminal.interrupt import asked_to_stop
+from muntin.terminal.live import View, instant, view
+
+# How often figures are shown, and the file of queries is looked at.
+_EVERY_S = 0.5
+# What the input's files hold, in the checkpoint: a name that Spark's readers pass over.
+_INPUT = "_input.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What was asked for on the command line."""
+
+    file: Path
+    input: str
+    output: str
+    checkpoint: str
+    watch: bool
+    watermark: str
+    trigger: str
+    format: str | None
+    strategy: str
+    retain: str
+    spare: int
+    files: int | None
+
+    def check(self) -> list[Query | PlainQuery]:
+        """Refuse what can be refused without Spark, before it takes its seconds to start."""
+        if self.format is not None:
+            check_format(self.format)
+        for duration in (self.watermark, self.retain):
+            parse_duration(duration)
+        queries = queries_in(self.file)
+        plan(queries, strategy=self.strategy)
+        return queries
+
+
+def stream(job: Job) -> None:
+    """Run until Ctrl-C, or, where the trigger is "available now", until all is answered."""
+    edits = Edits(job.file)
+    queries = job.check()
+    with Steps(1) as bar, bar.step("starting Spark"):
+        session = local_session()
+    with asked_to_stop() as stop:
+        pipeline = _start(job, queries, session)
+        with view(Console()) as shown:
+            shown.say(f"{len(queries)} queries over {job.input}; Ctrl-C stops after the batch")
+            _follow(pipeline, queries, edits if job.watch else None, stop, shown)
+            pipeline.stop()
+            shown.show(pipeline.status())
+            shown.say("stopped; the same command goes on from here")
+
+
+def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -> Pipeline:
+    remembered = Folder(session, job.checkpoint)
+    is_new = not remembered.has(_INPUT)
+    kind = (
+        FileKind.found(session, job.input, job.format)
+        if is_new
+        else FileKind.from_json(remembered.read(_INPUT))
+    )
+    format = job.format or "parquet"
+    # As many partitions of state as there are cores here; Spark keeps what a checkpoint began with.
+    with settings(session, {"spark.sql.shuffle.partitions": str(os.cpu_count())}):
+        pipeline = start(
+            queries,
+            _events(session, job, kind),
+            checkpoint=job.checkpoint,
+            sink=job.output,
+            watermark=job.watermark,
+            trigger=job.trigger,
+            strategy=job.strategy,
+            retain=job.retain,
+            spare=job.spare,
+            format=format,
+            options={"header": "true"} if format == "csv" else None,
+        )
+    if is_new:
+        remembered.write(_INPUT, kind.to_json())
+    return pipeline
+
+
+def _events(session: SparkSession, job: Job, kind: FileKind) -> DataFrame:
+    return stream_files(session, job.input, kind, per_batch=job.files)
+
+
+def _follow(
+    pipeline: Pipeline,
+    queries: list[Query | PlainQuery],
+    edits: Edits | None,
+    stop: threading.Event,
+    shown: View,
+) -> None:
+    """Show figures, and follow edits, until the stream ends or is asked to."""
+    while not stop.wait(_EVERY_S):
+        status = pipeline.status()
+        shown.show(status)
+        if not status.is_active and pipeline.await_termination(_EVERY_S):
+            return
+        if edits is not None and edits.arrived():
+            queries = _edited(pipeline, queries, edits.file, shown)
+
+
+def _edited(
+    pipeline: Pipeline, queries: list[Query | PlainQuery], file: Path, shown: View
+) -> list[Query | PlainQuery]:
+    """Go on with the queries of an edited file; with the old ones if the new ones are wrong."""
+    try:
+        found = queries_in(file)
+        difference = Difference.between(queries, found)
+        if not difference:
+            return queries
+        shown.say(f"changing the queries: {difference}")
+        pipeline.replace(found)
+    except (MuntinError, PySparkException, Py4JError) as error:
+        said = str(error) if isinstance(error, MuntinError) else one_line(error)
+        shown.say(f"{' '.join((said or '').split())}; the queries before go on", wrong=True)
+        return queries
+    firsts = pipeline.complete_from
+    since = [
+        f"{name} complete from {'the start' if first is None else instant(first)}"
+        for name in (*difference.added, *difference.changed)
+        for first in [firsts[name]]
+    ]
+    shown.say("; ".join([str(difference), *since]))
+    return found
