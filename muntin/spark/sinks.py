@@ -71,7 +71,7 @@ class FolderSink:
     """Files in `directory/query`, named by the checkpoint's mark and the batch.
 
     A batch is written to a hidden folder, then its files are moved into place. What an earlier,
-    cut-off try had moved is deleted before: only the first batch after a start can be a second try.
+    cut-off try had moved is deleted before; a batch after one that was written is a first try.
     Spark's own file sink gives the same promise for one folder per streaming query, with a log that
     its readers must know; here one streaming query fills all folders, and any reader can read them.
     """
@@ -92,7 +92,8 @@ class FolderSink:
         self._mark = mark
         self._format = format
         self._options = dict(options or {})
-        self._is_first = True
+        # The last batch that was written, if it is known.
+        self._last: int | None = None
 
     def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
         """Refuse what the format has no place for: csv has lines of plain values."""
@@ -111,7 +112,8 @@ class FolderSink:
         """Put the batch's files in place."""
         staging = f".muntin-{self._mark}-{batch}"
         prefix = f"part-{self._mark}-{batch:08d}-"
-        if self._is_first:
+        last, self._last = self._last, None
+        if last is None or batch <= last:
             self._clean(prefix)
         if answers:
             with ThreadPoolExecutor(_AT_A_TIME) as pool:
@@ -121,7 +123,7 @@ class FolderSink:
                     self._folder.make(answer.name)
                     self._place(f"{staging}/{answer.name}", answer.name, prefix)
             self._folder.delete(staging)
-        self._is_first = False
+        self._last = batch
 
     def _stage(self, answer: Answer, batch: int, staging: str) -> None:
         files = 1 + answer.rows // _ROWS_PER_FILE
