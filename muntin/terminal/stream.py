@@ -119,7 +119,7 @@ def _follow(
     while not stop.wait(_EVERY_S):
         status = pipeline.status()
         shown.show(status)
-        if not status.is_active and pipeline.await_termination(_EVERY_S):
+        if not status.is_active and pipeline.await_termination(1):
             return
         if edits is not None and edits.arrived():
             queries = _edited(pipeline, queries, edits.file, shown)
