@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from muntin.spark.batch import Results, run
     from muntin.spark.pipeline import Pipeline, start
     from muntin.spark.stream import stream
+    from muntin.spark.tables import Tables
     from muntin.sql import parse_sql
 
 # Loaded when first used: a Spark worker starts sooner without parser, optimizers and pipelines.
@@ -39,6 +40,7 @@ _LATER = {
     "Pipeline": "muntin.spark.pipeline",
     "start": "muntin.spark.pipeline",
     "stream": "muntin.spark.stream",
+    "Tables": "muntin.spark.tables",
     "parse_sql": "muntin.sql",
 }
 
@@ -66,6 +68,7 @@ __all__ = [
     "Query",
     "Results",
     "RunError",
+    "Tables",
     "Window",
     "Workload",
     "any",
