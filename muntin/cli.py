@@ -16,7 +16,7 @@ from muntin.bench.memory import HEAP, peaks
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS
 from muntin.bench.sharing import chosen, sharing
-from muntin.bench.streaming import STREAMED, streaming
+from muntin.bench.streaming import STREAMED, streamed, streaming
 from muntin.bench.technique_figures import draw
 from muntin.bench.techniques import run as techniques
 from muntin.demo.show import show
@@ -335,7 +335,7 @@ def streaming_verb(
     Twenty files, four in a batch; the last three of five batches count. Plain Spark runs a
     streaming query for each query of a set. The sets are those of `muntin bench sharing`.
     """
-    names = chosen(sets, STREAMED)
+    names = streamed(sets)
     _check_json(json)
     with _starting():
         session = local_session()

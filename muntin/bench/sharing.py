@@ -1,17 +1,17 @@
 """`bench sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial, reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, window
+from rich.box import SIMPLE
 from rich.table import Table
 
 from muntin.bench.compare import compare
-from muntin.bench.contest import Measured, Side, side_by_side
 from muntin.bench.events import RATE, readings, stored
 from muntin.bench.machine import machine
 from muntin.bench.measure import Cost, cheapest, measure
@@ -28,6 +28,30 @@ EQUAL_ON = 2_000
 _ADDED_UP = ("avg", "sum")
 # A run that takes longer than this is timed once: what it shows is far above the noise.
 _LONG_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """What one contender spent on a set, and how many rows it gave."""
+
+    cpu_s: float
+    wall_s: float
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One set: both contenders, or muntin alone, and whether their answers were equal."""
+
+    plain: Side | None
+    muntin: Side
+    equal: bool
+    # How many events the answers were compared on.
+    equal_on: int
+
+    def to_json(self) -> dict[str, object]:
+        """`plain` (where it ran), `muntin`, `equal`, `equal_on`."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +77,39 @@ class Report:
 
     def table(self) -> Table:
         """CPU and wall seconds side by side, and how they stand to each other in CPU."""
-        title = (
-            f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
-            f"best of {self.repeats}, warm"
+        table = Table(
+            box=SIMPLE,
+            # Tight, so that it fits into eighty columns.
+            padding=(0, 1, 0, 0),
+            title=f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
+            f"best of {self.repeats}, warm",
+            caption=self._caption(),
+            title_justify="left",
+            caption_justify="left",
         )
-        return side_by_side(self.sets, self.events, title=title, caption=self._caption())
+        table.add_column("set")
+        for column in ("plain\nCPU s", "plain\nwall s", "muntin\nCPU s", "muntin\nwall s"):
+            table.add_column(column, justify="right")
+        table.add_column("plain by\nmuntin", justify="right")
+        table.add_column("muntin by\nplain one", justify="right")
+        table.add_column("rows", justify="right")
+        table.add_column("equal")
+        one = self.sets["one"].plain if "one" in self.sets else None
+        for name, measured in self.sets.items():
+            plain, muntin = measured.plain, measured.muntin
+            table.add_row(
+                name,
+                f"{plain.cpu_s:.1f}" if plain else "-",
+                f"{plain.wall_s:.1f}" if plain else "-",
+                f"{muntin.cpu_s:.1f}",
+                f"{muntin.wall_s:.1f}",
+                f"{plain.cpu_s / muntin.cpu_s:.1f}x" if plain else "-",
+                f"{muntin.cpu_s / one.cpu_s:.2f}x" if one else "-",
+                f"{muntin.rows:,}",
+                ("yes" if measured.equal else "NO")
+                + ("" if measured.equal_on == self.events else " *"),
+            )
+        return table
 
     def _caption(self) -> str:
         said = ["ratios are of CPU seconds: JVM, Python workers and driver"]
@@ -95,25 +147,24 @@ def sharing(
         )
 
 
-def chosen(names: str, among: Sequence[str] = tuple(SETS)) -> list[str]:
+def chosen(names: str) -> list[str]:
     """The sets of a list such as `one,dash10`; an unknown one is refused with the nearest."""
     found = [name.strip() for name in names.split(",") if name.strip()]
     for name in found:
-        if name not in among:
-            raise RunError(f"no set is called {name!r}; {nearest(name, list(among))}")
+        if name not in SETS:
+            raise RunError(f"no set is called {name!r}; {nearest(name, list(SETS))}")
     if not found:
-        raise RunError(f"no set was named; {nearest('', list(among))}")
+        raise RunError(f"no set was named; {nearest('', list(SETS))}")
     return list(dict.fromkeys(found))
 
 
 def plain(queries: Sequence[Query], events: DataFrame) -> DataFrame:
     """The queries as Spark's own `groupBy(window)`, in the long form of `Results.together`."""
-    frames = [named(query.name, plain_query(query, events)) for query in queries]
+    frames = [named(query.name, _plain_query(query, events)) for query in queries]
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
-def plain_query(query: Query, events: DataFrame) -> DataFrame:
-    """A query as Spark's own `groupBy(window)`."""
+def _plain_query(query: Query, events: DataFrame) -> DataFrame:
     size, slide = (f"{one} microseconds" for one in (query.window.size, query.window.slide))
     grouped = events.groupBy(*query.key_expressions, window(query.time, size, slide))
     return grouped.agg(*(expr(one.to_sql()).alias(name) for name, one in query.aggregates.items()))

@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
 
+from muntin.bench import sharing
 from muntin.bench.compare import compare
-from muntin.bench.contest import Measured, Side, side_by_side
 from muntin.bench.events import RATE, arriving, readings
 from muntin.bench.laps import Laps
-from muntin.bench.machine import machine
 from muntin.bench.measure import Cost, cheapest
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS
-from muntin.bench.sharing import plain_query
+from muntin.bench.sharing import Measured, Side, chosen, plain
+from muntin.errors import RunError, nearest
 from muntin.model.query import Query
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.pipeline import start
@@ -37,42 +37,40 @@ _LONG_S = 30.0
 STREAMED = ("one", "tumb5", "slide3", "dash10")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Report:
+class Report(sharing.Report):
     """All sets of a run, and what they ran on."""
-
-    sets: dict[str, Measured]
-    events: int
-    keys: int
-    repeats: int
-    strategy: str
 
     def to_json(self) -> dict[str, object]:
         """`sets` by name, and the facts of the run."""
         return {
-            "sets": {name: one.to_json() for name, one in self.sets.items()},
-            "events": self.events,
-            "keys": self.keys,
+            **super().to_json(),
             "files": FILES,
             "files_per_batch": FILES_PER_BATCH,
             "warm_batches": FILES // FILES_PER_BATCH - WARMING,
-            "repeats": self.repeats,
-            "strategy": self.strategy,
-            "machine": machine(),
         }
 
     def table(self) -> Table:
         """CPU and wall seconds of the warm batches side by side, and how they stand in CPU."""
         batches = FILES // FILES_PER_BATCH
-        title = (
+        table = super().table()
+        table.title = (
             f"{batches - WARMING} warm batches of {self.events // batches:,} events, "
             f"{self.keys:,} keys, {self.strategy} plan, best of {self.repeats}"
         )
-        caption = (
+        table.caption = (
             "plain Spark: a streaming query for each; both write parquet; RocksDB\n"
             "ratios are of CPU seconds: JVM, Python workers and driver"
         )
-        return side_by_side(self.sets, self.events, title=title, caption=caption)
+        return table
+
+
+def streamed(names: str) -> list[str]:
+    """The sets of a list such as `one,dash10`, if plain Spark can be asked for them."""
+    found = chosen(names)
+    for name in found:
+        if name not in STREAMED:
+            raise RunError(f"{name} is not streamed; {nearest('', list(STREAMED))}")
+    return found
 
 
 def streaming(
@@ -141,8 +139,8 @@ class _Bench:
                     for label in ways
                 }
                 equal = _equal(sides["muntin"], sides["plain"])
-                plain, muntin = (_side(costs[name, label], sides[label]) for label in ways)
-            found[name] = Measured(plain=plain, muntin=muntin, equal=equal, equal_on=events)
+                theirs, ours = (_side(costs[name, label], sides[label]) for label in ways)
+            found[name] = Measured(plain=theirs, muntin=ours, equal=equal, equal_on=events)
         return found
 
     def _place(self, name: str, label: str, turn: int) -> Path:
@@ -158,7 +156,7 @@ class _Bench:
         """A streaming query for each, one after the other."""
         spent = Cost(cpu_s=0.0, wall_s=0.0)
         for query in queries:
-            frame = plain_query(query, self._stream().withWatermark(query.time, WATERMARK))
+            frame = plain([query], self._stream().withWatermark(query.time, WATERMARK))
             with Laps(self.session) as laps:
                 writer = frame.writeStream.format("parquet").outputMode("append")
                 writer = writer.option("checkpointLocation", str(place / "check" / query.name))
@@ -183,10 +181,10 @@ class _Bench:
         return laps.after(WARMING)
 
     def _answers(self, name: str, place: Path) -> DataFrame:
-        frames = [
-            named(query.name, self.session.read.parquet(str(place / "answers" / query.name)))
-            for query in SETS[name]()
-        ]
+        frames = []
+        for query in SETS[name]():
+            frame = self.session.read.parquet(str(place / "answers" / query.name))
+            frames.append(frame if QUERY in frame.columns else named(query.name, frame))
         return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
