@@ -63,6 +63,13 @@ class Steps:
             self._bar.update(self._task, tasks=_spark_tasks())
 
 
+@contextmanager
+def starting() -> Iterator[None]:
+    """While the block starts Spark."""
+    with Steps(1) as bar, bar.step("starting Spark"):
+        yield
+
+
 def _spark_tasks() -> str:
     """How many tasks of the running stages are done; nothing where none runs."""
     context = SparkContext._active_spark_context

@@ -1,0 +1,169 @@
+"""The verbs of `muntin bench`: arguments in, one bench run, its tables, JSON and pictures out."""
+
+import json as json_text
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from muntin.bench.memory import HEAP, peaks
+from muntin.bench.progress import starting
+from muntin.bench.sets import SETS
+from muntin.bench.sharing import chosen, sharing
+from muntin.bench.streaming import STREAMED, streamed, streaming
+from muntin.bench.technique_figures import draw
+from muntin.bench.techniques import run as techniques
+from muntin.errors import RunError
+from muntin.share.optimizer import DEFAULT, STRATEGIES
+from muntin.spark.session import local_session
+
+bench = typer.Typer(
+    help="Measure muntin beside plain Spark on this machine.", rich_markup_mode=None
+)
+
+Strategy = Annotated[
+    str, typer.Option(metavar="NAME", help=f"How to share: {', '.join(STRATEGIES)}.")
+]
+Json = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to a file, too.")
+]
+
+
+@bench.callback(invoke_without_command=True)
+def _bench(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@bench.command("sharing", short_help="Sets of queries, plain Spark beside muntin.")
+def sharing_verb(
+    sets: Annotated[
+        str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(SETS)}.")
+    ] = ",".join(SETS),
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
+    keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Runs of each, after one to warm up.")
+    ] = 3,
+    strategy: Strategy = DEFAULT,
+    json: Json = None,
+) -> None:
+    """Sets of window queries as plain Spark and as muntin: CPU, wall time, rows, equality.
+
+    \b
+    $ muntin bench sharing --sets one,dash10 --events 1000000
+    $ muntin bench sharing --json sharing.json
+
+    \b
+    one     tumbling 1 min
+    tumb5   tumbling 1, 2, 3, 5, 10 min
+    slide3  hopping 1 h by 1 min, 30 min by 1 min, 15 min by 5 min
+    dash10  tumbling 1 to 60 min (seven), hopping 1 h and 15 min by 1 min, 24 h by 10 min
+    mix100  a hundred windows of both kinds up to 24 h; plain Spark would take hours, so it
+            answers a few events, for the comparison
+
+    All five over five million events take about half an hour on two cores, most of it plain
+    Spark's dash10.
+    """
+    names = chosen(sets)
+    _check_json(json)
+    with starting():
+        session = local_session()
+    report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
+    _report(report.to_json(), [report.table()], json)
+
+
+@bench.command("streaming", short_help="The same sets as streams.")
+def streaming_verb(
+    sets: Annotated[
+        str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(STREAMED)}.")
+    ] = ",".join(STREAMED),
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
+    keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 2,
+    strategy: Strategy = DEFAULT,
+    json: Json = None,
+) -> None:
+    """Sets of window queries as plain Spark's streams and as one pipeline: CPU of warm batches.
+
+    \b
+    $ muntin bench streaming --sets one,dash10
+    $ muntin bench streaming --json streaming.json
+
+    Twenty files, four in a batch; the last three of five batches count. Plain Spark runs a
+    streaming query for each query of a set. The sets are those of `muntin bench sharing`.
+    """
+    names = streamed(sets)
+    _check_json(json)
+    with starting():
+        session = local_session()
+    report = streaming(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
+    _report(report.to_json(), [report.table()], json)
+
+
+@bench.command("memory", short_help="A million keys; 50 million events of one.")
+def memory_verb(
+    keys: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Keys, with an event each, of the one shape.")
+    ] = 1_000_000,
+    events: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Events of the one key of the other shape.")
+    ] = 50_000_000,
+    strategy: Strategy = DEFAULT,
+    json: Json = None,
+) -> None:
+    """Many keys with an event each, and one key with many events: memory of all processes.
+
+    \b
+    $ muntin bench memory
+    $ muntin bench memory --keys 100000 --events 5000000 --json memory.json
+    """
+    _check_json(json)
+    with starting():
+        session = local_session(HEAP)
+    report = peaks(session, keys=keys, events=events, strategy=strategy)
+    _report(report.to_json(), [report.table()], json)
+
+
+@bench.command("techniques", short_help="What a slide costs by each technique.")
+def techniques_verb(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")
+    ] = False,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Draw figures 11 to 14 of the paper, too (matplotlib)."),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Every technique on one core: time per slide, tail latency, memory. Spark is not started.
+
+    \b
+    $ muntin bench techniques --quick
+    $ muntin bench techniques --json techniques.json --figures pictures
+
+    All of it takes some five minutes.
+    """
+    _check_json(json)
+    report = techniques(quick=quick)
+    _report(report.to_json(), report.tables(), json)
+    if figures is not None:
+        for picture in draw(report, figures):
+            print(f"drawn: {picture}")
+
+
+def _check_json(file: Path | None) -> None:
+    """Find out before the work, not after it, that its figures cannot be written."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise RunError(f"there is no folder {file.parent} for {file.name}")
+
+
+def _report(figures: dict[str, object], tables: Iterable[Table], file: Path | None) -> None:
+    for table in tables:
+        Console().print(table)
+    if file is not None:
+        file.write_text(json_text.dumps(figures, indent=2) + "\n")
+        print(f"figures written to {file}")
