@@ -1,82 +1,56 @@
 """Figures 11 to 14 of Incremental MQO, from figures measured here."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from muntin.bench.pictures import draw_lines, picture
 from muntin.bench.techniques import Report
-from muntin.errors import RunError
 
 
 def draw(report: Report, folder: Path) -> list[Path]:
     """Write the four pictures; they need matplotlib."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise RunError("pictures need matplotlib: pip install matplotlib") from error
-    folder.mkdir(parents=True, exist_ok=True)
-
-    def save(name: str, title: str, across: str, up: str, fill: Any, legend: bool = True) -> Path:
-        figure = Figure(figsize=(8, 5), layout="constrained")
-        axes = figure.add_subplot()
-        axes.set(title=title, xlabel=across, ylabel=up)
-        axes.grid(alpha=0.3)
-        fill(axes)
-        if legend:
-            figure.legend(loc="outside right upper", frameon=False)
-        path = folder / name
-        figure.savefig(path, dpi=120)
-        return path
-
     single = [it for it in report.single if it.aggregate == "max"]
     many = [it for it in report.many if it.aggregate == "max" and it.data == "random"]
     return [
-        save(
-            "figure_11.png",
-            "Throughput, one window (max)",
-            "slices in the window",
-            "slides per second",
-            lambda axes: _lines(axes, ((it.technique, it.size, 1e9 / it.ns) for it in single)),
+        picture(
+            folder / "figure_11.png",
+            _lines((it.technique, it.size, 1e9 / it.ns) for it in single),
+            title="Throughput, one window (max)",
+            across="slices in the window",
+            up="slides per second",
         ),
-        save(
-            "figure_12.png",
-            "Throughput, many windows (max of random data)",
-            "windows answered after each slide",
-            "slides per second",
-            lambda axes: _lines(axes, ((it.technique, it.queries, it.per_second) for it in many)),
+        picture(
+            folder / "figure_12.png",
+            _lines((it.technique, it.queries, it.per_second) for it in many),
+            title="Throughput, many windows (max of random data)",
+            across="windows answered after each slide",
+            up="slides per second",
         ),
-        save(
-            "figure_13.png",
-            "Memory, one window",
-            "slices in the window",
-            "bytes",
-            lambda axes: _lines(axes, ((it.technique, it.size, it.bytes) for it in report.memory)),
+        picture(
+            folder / "figure_13.png",
+            _lines((it.technique, it.size, it.bytes) for it in report.memory),
+            title="Memory, one window",
+            across="slices in the window",
+            up="bytes",
         ),
-        save(
-            "figure_14.png",
-            f"Latency of a slide, {report.latency[0].size:,} slices in the window",
-            "",
-            "nanoseconds",
-            lambda axes: _bars(axes, report),
+        picture(
+            folder / "figure_14.png",
+            partial(_bars, report=report),
+            title=f"Latency of a slide, {report.latency[0].size:,} slices in the window",
+            across="",
+            up="nanoseconds",
         ),
     ]
 
 
-def _lines(axes: Any, points: Iterable[tuple[str, float, float]]) -> None:
+def _lines(points: Iterable[tuple[str, float, float]]) -> Any:
     """One line a technique, both axes logarithmic."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for technique, across, up in points:
         lines.setdefault(technique, []).append((across, up))
-    # Smaller markers on larger ones, so that lines that coincide can all be seen.
-    for number, (technique, line) in enumerate(lines.items()):
-        axes.plot(
-            *zip(*line, strict=True),
-            label=technique,
-            marker="os^Dv"[number % 5],
-            markersize=11 - number,
-            fillstyle="none",
-        )
-    axes.set(xscale="log", yscale="log")
+    return partial(draw_lines, lines=lines)
 
 
 def _bars(axes: Any, report: Report) -> None:

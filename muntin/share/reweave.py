@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
 from muntin.model.query import Family, Query, Workload
@@ -12,10 +10,8 @@ from muntin.share.groups import Group, GroupCost, group_of, same_edges
 from muntin.share.operations import ADDITIVE, Load
 from muntin.share.trees import nodes_of, plan_of, tree_of
 from muntin.share.weave import weave_groups
-from muntin.share.woven import Woven, added_rate, edge_set
+from muntin.share.woven import Woven, best_home, edge_set
 
-# Trees that are costed with their true Ω, of those that look best.
-_SHORT_LIST = 8
 # Pairs of edge sets that one change may compare when it looks for further merges.
 _PAIR_BUDGET = 50_000
 
@@ -91,7 +87,7 @@ class Reweaving:
         if window in self._home:
             return
         fresh = Woven([window])
-        best = self._best_home(fresh)
+        best = best_home(self._trees, fresh, self.cost)
         if best is None:
             self._trees.append(fresh)
             self._home[window] = fresh
@@ -105,26 +101,6 @@ class Reweaving:
 
     def _omega(self, tree: Woven) -> float:
         return self.cost.omega(tree.load, tree.rate)
-
-    def _best_home(self, fresh: Woven) -> tuple[Woven, float] | None:
-        if not self._trees:
-            return None
-        (one,) = fresh.sets
-        tables = [tree.table for tree in self._trees]
-        owner = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
-        added = added_rate(one, np.concatenate(tables), owner, len(tables))
-        rates = np.array([tree.rate for tree in self._trees]) + added
-        omegas = np.array([self._omega(tree) for tree in self._trees])
-        # Every tree by what is added where Ω adds up, then the best of them in full.
-        rough = added * omegas + rates * self._omega(fresh)
-        best, most = None, 0.0
-        for index in np.argsort(rough)[:_SHORT_LIST].tolist():
-            tree, rate = self._trees[index], float(rates[index])
-            apart = self._cost(tree.load, tree.rate) + self._cost(fresh.load, fresh.rate)
-            saved = apart - self._cost(tree.load + fresh.load, rate)
-            if saved > most:
-                best, most = (tree, rate), saved
-        return best
 
     def _merge(self, tree: Woven, other: Woven, rate: float) -> None:
         tree.take_in(other, rate)

@@ -8,9 +8,7 @@ from muntin.model.query import Workload
 from muntin.model.window import Window
 from muntin.share.groups import Group, GroupCost, group_of
 from muntin.share.weave import grouped_plan, weave_groups
-
-# Trees that a local search costs before it stops, besides its own bound.
-_MOST_TRIALS = 5_000
+from muntin.share.woven import Woven, best_home
 
 
 def no_share(windows: Iterable[Window]) -> list[Group]:
@@ -33,50 +31,49 @@ def random_groups(windows: Sequence[Window], random: Random) -> list[Group]:
 
 def insert_then_weave(windows: Iterable[Window], cost: GroupCost) -> list[Group]:
     """Each window, as they come, into the tree that it weaves best with; then trees are merged."""
-    groups: list[Group] = []
+    trees: list[Woven] = []
     for window in windows:
-        alone = group_of([window])
-        saved = [cost.reduction(group, alone) for group in groups]
-        best = max(range(len(groups)), key=saved.__getitem__, default=None)
-        if best is not None and saved[best] > 0:
-            groups[best] = groups[best] + alone
-        else:
-            groups.append(alone)
-    return weave_groups(groups, cost)
+        _settle(trees, window, cost)
+    return weave_groups([group_of(tree.windows) for tree in trees], cost)
+
+
+def _settle(trees: list[Woven], window: Window, cost: GroupCost) -> Woven:
+    """Puts a window into the tree where it saves the most, or into one of its own."""
+    fresh = Woven([window])
+    best = best_home(trees, fresh, cost)
+    if best is None:
+        trees.append(fresh)
+        return fresh
+    tree, rate = best
+    tree.take_in(fresh, rate)
+    return tree
 
 
 def local_search(
     start: Sequence[Group], cost: GroupCost, random: Random, *, iterations: int
 ) -> list[Group]:
-    """From a grouping, moves one window an iteration to the tree where it costs least."""
-    groups = {index: set(group.windows) for index, group in enumerate(start)}
-    costs = {index: cost.tree(group) for index, group in enumerate(start)}
-    home = {window: index for index, windows in groups.items() for window in windows}
-    order, trials = list(home), 0
+    """From a grouping, moves one window an iteration to the tree where it costs least.
+
+    Stops early where a round over all windows has moved none.
+    """
+    trees = [Woven(group.windows, group.rate) for group in start]
+    home = {window: tree for tree in trees for window in tree.windows}
+    order = list(home)
     random.shuffle(order)
+    still = 0
     for iteration in range(iterations):
         window = order[iteration % len(order)]
         source = home[window]
-        rest = groups[source] - {window}
-        without = cost.tree(group_of(rest)) if rest else 0.0
-        fresh = max(groups) + 1
-        moves = {fresh: (cost.tree(group_of([window])), 0.0)}
-        for target, windows in groups.items():
-            if target != source:
-                moves[target] = (cost.tree(group_of({*windows, window})), costs[target])
-        trials += len(moves)
-        target = min(moves, key=lambda index: moves[index][0] - moves[index][1])
-        after, before = moves[target]
-        if after - before < costs[source] - without - 1e-12:
-            groups.setdefault(target, set()).add(window)
-            groups[source] = rest
-            home[window] = target
-            costs[target], costs[source] = after, without
-            if not rest:
-                del groups[source], costs[source]
-        if trials > _MOST_TRIALS:
+        if len(source.windows) == 1:
+            trees.remove(source)
+        else:
+            source.leave_out(window)
+        home[window] = _settle(trees, window, cost)
+        alone = len(home[window].windows) == len(source.windows) == 1
+        still = still + 1 if alone or home[window] is source else 0
+        if still == len(order):
             break
-    return [group_of(sorted(windows)) for windows in groups.values()]
+    return [group_of(sorted(tree.windows)) for tree in trees]
 
 
 def _windows(groups: Iterable[Group]) -> list[Window]:

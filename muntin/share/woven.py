@@ -1,7 +1,7 @@
 """One tree of an incremental weaving: windows come and go, and its edge rate follows."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -9,11 +9,14 @@ from muntin.model.plan import Edges
 from muntin.model.time import SECOND
 from muntin.model.window import Window
 from muntin.share.edges import edge_rate
+from muntin.share.groups import GroupCost
 from muntin.share.lookup import Floats, Ints, free_share
 from muntin.share.operations import load_of
 
 # Trees with at most this many edge sets are counted exactly, larger ones estimated.
 _FEW_SETS = 8
+# Trees that are costed with their true Ω, of those that look best.
+_SHORT_LIST = 8
 # A period with one or two phases, the second -1 where there is none.
 EdgeSet = tuple[int, int, int]
 
@@ -95,3 +98,26 @@ class Woven:
             self.rate = self.counted_rate()
         else:
             self.rate -= self.added_by(one)
+
+
+def best_home(trees: Sequence[Woven], fresh: Woven, cost: GroupCost) -> tuple[Woven, float] | None:
+    """The tree where one more window saves the most against a tree of its own, and its new rate."""
+    if not trees:
+        return None
+    (one,) = fresh.sets
+    tables = [tree.table for tree in trees]
+    owner = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+    added = added_rate(one, np.concatenate(tables), owner, len(tables))
+    rates = np.array([tree.rate for tree in trees]) + added
+    omegas = np.array([cost.omega(tree.load, tree.rate) for tree in trees])
+    alone = cost.omega(fresh.load, fresh.rate)
+    # Every tree by what is added where Ω adds up, then the best of them in full.
+    rough = added * omegas + rates * alone
+    best, most = None, 0.0
+    for index in np.argsort(rough)[:_SHORT_LIST].tolist():
+        tree, rate = trees[index], float(rates[index])
+        apart = cost.overhead + tree.rate * omegas[index] + fresh.rate * alone
+        saved = float(apart - rate * cost.omega(tree.load + fresh.load, rate))
+        if saved > most:
+            best, most = (tree, rate), saved
+    return best
