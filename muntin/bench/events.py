@@ -13,13 +13,18 @@ _BEGIN_MICROS = 1_704_067_200_000_000
 
 
 def readings(
-    spark: SparkSession, events: int, keys: int, rate: float = RATE, parts: int | None = None
+    spark: SparkSession,
+    events: int,
+    keys: int,
+    rate: float = RATE,
+    parts: int | None = None,
+    disorder: int = _DISORDER_MICROS,
 ) -> DataFrame:
     """`ts` with two seconds of disorder either way at `rate` events a second, `device`, `temp`."""
     step = round(1_000_000 / rate)
+    shift = f" + pmod(xxhash64(id, 1), {2 * disorder}L) - {disorder}L" if disorder else ""
     return spark.range(0, events, 1, parts).selectExpr(
-        f"timestamp_micros({_BEGIN_MICROS}L + id * {step}L"
-        f" + pmod(xxhash64(id, 1), {2 * _DISORDER_MICROS}L) - {_DISORDER_MICROS}L) AS ts",
+        f"timestamp_micros({_BEGIN_MICROS}L + id * {step}L{shift}) AS ts",
         f"concat('device-', pmod(xxhash64(id, 2), {keys}L)) AS device",
         "20 + 5 * sin(id / 50000) + pmod(xxhash64(id, 3), 100000L) / 10000 AS temp",
     )

@@ -36,9 +36,17 @@ def picture(
 
 
 def draw_lines(
-    axes: Any, lines: Mapping[str, Line], *, log_x: bool = True, log_y: bool = True
+    axes: Any,
+    lines: Mapping[str, Line],
+    *,
+    log_x: bool = True,
+    log_y: bool = True,
+    joined: bool = True,
 ) -> None:
-    """One line a name; smaller markers on larger ones, so that lines that coincide all show."""
+    """One line a name, or its points alone.
+
+    Smaller markers stand on larger ones, so that lines that coincide all show.
+    """
     for number, (name, line) in enumerate(lines.items()):
         axes.plot(
             *zip(*line, strict=True),
@@ -46,5 +54,16 @@ def draw_lines(
             marker="os^Dv"[number % 5],
             markersize=max(4, 11 - number),
             fillstyle="none",
+            linestyle="-" if joined else "",
         )
     axes.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+
+
+def draw_bars(axes: Any, names: Sequence[str], series: Mapping[str, Sequence[float]]) -> None:
+    """A bar of each series at each name."""
+    width = 0.8 / len(series)
+    for number, (label, heights) in enumerate(series.items()):
+        shift = (number - (len(series) - 1) / 2) * width
+        axes.bar([index + shift for index in range(len(names))], heights, width, label=label)
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axes.set_yscale("log")

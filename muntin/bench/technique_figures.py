@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from muntin.bench.pictures import draw_lines, picture
+from muntin.bench.pictures import draw_bars, draw_lines, picture
 from muntin.bench.techniques import Report
 
 
@@ -13,6 +13,8 @@ def draw(report: Report, folder: Path) -> list[Path]:
     """Write the four pictures; they need matplotlib."""
     single = [it for it in report.single if it.aggregate == "max"]
     many = [it for it in report.many if it.aggregate == "max" and it.data == "random"]
+    labels = {"p50": "p50", "p999": "p99.9", "p9999": "p99.99", "worst": "worst"}
+    tails = {label: [getattr(it, name) for it in report.latency] for name, label in labels.items()}
     return [
         picture(
             folder / "figure_11.png",
@@ -37,7 +39,7 @@ def draw(report: Report, folder: Path) -> list[Path]:
         ),
         picture(
             folder / "figure_14.png",
-            partial(_bars, report=report),
+            partial(draw_bars, names=[it.technique for it in report.latency], series=tails),
             title=f"Latency of a slide, {report.latency[0].size:,} slices in the window",
             across="",
             up="nanoseconds",
@@ -51,15 +53,3 @@ def _lines(points: Iterable[tuple[str, float, float]]) -> Any:
     for technique, across, up in points:
         lines.setdefault(technique, []).append((across, up))
     return partial(draw_lines, lines=lines)
-
-
-def _bars(axes: Any, report: Report) -> None:
-    """Four bars a technique: the middle, two tails and the worst."""
-    for number, name in enumerate(("p50", "p999", "p9999", "worst")):
-        places = [index + (number - 1.5) * 0.2 for index in range(len(report.latency))]
-        heights = [getattr(it, name) for it in report.latency]
-        label = {"p999": "p99.9", "p9999": "p99.99"}.get(name, name)
-        axes.bar(places, heights, 0.2, label=label)
-    names = [it.technique for it in report.latency]
-    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    axes.set_yscale("log")

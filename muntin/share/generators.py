@@ -89,3 +89,19 @@ def incremental_gen(
 def _overlapping(random: Random, slide: int, most: float, whole: bool, unit: int) -> Window:
     overlap = random.randint(1, int(most)) if whole else random.uniform(1, most)
     return Window(size=int(overlap * slide) * unit, slide=slide * unit)
+
+
+def subsumption_gen(
+    random: Random,
+    *,
+    count: int,
+    longest_slide: int,
+    longest_size: int = 60,
+    unit: int = SECOND,
+) -> list[Window]:
+    """Subsumption, section 5: uniform slides, and sizes above them. Windows may repeat."""
+    slides = [random.randint(1, longest_slide) for _ in range(count)]
+    return [
+        Window(size=random.randint(slide + 1, longest_size) * unit, slide=slide * unit)
+        for slide in slides
+    ]

@@ -27,7 +27,7 @@ def weave_groups(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
     """The greedy algorithm (figure 2), from the groups given to those that it ends with."""
     groups = list(groups)
     if len(groups) <= MOST_EXACT:
-        return _weave_exactly(groups, cost)
+        return weave_exactly(groups, cost)
     if len(groups) > MOST_LOOKED_UP:
         step = -(-len(groups) // (MOST_LOOKED_UP - 1))
         rest = [group for index, group in enumerate(groups) if index % step]
@@ -40,7 +40,7 @@ def weave_groups(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
         pass
     groups = [_sum([groups[item] for item in items]) for items in lookup.members if items]
     few = len(groups) <= MOST_EXACT and sum(len(group.edges) for group in groups) <= 4 * MOST_EXACT
-    return _weave_exactly(groups, cost) if few else groups
+    return weave_exactly(groups, cost) if few else groups
 
 
 def _assign(groups: Sequence[Group], trees: Sequence[Group], cost: GroupCost) -> list[Group]:
@@ -91,7 +91,8 @@ def _sum(groups: Sequence[Group]) -> Group:
     return groups[0]
 
 
-def _weave_exactly(groups: list[Group], cost: GroupCost) -> list[Group]:
+def weave_exactly(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
+    """The greedy algorithm with every entry of the cost lookup counted."""
     saved = {
         (i, j): cost.reduction(groups[i], groups[j])
         for i in range(len(groups))

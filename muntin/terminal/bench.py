@@ -9,13 +9,23 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from muntin.bench.experiment import Experiment
+from muntin.bench.factor import factor
+from muntin.bench.factor_settings import SETTINGS, USUAL, chosen_settings
 from muntin.bench.memory import HEAP, peaks
+from muntin.bench.optimizer_techniques import run as optimizer_techniques
 from muntin.bench.progress import starting
 from muntin.bench.sets import SETS
 from muntin.bench.sharing import chosen, sharing
+<<<<<<< HEAD
 from muntin.bench.streaming import STREAMED, streamed, streaming
+=======
+from muntin.bench.subsume import run as subsume
+>>>>>>> bc95c32 (Benches that repeat the papers' experiments: weave, techniques-in-optimizers, subsume, factor)
 from muntin.bench.technique_figures import draw
 from muntin.bench.techniques import run as techniques
+from muntin.bench.weave import ranges as weave_ranges
+from muntin.bench.weave import run as weave
 from muntin.errors import RunError
 from muntin.share.optimizer import DEFAULT, STRATEGIES
 from muntin.spark.session import local_session
@@ -29,6 +39,11 @@ Strategy = Annotated[
 ]
 Json = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to a file, too.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")]
+Pictures = Annotated[
+    Path | None,
+    typer.Option("--pictures", metavar="DIR", help="Draw the paper's figures, too (matplotlib)."),
 ]
 
 
@@ -130,29 +145,124 @@ def memory_verb(
 
 @bench.command("techniques", short_help="What a slide costs by each technique.")
 def techniques_verb(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")
-    ] = False,
-    figures: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Draw figures 11 to 14 of the paper, too (matplotlib)."),
-    ] = None,
+    quick: Quick = False,
     json: Json = None,
+    pictures: Pictures = None,
 ) -> None:
     """Every technique on one core: time per slide, tail latency, memory. Spark is not started.
 
     \b
     $ muntin bench techniques --quick
-    $ muntin bench techniques --json techniques.json --figures pictures
+    $ muntin bench techniques --json techniques.json --pictures pictures
 
     All of it takes some five minutes.
     """
     _check_json(json)
     report = techniques(quick=quick)
     _report(report.to_json(), report.tables(), json)
-    if figures is not None:
-        for picture in draw(report, figures):
-            print(f"drawn: {picture}")
+    if pictures is not None:
+        _drawn(draw(report, pictures))
+
+
+@bench.command("weave", short_help="Weave Share beside its rivals, by cost and time.")
+def weave_verb(
+    quick: Quick = False,
+    queries: Annotated[
+        int, typer.Option(metavar="N", min=1_000, help="Plan up to so many queries, for time.")
+    ] = 100_000,
+    json: Json = None,
+    pictures: Pictures = None,
+) -> None:
+    """The figures of Weave Share: costs of plans, and time to plan. Spark is not started.
+
+    \b
+    $ muntin bench weave --quick
+    $ muntin bench weave --json weave.json --pictures pictures
+    $ muntin bench weave --quick --queries 1000000
+
+    All of it takes some ten minutes.
+    """
+    _check_json(json)
+    _experiment(weave(weave_ranges(queries, quick=quick)), json, pictures)
+
+
+@bench.command("techniques-in-optimizers", short_help="Plans by each technique's cost.")
+def optimizer_techniques_verb(
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Workloads that a point is the average of.")
+    ] = 10,
+    json: Json = None,
+    pictures: Pictures = None,
+) -> None:
+    """Weave Share and TriWeave with each technique's operations. Spark is not started.
+
+    \b
+    $ muntin bench techniques-in-optimizers --repeats 1
+    $ muntin bench techniques-in-optimizers --json optimizers.json --pictures pictures
+    """
+    _check_json(json)
+    _experiment(optimizer_techniques(repeats=repeats), json, pictures)
+
+
+@bench.command("subsume", short_help="Subsumption's groups, state and time.")
+def subsume_verb(
+    rate: Annotated[
+        int, typer.Option(metavar="N", min=100, help="Events per second, at most.")
+    ] = 100_000,
+    seconds: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How long the timed stream is.")
+    ] = 120,
+    json: Json = None,
+    pictures: Pictures = None,
+) -> None:
+    """Thousands of windows, grouped by subsumption: groups, state held, cost and time on Spark.
+
+    \b
+    $ muntin bench subsume --rate 1000
+    $ muntin bench subsume --json subsume.json --pictures pictures
+    """
+    _check_json(json)
+    with starting():
+        session = local_session()
+    rates = (rate // 100, rate // 10, rate)
+    _experiment(subsume(session, rates=rates, seconds=seconds), json, pictures)
+
+
+@bench.command("factor", short_help="Factor Windows' window sets on Spark.")
+def factor_verb(
+    settings: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES", help=f"Generator settings: {', '.join(SETTINGS)}.", show_default=False
+        ),
+    ] = ",".join(USUAL),
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 10_000_000,
+    sets: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Window sets of each setting; the paper has 10.")
+    ] = 1,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Timed runs of each plan; plain Spark has one.")
+    ] = 2,
+    json: Json = None,
+    pictures: Pictures = None,
+) -> None:
+    """Window sets of Factor Windows: plain Spark, plans without and with factor windows.
+
+    \b
+    $ muntin bench factor --settings S-5-tumbling --events 1000000
+    $ muntin bench factor --sets 2 --json factor.json --pictures pictures
+
+    R is RandomGen, S SequentialGen; then the number of windows. Without --settings, those of 5
+    and 20 windows run, which takes about twenty minutes on two cores.
+    """
+    names = chosen_settings(settings)
+    _check_json(json)
+    with starting():
+        session = local_session()
+    report = factor(session, names, events=events, sets=sets, repeats=repeats)
+    _report(report.to_json(), report.tables(), json)
+    if pictures is not None:
+        _drawn(report.draw(pictures))
 
 
 def _check_json(file: Path | None) -> None:
@@ -167,3 +277,14 @@ def _report(figures: dict[str, object], tables: Iterable[Table], file: Path | No
     if file is not None:
         file.write_text(json_text.dumps(figures, indent=2) + "\n")
         print(f"figures written to {file}")
+
+
+def _experiment(experiment: Experiment, json: Path | None, pictures: Path | None) -> None:
+    _report(experiment.to_json(), experiment.tables(), json)
+    if pictures is not None:
+        _drawn(experiment.draw(pictures))
+
+
+def _drawn(paths: Iterable[Path]) -> None:
+    for path in paths:
+        print(f"drawn: {path}")

@@ -1,0 +1,112 @@
+"""`bench factor`: the window sets of Factor Windows on Spark, plain queries beside plans."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.functions import expr
+
+from muntin.bench.events import readings, stored
+from muntin.bench.factor_report import Report, Run, Side
+from muntin.bench.factor_settings import SETTINGS
+from muntin.bench.measure import Cost, cheapest, measure
+from muntin.bench.progress import Steps
+from muntin.bench.sharing import plain
+from muntin.model.plan import Plan, Slicing
+from muntin.share.optimizer import plan
+from muntin.spark.batch import run
+
+# One event in each unit of time: η = 1, as in the paper.
+RATE = 1.0
+# Events of the runs that warm up: enough to have Spark compile what the timed runs use.
+_FEW = 20_000
+STRATEGIES = ("coverage", "factor")
+
+
+def factor(
+    session: SparkSession, settings: Sequence[str], *, events: int, sets: int, repeats: int = 2
+) -> Report:
+    """Run so many window sets of each setting; plain Spark once, plans the best of `repeats`."""
+    steps = 1 + len(settings) * sets
+    with TemporaryDirectory(prefix="muntin-bench-") as folder, Steps(steps) as bar:
+        with bar.step(f"making {events:,} events"):
+            data = _events(session, events, Path(folder, "events"))
+            few = _events(session, min(_FEW, events), Path(folder, "few"))
+            scan = _least_cost(lambda: data.selectExpr("min(ts)", "min(temp)"), repeats)
+        runs = []
+        for name in settings:
+            for number in range(sets):
+                with bar.step(f"{name}, window set {number + 1} of {sets}"):
+                    runs.append(_run(name, number, data, few, repeats))
+    return Report(runs=runs, scan_cpu_s=scan.cpu_s, events=events, sets=sets, repeats=repeats)
+
+
+def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:
+    """One device, one event a second, in order, as in the paper's synthetic stream."""
+    return stored(readings(session, events, 1, RATE, disorder=0), folder)
+
+
+def _run(setting: str, number: int, data: DataFrame, few: DataFrame, repeats: int) -> Run:
+    queries = SETTINGS[setting].queries(number)
+    plans = {one: plan(queries, strategy=one, rate=RATE, keys=1) for one in STRATEGIES}
+    found: dict[str, Side] = {}
+    _checked(plain(queries, few))
+    found["plain"] = _timed(lambda: plain(queries, data), 1)
+    for strategy, shared in plans.items():
+        _checked(run(shared, few).together())
+        found[strategy] = _timed(_together(shared, data), repeats)
+    slices = _least_cost(lambda: _cut(plans["factor"].trees[0].slicing, data), repeats)
+    return Run(
+        setting=setting,
+        number=number,
+        windows=[str(query.window) for query in queries],
+        plain=found["plain"],
+        coverage=found["coverage"],
+        factor=found["factor"],
+        slices_cpu_s=slices.cpu_s,
+        predicted={one: shared.plain_cost / shared.cost for one, shared in plans.items()},
+    )
+
+
+def _together(shared: Plan, data: DataFrame) -> Callable[[], DataFrame]:
+    return lambda: run(shared, data).together()
+
+
+def _checked(frame: DataFrame) -> tuple[int, int]:
+    """Compute all answers, and give how many there are and a sum of their hashes.
+
+    The sum does not depend on their order. MIN is exact, so equal answers have equal sums.
+    """
+    seen = Observation()
+    hashed = "pmod(xxhash64(query, device, window.start, window.end, low), 4294967296L)"
+    watched = frame.observe(seen, expr("count(*) AS rows"), expr(f"sum({hashed}) AS hashes"))
+    watched.write.format("noop").mode("overwrite").save()
+    return seen.get["rows"], seen.get["hashes"]
+
+
+def _timed(build: Callable[[], DataFrame], repeats: int) -> Side:
+    """The least disturbed of some runs, each of which also hashes its answers."""
+    costs: list[Cost] = []
+    answers = set()
+    for _ in range(repeats):
+        costs.append(measure(lambda: answers.add(_checked(build()))))
+    best = cheapest(costs)
+    # Runs of one contender that differ among themselves are equal to nothing.
+    ((rows, hashes),) = answers if len(answers) == 1 else {(-1, -1)}
+    return Side(cpu_s=best.cpu_s, wall_s=best.wall_s, rows=rows, hashes=hashes)
+
+
+def _cut(slicing: Slicing, data: DataFrame) -> DataFrame:
+    """The slices alone: every event in the slice that holds it, nothing combined further."""
+    time = "unix_micros(ts)"
+    since = [f"pmod({time} - {one.phase}L, {one.period}L)" for one in slicing.edges]
+    least = f"least({', '.join(since)})" if len(since) > 1 else since[0]
+    return data.groupBy("device", expr(f"{time} - {least}").alias("start")).agg(expr("min(temp)"))
+
+
+def _least_cost(build: Callable[[], DataFrame], repeats: int) -> Cost:
+    return cheapest(
+        measure(lambda: build().write.format("noop").mode("overwrite").save())
+        for _ in range(repeats)
+    )

@@ -1,0 +1,219 @@
+"""What `bench factor` found, beside tables I and III and figure 19 of the paper."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from statistics import correlation, mean
+from typing import Any
+
+from rich.box import SIMPLE
+from rich.table import Table
+
+from muntin.bench.factor_settings import SETTINGS, Boost
+from muntin.bench.machine import machine
+from muntin.bench.pictures import draw_bars, draw_lines, picture
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """What one contender spent on a window set, how many answers it gave, and their hash."""
+
+    cpu_s: float
+    wall_s: float
+    rows: int
+    hashes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One window set, answered by plain Spark and by plans without and with factor windows."""
+
+    setting: str
+    number: int
+    windows: list[str]
+    plain: Side
+    coverage: Side
+    factor: Side
+    # Of cutting the events into the slices of the plan with factor windows, and no more.
+    slices_cpu_s: float
+    # Plain by plan, as the cost model has it, by strategy.
+    predicted: dict[str, float]
+
+    def boost(self, strategy: str) -> float:
+        """How many times less CPU than plain Spark, which is how much more throughput a core."""
+        side: Side = getattr(self, strategy)
+        return self.plain.cpu_s / side.cpu_s
+
+    @property
+    def equal(self) -> bool:
+        """Whether all contenders gave the same answers."""
+        return len({(side.rows, side.hashes) for side in self._sides}) == 1
+
+    @property
+    def _sides(self) -> tuple[Side, ...]:
+        return self.plain, self.coverage, self.factor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All runs."""
+
+    runs: list[Run]
+    # Of reading every event once.
+    scan_cpu_s: float
+    events: int
+    sets: int
+    repeats: int
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings that ran, in order."""
+        return list(dict.fromkeys(run.setting for run in self.runs))
+
+    def of(self, setting: str) -> list[Run]:
+        """The runs of one setting."""
+        return [run for run in self.runs if run.setting == setting]
+
+    def boost(self, setting: str, strategy: str) -> Boost:
+        """Mean and most over the window sets of a setting."""
+        found = [run.boost(strategy) for run in self.of(setting)]
+        return Boost(mean=mean(found), most=max(found))
+
+    def parts(self, setting: str) -> dict[str, float]:
+        """CPU seconds of the plan with factor windows, by what they went to, on average."""
+        runs = self.of(setting)
+        slices = mean(run.slices_cpu_s for run in runs)
+        return {
+            "scan": self.scan_cpu_s,
+            "slices": max(0.0, slices - self.scan_cpu_s),
+            "answers": max(0.0, mean(run.factor.cpu_s for run in runs) - slices),
+        }
+
+    def pearson(self, strategy: str = "factor") -> float | None:
+        """r between predicted and measured boosts over all runs."""
+        return _pearson([(run.predicted[strategy], run.boost(strategy)) for run in self.runs])
+
+    def to_json(self) -> dict[str, Any]:
+        """Every run, and for each setting what the paper found beside it."""
+        return {
+            "runs": [
+                asdict(run) | {"equal": run.equal, "boost": run.boost("factor")}
+                for run in self.runs
+            ],
+            "settings": {
+                name: {
+                    "coverage": asdict(self.boost(name, "coverage")),
+                    "factor": asdict(self.boost(name, "factor")),
+                    "paper": asdict(SETTINGS[name]),
+                    "parts": self.parts(name),
+                }
+                for name in self.settings
+            },
+            "pearson": {one: self.pearson(one) for one in ("coverage", "factor")},
+            "scan_cpu_s": self.scan_cpu_s,
+            "events": self.events,
+            "sets": self.sets,
+            "repeats": self.repeats,
+            "machine": machine(),
+        }
+
+    def tables(self) -> Iterator[Table]:
+        """Boosts beside the paper's, and what bounds ours."""
+        yield self._boosts()
+        yield self._bounds()
+
+    def _boosts(self) -> Table:
+        r = self.pearson()
+        table = _table(
+            f"boost over plain Spark, {self.events:,} events, {self.sets} window sets a setting",
+            "plain CPU / plan CPU, mean and most; the paper's beside"
+            + (f"\npredicted and measured boost: r = {r:.3f} (paper: 0.94 or more)" if r else ""),
+        )
+        table.add_column("setting")
+        for column in ("without\nfactors", "paper", "with\nfactors", "paper", "predicted"):
+            table.add_column(column, justify="right")
+        table.add_column("equal")
+        for name in self.settings:
+            setting, runs = SETTINGS[name], self.of(name)
+            table.add_row(
+                name,
+                _boost(self.boost(name, "coverage")),
+                _boost(setting.coverage),
+                _boost(self.boost(name, "factor")),
+                _boost(setting.factor),
+                f"{mean(run.predicted['factor'] for run in runs):.1f}",
+                "yes" if all(run.equal for run in runs) else "NO",
+            )
+        return table
+
+    def _bounds(self) -> Table:
+        table = _table(
+            "CPU seconds, on average",
+            "of the plan with factor windows: reading events, cutting them into slices, and\n"
+            "combining slices into answers; the largest bounds the boost",
+        )
+        table.add_column("setting")
+        for column in ("plain", "plan", "scan", "slices", "answers", "rows out"):
+            table.add_column(column, justify="right")
+        table.add_column("bound by")
+        for name in self.settings:
+            runs, parts = self.of(name), self.parts(name)
+            table.add_row(
+                name,
+                f"{mean(run.plain.cpu_s for run in runs):.1f}",
+                f"{mean(run.factor.cpu_s for run in runs):.1f}",
+                *(f"{part:.1f}" for part in parts.values()),
+                f"{mean(run.factor.rows for run in runs):,.0f}",
+                max(parts, key=parts.__getitem__),
+            )
+        return table
+
+    def draw(self, folder: Path) -> list[Path]:
+        """Boosts beside the paper's, and predicted beside measured (its figure 19)."""
+        bars = {
+            "here": [self.boost(name, "factor").mean for name in self.settings],
+            "paper": [SETTINGS[name].factor.mean for name in self.settings],
+        }
+        points = {
+            name: [(run.predicted["factor"], run.boost("factor")) for run in self.of(name)]
+            for name in self.settings
+        }
+        return [
+            picture(
+                folder / "factor_boost.png",
+                partial(draw_bars, names=self.settings, series=bars),
+                title="Factor windows: mean boost over plain queries",
+                across="",
+                up="times the throughput",
+            ),
+            picture(
+                folder / "factor_predicted.png",
+                partial(draw_lines, lines=points, joined=False),
+                title="Factor windows: boost by the cost model and as measured",
+                across="predicted",
+                up="measured",
+            ),
+        ]
+
+
+def _pearson(points: Sequence[tuple[float, float]]) -> float | None:
+    if len(points) < 3:
+        return None
+    predicted, measured = zip(*points, strict=True)
+    return correlation(predicted, measured)
+
+
+def _boost(boost: Boost) -> str:
+    return f"{boost.mean:.1f} {boost.most:.1f}"
+
+
+def _table(title: str, caption: str) -> Table:
+    return Table(
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+    )

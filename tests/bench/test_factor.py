@@ -1,0 +1,98 @@
+"""The bench of factor windows: settings of the paper, one small run, and its report."""
+
+import json
+
+import pytest
+from rich.console import Console
+
+from muntin.bench import factor as bench
+from muntin.bench.factor import factor
+from muntin.bench.factor_report import Report, Run, Side
+from muntin.bench.factor_settings import SETTINGS, USUAL, chosen_settings
+from muntin.errors import RunError
+
+
+def side(cpu_s, rows=10, hashes=7):
+    return Side(cpu_s=cpu_s, wall_s=cpu_s, rows=rows, hashes=hashes)
+
+
+def made_run(number, plain, plan, predicted, **more):
+    return Run(
+        setting="S-20-tumbling",
+        number=number,
+        windows=["4 s"],
+        plain=side(plain),
+        coverage=side(plan * 2),
+        factor=side(plan, **more),
+        slices_cpu_s=2.0,
+        predicted={"coverage": predicted / 2, "factor": predicted},
+    )
+
+
+REPORT = Report(
+    runs=[made_run(0, 30, 3, 11), made_run(1, 40, 2, 21), made_run(2, 50, 5, 10, rows=9)],
+    scan_cpu_s=0.5,
+    events=100,
+    sets=3,
+    repeats=1,
+)
+
+
+def test_settings_are_those_of_both_tables():
+    assert len(SETTINGS) == 16
+    assert len(USUAL) == 8
+    assert SETTINGS["S-20-tumbling"].factor.mean == 14.28
+    for setting in SETTINGS.values():
+        windows = setting.windows(3)
+        assert windows == setting.windows(3)
+        assert len(set(windows)) == setting.count
+        assert all(window.is_tumbling == setting.tumbling for window in windows)
+
+
+def test_an_unknown_setting_is_refused_with_the_nearest():
+    with pytest.raises(RunError, match="did you mean 'S-5-hopping'"):
+        chosen_settings("S-5-hoping")
+
+
+def test_plain_and_plans_give_the_same_answers(spark):
+    report = factor(spark, ["R-5-hopping"], events=3_000, sets=1, repeats=1)
+    (run,) = report.runs
+    assert run.equal
+    assert run.plain.rows == run.factor.rows > 0
+    assert len(run.windows) == 5
+    assert run.predicted["factor"] > 0
+    assert (
+        json.loads(json.dumps(report.to_json()))["settings"]["R-5-hopping"]["paper"]["count"] == 5
+    )
+
+
+def test_a_wrong_answer_is_not_called_equal(spark, monkeypatch):
+    real = bench.plain
+
+    def wrong(queries, events):
+        return real(queries, events.selectExpr("ts", "device", "temp + 1e-9 AS temp"))
+
+    monkeypatch.setattr(bench, "plain", wrong)
+    assert not factor(spark, ["S-5-tumbling"], events=500, sets=1, repeats=1).runs[0].equal
+
+
+def test_the_report_has_boosts_bounds_and_the_correlation():
+    assert REPORT.boost("S-20-tumbling", "factor").most == 20
+    assert [run.equal for run in REPORT.runs] == [True, True, False]
+    assert REPORT.pearson() == pytest.approx(1, abs=0.01)
+    parts = REPORT.parts("S-20-tumbling")
+    assert parts == {"scan": 0.5, "slices": 1.5, "answers": pytest.approx(4 / 3)}
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(*REPORT.tables())
+    lines = [line.split() for line in captured.get().splitlines() if "S-20" in line]
+    assert lines[0][-1] == "NO"
+    assert lines[1][-1] == "slices"
+    assert "14.3 16.8" in captured.get()
+
+
+def test_two_pictures(tmp_path):
+    pytest.importorskip("matplotlib")
+    paths = REPORT.draw(tmp_path)
+    assert [path.name for path in paths] == ["factor_boost.png", "factor_predicted.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
