@@ -53,3 +53,8 @@ def stored(frame: DataFrame, folder: Path) -> DataFrame:
     path = str(folder)
     frame.write.mode("overwrite").parquet(path)
     return frame.sparkSession.read.parquet(path)
+
+
+def compute(frame: DataFrame) -> None:
+    """Compute every row and column, and keep none."""
+    frame.write.format("noop").mode("overwrite").save()

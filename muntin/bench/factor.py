@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
 
-from muntin.bench.events import readings, stored
+from muntin.bench.events import compute, readings, stored
 from muntin.bench.factor_report import Report, Run, Side
 from muntin.bench.factor_settings import SETTINGS
 from muntin.bench.measure import Cost, cheapest, measure
@@ -81,7 +81,7 @@ def _checked(frame: DataFrame) -> tuple[int, int]:
     seen = Observation()
     hashed = "pmod(xxhash64(query, device, window.start, window.end, low), 4294967296L)"
     watched = frame.observe(seen, expr("count(*) AS rows"), expr(f"sum({hashed}) AS hashes"))
-    watched.write.format("noop").mode("overwrite").save()
+    compute(watched)
     return seen.get["rows"], seen.get["hashes"]
 
 
@@ -106,7 +106,4 @@ def _cut(slicing: Slicing, data: DataFrame) -> DataFrame:
 
 
 def _least_cost(build: Callable[[], DataFrame], repeats: int) -> Cost:
-    return cheapest(
-        measure(lambda: build().write.format("noop").mode("overwrite").save())
-        for _ in range(repeats)
-    )
+    return cheapest(measure(lambda: compute(build())) for _ in range(repeats))

@@ -1,6 +1,6 @@
 """What `bench factor` found, beside tables I and III and figure 19 of the paper."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from muntin.bench.factor_settings import SETTINGS, Boost
 from muntin.bench.machine import machine
-from muntin.bench.pictures import draw_bars, draw_lines, picture
+from muntin.bench.pictures import Line, draw_bars, draw_lines, picture
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,8 +150,8 @@ class Report:
     def _bounds(self) -> Table:
         table = _table(
             "CPU seconds, on average",
-            "of the plan with factor windows: reading events, cutting them into slices, and\n"
-            "combining slices into answers; the largest bounds the boost",
+            "of the plan with factors: reading events, cutting slices, and\n"
+            "combining them into answers; the largest bounds the boost",
         )
         table.add_column("setting")
         for column in ("plain", "plan", "scan", "slices", "answers", "rows out"):
@@ -182,19 +182,26 @@ class Report:
         return [
             picture(
                 folder / "factor_boost.png",
-                partial(draw_bars, names=self.settings, series=bars),
+                partial(draw_bars, names=self.settings, series=bars, log=False),
                 title="Factor windows: mean boost over plain queries",
                 across="",
                 up="times the throughput",
             ),
             picture(
                 folder / "factor_predicted.png",
-                partial(draw_lines, lines=points, joined=False),
+                partial(_beside_equal, points=points),
                 title="Factor windows: boost by the cost model and as measured",
                 across="predicted",
                 up="measured",
             ),
         ]
+
+
+def _beside_equal(axes: Any, points: Mapping[str, Line]) -> None:
+    """Points of each setting, and where predicted and measured would be equal."""
+    draw_lines(axes, points, log_x=False, log_y=False, joined=False)
+    most = max(up for line in points.values() for point in line for up in point)
+    axes.plot([0, most], [0, most], color="grey", linestyle=":", label="equal")
 
 
 def _pearson(points: Sequence[tuple[float, float]]) -> float | None:

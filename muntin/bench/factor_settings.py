@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from muntin.errors import RunError, nearest
+from muntin.bench.listed import listed
 from muntin.model.aggregate import min_
 from muntin.model.query import Query
 from muntin.model.window import Window
@@ -90,10 +90,4 @@ USUAL = [name for name, setting in SETTINGS.items() if setting.count in (5, 20)]
 
 def chosen_settings(names: str) -> list[str]:
     """The settings of a list such as `R-5-tumbling,S-20-hopping`."""
-    found = [name.strip() for name in names.split(",") if name.strip()]
-    for name in found:
-        if name not in SETTINGS:
-            raise RunError(f"no setting is called {name!r}; {nearest(name, list(SETTINGS))}")
-    if not found:
-        raise RunError(f"no setting was named; {nearest('', list(SETTINGS))}")
-    return list(dict.fromkeys(found))
+    return listed(names, SETTINGS, "setting")

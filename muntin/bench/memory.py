@@ -8,7 +8,7 @@ from pyspark.sql.functions import expr
 from rich.box import SIMPLE
 from rich.table import Table
 
-from muntin.bench.events import one_each, readings
+from muntin.bench.events import compute, one_each, readings
 from muntin.bench.machine import machine
 from muntin.bench.measure import measure, memory
 from muntin.bench.progress import Steps
@@ -125,7 +125,7 @@ def _shape(build: Callable[[], DataFrame], events: int, keys: int, strategy: str
     def work() -> None:
         frame = run(queries(), build(), strategy=strategy).together()
         counted = frame.observe(answers, expr("count(*) AS rows"))
-        counted.write.format("noop").mode("overwrite").save()
+        compute(counted)
 
     with memory() as peak:
         cost = measure(work)

@@ -59,11 +59,13 @@ def draw_lines(
     axes.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
 
 
-def draw_bars(axes: Any, names: Sequence[str], series: Mapping[str, Sequence[float]]) -> None:
+def draw_bars(
+    axes: Any, names: Sequence[str], series: Mapping[str, Sequence[float]], *, log: bool = True
+) -> None:
     """A bar of each series at each name."""
     width = 0.8 / len(series)
     for number, (label, heights) in enumerate(series.items()):
         shift = (number - (len(series) - 1) / 2) * width
         axes.bar([index + shift for index in range(len(names))], heights, width, label=label)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    axes.set_yscale("log")
+    axes.set_yscale("log" if log else "linear")

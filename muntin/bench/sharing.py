@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,12 +12,12 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from muntin.bench.compare import compare
-from muntin.bench.events import RATE, readings, stored
+from muntin.bench.events import RATE, compute, readings, stored
+from muntin.bench.listed import listed
 from muntin.bench.machine import machine
 from muntin.bench.measure import Cost, cheapest, measure
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS, TOO_LONG_FOR_PLAIN
-from muntin.errors import RunError, nearest
 from muntin.model.query import Query
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch import run
@@ -149,13 +149,7 @@ def sharing(
 
 def chosen(names: str) -> list[str]:
     """The sets of a list such as `one,dash10`; an unknown one is refused with the nearest."""
-    found = [name.strip() for name in names.split(",") if name.strip()]
-    for name in found:
-        if name not in SETS:
-            raise RunError(f"no set is called {name!r}; {nearest(name, list(SETS))}")
-    if not found:
-        raise RunError(f"no set was named; {nearest('', list(SETS))}")
-    return list(dict.fromkeys(found))
+    return listed(names, SETS, "set")
 
 
 def plain(queries: Sequence[Query], events: DataFrame) -> DataFrame:
@@ -186,6 +180,9 @@ class _Contender:
     warm_s: float
     costs: list[Cost] = field(default_factory=list)
 
+    def answer(self) -> None:
+        compute(self.build())
+
     def side(self) -> Side:
         best = cheapest(self.costs)
         return Side(
@@ -214,7 +211,7 @@ class _Bench:
             for one in contenders.values():
                 with self.bar.step(f"{one.name}: {one.way}, run {turn + 1} of {repeats}"):
                     if turn == 0 or one.warm_s < _LONG_S:
-                        one.costs.append(measure(partial(_compute, one.build)))
+                        one.costs.append(measure(one.answer))
         return {
             name: self._measured(name, contenders[name, "muntin"], contenders.get((name, "plain")))
             for name in sets
@@ -259,10 +256,6 @@ class _Bench:
         rate = RATE * few / self.events
         session = self.data.sparkSession
         return stored(readings(session, few, self.keys, rate), self.folder / "few")
-
-
-def _compute(build: Callable[[], DataFrame]) -> None:
-    build().write.format("noop").mode("overwrite").save()
 
 
 def _equal(ours: DataFrame, theirs: DataFrame) -> bool:
