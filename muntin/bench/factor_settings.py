@@ -7,7 +7,7 @@ from muntin.bench.listed import listed
 from muntin.model.aggregate import min_
 from muntin.model.query import Query
 from muntin.model.window import Window
-from muntin.share.generators import random_gen, sequential_gen
+from muntin.share.generators import SEED_SIZES, SEED_SLIDES, random_gen, sequential_gen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +30,16 @@ class Setting:
     factor: Boost
 
     def windows(self, number: int) -> list[Window]:
-        """The window set of a number, always the same one."""
-        generator = sequential_gen if self.sequential else random_gen
-        return generator(Random(number), count=self.count, tumbling=self.tumbling)
+        """The window set of a number, always the same one.
+
+        SequentialGen has only as many sets as seeds, so these take turns.
+        """
+        random = Random(number)
+        if not self.sequential:
+            return random_gen(random, count=self.count, tumbling=self.tumbling)
+        seeds = SEED_SIZES if self.tumbling else SEED_SLIDES
+        seed = seeds[(number + 1) % len(seeds)]
+        return sequential_gen(random, count=self.count, tumbling=self.tumbling, seeds=[seed])
 
     def queries(self, number: int) -> list[Query]:
         """MIN over each window, by device, as in the paper's figure 1."""

@@ -7,6 +7,11 @@ from muntin.model.time import SECOND
 from muntin.model.window import Window
 from muntin.share.factor import divisors
 
+# What the sizes of tumbling windows, and the slides of hopping ones, are multiples of (Factor
+# Windows, section V-B).
+SEED_SIZES = (2, 5, 10)
+SEED_SLIDES = (5, 10, 20)
+
 
 def random_gen(
     random: Random,
@@ -22,7 +27,7 @@ def random_gen(
     Tumbling windows take the paper's seed ranges 2, 5, 10; hopping ones its seed slides 5, 10, 20,
     with sizes of twice the slide.
     """
-    seeds = seeds or ((2, 5, 10) if tumbling else (5, 10, 20))
+    seeds = seeds or (SEED_SIZES if tumbling else SEED_SLIDES)
     found: dict[Window, None] = {}
     while len(found) < count:
         slide = random.choice(seeds) * random.randint(2, most) * unit
@@ -39,7 +44,7 @@ def sequential_gen(
     unit: int = SECOND,
 ) -> list[Window]:
     """SequentialGen (Factor Windows, section V-A): 2, 3, 4, … times one seed."""
-    seed = random.choice(seeds or ((2, 5, 10) if tumbling else (5, 10, 20)))
+    seed = random.choice(seeds or (SEED_SIZES if tumbling else SEED_SLIDES))
     slides = [seed * step * unit for step in range(2, count + 2)]
     return [Window(size=slide if tumbling else 2 * slide, slide=slide) for slide in slides]
 

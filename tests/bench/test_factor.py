@@ -96,3 +96,12 @@ def test_two_pictures(tmp_path):
     paths = REPORT.draw(tmp_path)
     assert [path.name for path in paths] == ["factor_boost.png", "factor_predicted.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+
+
+def test_sequential_sets_take_turns_with_their_seeds():
+    setting = SETTINGS["S-5-tumbling"]
+    assert {setting.windows(number)[0].size for number in range(3)} == {
+        4_000_000,
+        10_000_000,
+        20_000_000,
+    }
