@@ -134,17 +134,23 @@ def beside_others(count: int, rate: float = 1_000.0) -> Experiment:
 
 
 def timed(
-    session: SparkSession, *, count: int, rates: Sequence[int], seconds: int, repeats: int = 2
+    session: SparkSession,
+    *,
+    count: int,
+    rates: Sequence[int],
+    seconds: int,
+    repeats: int = 2,
+    kinds: Sequence[str] = tuple(CLASSES),
 ) -> Experiment:
     """Figure 12: CPU per second of stream, all specifications answered, on Spark."""
     lines: Lines = {}
-    steps = Steps(len(rates) * len(CLASSES) * len(TIMED))
+    steps = Steps(len(rates) * len(kinds) * len(TIMED))
     with TemporaryDirectory(prefix="muntin-bench-") as folder, steps as bar:
         for rate in rates:
             data = stored(
                 readings(session, rate * seconds, 1, rate, disorder=0), Path(folder, str(rate))
             )
-            for kind in CLASSES:
+            for kind in kinds:
                 asked = _workload(drawn(kind, count), rate)
                 for strategy in TIMED:
                     with bar.step(f"{kind}, {strategy}, {rate:,} per second"):
