@@ -13,13 +13,20 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def free_share(periods: Ints, phases: Ints, period: Ints | int, phase: Ints | int) -> Floats:
+def free_share(
+    periods: Ints,
+    phases: Ints,
+    period: Ints | int,
+    phase: Ints | int,
+    common: Ints | None = None,
+) -> Floats:
     """The share of a progression (`period`, `phase`) that items leave free.
 
     An item is one period with up to two phases (a row of `phases`), which never meet each other,
-    so the share is exact. All arguments broadcast.
+    so the share is exact. All arguments broadcast. `common`, the divisors of the periods, is given
+    where they are known.
     """
-    common = np.gcd(periods, period)
+    common = np.gcd(periods, period) if common is None else common
     hits = ((phases[..., 0] - phase) % common == 0) + 0.0
     hits += ((phases[..., 1] - phase) % common == 0) & (phases[..., 1] >= 0)
     free: Floats = 1.0 - hits * (common / periods)

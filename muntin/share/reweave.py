@@ -13,7 +13,7 @@ from muntin.share.weave import weave_groups
 from muntin.share.woven import Woven, best_home, edge_set
 
 # Pairs of edge sets that one change may compare when it looks for further merges.
-_PAIR_BUDGET = 50_000
+_PAIR_BUDGET = 8_000
 
 
 class Reweaving:
@@ -147,7 +147,7 @@ class Reweaving:
     def _rate_with(self, tree: Woven, other: Woven) -> float:
         few, many = sorted((tree, other), key=lambda one: len(one.sets))
         # What the smaller tree adds set by set, which is too much where its own sets meet.
-        added = sum(many.added_by(one) for one in few.sets if one not in many.sets)
+        added = many.added_by([one for one in few.sets if one not in many.sets])
         return many.rate + min(added, few.rate)
 
 

@@ -30,9 +30,10 @@ def edge_set(window: Window) -> EdgeSet:
 def added_rate(one: EdgeSet, table: Ints, owner: Ints, trees: int) -> Floats:
     """What an edge set adds to the rate of each tree, whose own sets are rows of `table`."""
     added = np.zeros(trees)
+    common = np.gcd(table[:, 0], one[0])
     for phase in one[1:]:
         if phase >= 0:
-            free = free_share(table[:, 0], table[:, 1:], one[0], phase)
+            free = free_share(table[:, 0], table[:, 1:], one[0], phase, common)
             logs = np.log(np.maximum(free, 1e-300))
             added += np.exp(np.bincount(owner, weights=logs, minlength=trees)) * SECOND / one[0]
     return added
@@ -62,10 +63,19 @@ class Woven:
             if phase >= 0
         )
 
-    def added_by(self, one: EdgeSet) -> float:
-        """What an edge set that is not in the tree adds to its rate."""
-        owner = np.zeros(len(self.table), dtype=np.int64)
-        return float(added_rate(one, self.table, owner, 1)[0])
+    def added_by(self, sets: Sequence[EdgeSet]) -> float:
+        """What edge sets that are not in the tree add to its rate, each taken by itself."""
+        if not sets:
+            return 0.0
+        periods, phases = self.table[:, None, 0], self.table[:, None, 1:]
+        theirs = np.array(sets, dtype=np.int64)
+        common = np.gcd(periods, theirs[:, 0])
+        added = 0.0
+        for side in (1, 2):
+            free = free_share(periods, phases, theirs[:, 0], theirs[:, side], common)
+            there = theirs[:, side] >= 0
+            added += float(np.sum(there * free.prod(axis=0) / theirs[:, 0]))
+        return added * SECOND
 
     def take_in(self, other: "Woven", rate: float) -> None:
         """Makes another tree's windows its own; `rate` is an estimate for both."""
@@ -97,7 +107,7 @@ class Woven:
         if len(self.sets) <= _FEW_SETS:
             self.rate = self.counted_rate()
         else:
-            self.rate -= self.added_by(one)
+            self.rate -= self.added_by([one])
 
 
 def best_home(trees: Sequence[Woven], fresh: Woven, cost: GroupCost) -> tuple[Woven, float] | None:
