@@ -17,11 +17,8 @@ from muntin.bench.optimizer_techniques import run as optimizer_techniques
 from muntin.bench.progress import starting
 from muntin.bench.sets import SETS
 from muntin.bench.sharing import chosen, sharing
-<<<<<<< HEAD
 from muntin.bench.streaming import STREAMED, streamed, streaming
-=======
 from muntin.bench.subsume import run as subsume
->>>>>>> bc95c32 (Benches that repeat the papers' experiments: weave, techniques-in-optimizers, subsume, factor)
 from muntin.bench.technique_figures import draw
 from muntin.bench.techniques import run as techniques
 from muntin.bench.weave import ranges as weave_ranges
