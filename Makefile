@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 N ?= 2000
+KILLS ?= 100
 
-.PHONY: help setup demo test lint bench fuzz slow clean java
+.PHONY: help setup demo test lint bench fuzz slow kills clean java
 
 help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
@@ -13,6 +14,7 @@ help:
 	@echo "make bench   the benchmark of the README"
 	@echo "make fuzz    N=2000 generated workloads against plain Spark"
 	@echo "make slow    tests that take minutes each"
+	@echo "make kills   KILLS=100 kills of a streaming process, its queries changing meanwhile"
 
 setup: java $(VENV)/.ready
 
@@ -43,6 +45,9 @@ bench: setup
 
 fuzz: setup
 	MUNTIN_FUZZ=$(N) $(BIN)/python -m pytest -q tests/spark/test_equal_to_spark.py
+
+kills: setup
+	MUNTIN_KILLS=$(KILLS) $(BIN)/python -m pytest -q tests/spark/test_stream_kills.py -k test_kills
 
 slow: setup
 	$(BIN)/python -m pytest -q -m slow

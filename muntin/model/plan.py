@@ -54,6 +54,10 @@ class Slicing:
         ends = Edges(period=window.slide, phase=window.offset + window.size)
         return all(any(edges.includes(needed) for edges in self.edges) for needed in (begins, ends))
 
+    def edge_from(self, instant: int) -> int:
+        """The first edge from an instant on."""
+        return min(instant + (one.phase - instant) % one.period for one in self.edges)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Node:

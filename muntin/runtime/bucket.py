@@ -121,19 +121,18 @@ class BucketRuntime:
             yield lane.number, answer
 
     def due(self) -> int | None:
-        """When the next window of a retained slice ends; none where there is none to come."""
-        given = self.state.given
-        found = []
-        for lane in self._lanes.values():
-            runs = self.state.runs.get(lane.number)
-            if not runs or given is None:
-                continue
-            last = max(run.last for run in runs)
-            for node in lane.tree.nodes:
-                begin = node.window.first_after(given - node.window.size)
-                if node.queries and begin <= last:
-                    found.append(begin + node.window.size)
-        return min(found, default=None)
+        """When to be called next even if nothing arrives; none where nothing is retained.
+
+        At the next edge of what is retained: there windows end, also those of a query that comes
+        later and reads these slices, and there slices expire.
+        """
+        if self.state.given is None:
+            return None
+        edges = [
+            self._lanes[number].tree.slicing.edge_from(self.state.given + 1)
+            for number in self.state.runs
+        ]
+        return min(edges, default=None)
 
 
 def conformed(table: pa.Table, lane: Lane) -> pa.Table:

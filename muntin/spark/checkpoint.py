@@ -1,8 +1,11 @@
 """A pipeline's checkpoint: Spark's own in a folder of its own, and beside it what muntin knows.
 
 checkpoint/muntin-00000.json    the plan of the first start, as data, with a version
-checkpoint/muntin-00001.json    the plan after a change of queries; the last one counts
+checkpoint/muntin-00001.json    the plan after a change of queries
 checkpoint/spark/               Spark's offsets, commits and state
+
+A plan counts from the first batch that was finished under it. Until then it was only tried, and the
+one before it can go on instead.
 """
 
 import json
@@ -14,6 +17,7 @@ from pyspark.sql import SparkSession
 from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
 from muntin.runtime.running import Running
+from muntin.runtime.running_json import running_from_json, running_to_json
 from muntin.spark.folder import Folder
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
@@ -22,9 +26,11 @@ _SPARK = "spark"
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """What a checkpoint holds: the running plan, and the name that its output files carry."""
+    """What a checkpoint holds: a running plan, the number of the first batch that it may run, and
+    the name that its output files carry."""
 
     running: Running
+    batch: int
     mark: str
 
 
@@ -53,25 +59,30 @@ class Checkpoint:
         """Where Spark keeps its part."""
         return f"{self.directory}/{_SPARK}"
 
-    def load(self) -> Stored | None:
-        """What was stored last; none in a new folder."""
-        if not self._written:
-            return None
-        name = self._written[-1]
-        try:
-            data = json.loads(self._folder.read(name))
-            mark = data["mark"]
-        except (ValueError, KeyError) as error:
-            raise RunError(
-                f"{self.directory}/{name} cannot be read ({error}); start with a new checkpoint"
-            ) from None
-        return Stored(running=Running.from_json(data), mark=mark)
+    def tried(self) -> Stored | None:
+        """The plan that was stored last, whether a batch was finished under it or not."""
+        return self._read(self._written[-1]) if self._written else None
+
+    def counting(self) -> Stored | None:
+        """The last plan under which a batch was finished, else the first; none in a new folder."""
+        last = self.last_commit()
+        for name in reversed(self._written):
+            stored = self._read(name)
+            if stored.batch <= last or name == self._written[0]:
+                return stored
+        return None
 
     def save(self, stored: Stored) -> None:
-        """Store the plan that runs from now on; those before it stay as history."""
-        text = json.dumps({"mark": stored.mark, **stored.running.to_json()}, indent=1)
+        """Store the plan that runs from now on, in the place of those that were only tried."""
         name = f"{_PREFIX}{stored.running.generation:05d}{_SUFFIX}"
+        text = json.dumps(
+            {"mark": stored.mark, "batch": stored.batch, **running_to_json(stored.running)},
+            indent=1,
+        )
         try:
+            for later in [one for one in self._written if one >= name]:
+                self._folder.delete(later)
+                self._written.remove(later)
             self._folder.write(name, text)
         except Py4JJavaError as error:
             raise RunError(
@@ -79,17 +90,45 @@ class Checkpoint:
             ) from None
         self._written.append(name)
 
+    def holds(self, running: Running) -> bool:
+        """Whether a plan is the one that was stored last."""
+        stored = self.tried()
+        return stored is not None and running_to_json(stored.running) == running_to_json(running)
+
+    def last_commit(self) -> int:
+        """The number of the last batch that was finished; -1 where none was."""
+        return self._last("commits")
+
+    def is_cut(self) -> bool:
+        """Whether a batch was begun and not finished: Spark runs it again, with the same rows."""
+        return self._last("offsets") > self.last_commit()
+
     def watermark(self) -> int | None:
         """The watermark that the next batch starts with, in microseconds.
 
         None where no batch was ever finished: then no event has left a trace.
         """
-        commits = [int(name) for name in self._folder.names(f"{_SPARK}/commits") if name.isdigit()]
-        if not commits:
+        last = self.last_commit()
+        if last < 0:
             return None
         # Spark's commit log: a line with its version, then JSON.
-        lines = self._folder.read(f"{_SPARK}/commits/{max(commits)}").splitlines()
+        lines = self._folder.read(f"{_SPARK}/commits/{last}").splitlines()
         return int(json.loads(lines[-1])["nextBatchWatermarkMs"]) * MILLISECOND
+
+    def _last(self, log: str) -> int:
+        """The last entry of one of Spark's logs."""
+        names = self._folder.names(f"{_SPARK}/{log}")
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
+    def _read(self, name: str) -> Stored:
+        try:
+            data = json.loads(self._folder.read(name))
+            mark, batch = data["mark"], data["batch"]
+        except (ValueError, KeyError) as error:
+            raise RunError(
+                f"{self.directory}/{name} cannot be read ({error}); start with a new checkpoint"
+            ) from None
+        return Stored(running=running_from_json(data), batch=batch, mark=mark)
 
 
 def _said(error: Py4JJavaError) -> str:

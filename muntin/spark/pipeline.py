@@ -5,30 +5,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
-from muntin.model.plan_json import plan_to_json
-from muntin.model.query import PlainQuery, Query, Workload
+from muntin.model.query import PlainQuery, Query, Workload, workload
 from muntin.model.time import parse_duration
 from muntin.model.window import Duration
-from muntin.runtime.running import Running, changed, check_same, first_start
-from muntin.share.optimizer import DEFAULT, optimize
+from muntin.runtime.changes import first_start
+from muntin.runtime.running import Running, check_same
+from muntin.share.optimizer import DEFAULT
+from muntin.share.replan import Replanner
+from muntin.spark.change_queue import ChangeQueue
 from muntin.spark.checkpoint import Checkpoint, Stored
-from muntin.spark.sinks import Answer, FolderSink, FunctionSink, MemorySink, Sink
+from muntin.spark.sinks import FolderSink, FunctionSink, MemorySink, Sink
 from muntin.spark.status import Figures, QueryStatus, Status
 from muntin.spark.stream import (
     BUCKETS,
-    SETTINGS,
     SPARE,
     WATERMARK,
     BoundStream,
@@ -38,13 +36,18 @@ from muntin.spark.stream import (
     is_checked,
     planned,
 )
-from muntin.spark.stream_answers import StreamAnswers
-from muntin.spark.tables import Tables, TableSink
+from muntin.spark.stream_run import StreamRun
+from muntin.spark.succession import next_plan, refuse, refused_change
+
+__all__ = ["Pipeline", "QueryStatus", "Status", "start"]
 
 log = logging.getLogger("muntin")
 
-# A folder for a subfolder per query, tables, a function `f(name, frame, batch)`, or none: memory.
-SinkLike = str | Path | Tables | Callable[[str, DataFrame, int], None] | None
+# A folder for a subfolder per query, a function `f(name, frame, batch)`, or none: memory.
+SinkLike = str | Path | Callable[[str, DataFrame, int], None] | None
+
+# How long a change waits to hear whether its first batch succeeds, in seconds.
+_TRIAL = 60.0
 
 
 def start(
@@ -72,11 +75,21 @@ def start(
     the files, where `sink` is a folder.
     """
     source = Source(data, watermark)
-    bound = source.bind(planned(queries, strategy))
+    plan = planned(queries, strategy)
+    bound = source.bind(plan)
     session = data.sparkSession
     folder = Checkpoint(session, str(checkpoint))
     kept = parse_duration(retain)
-    stored = folder.load()
+    stored = folder.tried()
+    mark = uuid4().hex[:8] if stored is None else stored.mark
+    pipeline = Pipeline(
+        source=source,
+        session=session,
+        checkpoint=folder,
+        sink=_sink(sink, session, mark, format, options),
+        trigger=_trigger(trigger),
+        mark=mark,
+    )
     if stored is None:
         running = first_start(
             bound.plan,
@@ -87,30 +100,11 @@ def start(
             checked=is_checked(session),
             spare=spare,
         )
-        mark = uuid4().hex[:8]
     else:
         check_same(stored.running, delay=source.delay, checked=is_checked(session), buckets=buckets)
-        running, mark = _going_on(stored.running, bound, folder, retain=kept), stored.mark
-    pipeline = Pipeline(
-        source=source,
-        session=session,
-        checkpoint=folder,
-        sink=_sink(sink, session, mark, format, options),
-        trigger=_trigger(trigger),
-        strategy=bound.plan.strategy,
-        mark=mark,
-    )
-    pipeline._run(bound, running, is_new=stored is None or running is not stored.running)
+        bound, running = next_plan(plan, source, folder, retain=kept, finish=pipeline._finish)
+    pipeline._launch(bound, running)
     return pipeline
-
-
-def _going_on(running: Running, bound: BoundStream, folder: Checkpoint, *, retain: int) -> Running:
-    """The plan to go on with: the stored one if nothing has changed."""
-    same = plan_to_json(bound.plan) == plan_to_json(running.plan)
-    if same and retain == running.retain:
-        return running
-    found = changed(running, bound.plan, bound.needs, watermark=folder.watermark())
-    return replace(found, retain=retain)
 
 
 def _sink(
@@ -124,13 +118,9 @@ def _sink(
         return MemorySink(session)
     if isinstance(sink, str | Path):
         return FolderSink(session, str(sink), mark=mark, format=format, options=options)
-    if isinstance(sink, Tables):
-        return TableSink(session, sink, mark=mark, format=format, options=options)
     if callable(sink):
         return FunctionSink(sink)
-    raise RunError(
-        f"a sink is a folder, mt.Tables, a function f(name, frame, batch), or none, not {sink!r}"
-    )
+    raise RunError(f"a sink is a folder, a function f(name, frame, batch), or none, not {sink!r}")
 
 
 def _trigger(trigger: str | None) -> dict[str, Any]:
@@ -153,7 +143,6 @@ class Pipeline:
         checkpoint: Checkpoint,
         sink: Sink,
         trigger: Mapping[str, Any],
-        strategy: str,
         mark: str,
     ) -> None:
         self._source = source
@@ -161,87 +150,102 @@ class Pipeline:
         self._checkpoint = checkpoint
         self._sink = sink
         self._trigger = trigger
-        self._strategy = strategy
         self._mark = mark
-        # Held while a batch is written, and while the stream is stopped: a batch is never cut off
-        # between two of its files by a stop from this process.
-        self._writing = threading.Lock()
         self._figures = Figures()
-        self._rows: dict[str, tuple[int, int | None]] = {}
-        self._running: Running
-        self._query: StreamingQuery
+        self._changes = ChangeQueue(lambda: self.plan, self._apply)
+        self._replanner: Replanner | None = None
+        self._run: StreamRun
+        # A run whose first batch is not finished yet, and may prove that it cannot be.
+        self._trial: StreamRun | None = None
+        self._refused: str | None = None
 
     @property
     def plan(self) -> Plan:
         """The plan that runs."""
-        return self._running.plan
+        return self._run.running.plan
 
     @property
     def complete_from(self) -> Mapping[str, int | None]:
         """The begin of each query's first complete window, in microseconds; none: all are."""
-        return dict(self._running.complete_from)
+        return dict(self._run.running.complete_from)
 
     def add(self, *queries: Query) -> Mapping[str, int | None]:
         """Answer more queries from now on; one restart for all of them.
 
         Gives the begin of the first complete window of each, as `complete_from`.
         """
-        names = {query.name.lower() for query in self.plan.queries}
-        for query in queries:
-            if query.name.lower() in names:
-                raise RunError(f"a query called {query.name!r} runs already; use replace")
-        self.replace([*self.plan.queries, *queries])
-        return {query.name: self.complete_from[query.name] for query in queries}
+
+        def more(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
+            names = {query.name.lower() for query in now}
+            for query in queries:
+                if query.name.lower() in names:
+                    raise RunError(f"a query called {query.name!r} runs already; use replace")
+            return [*now, *queries]
+
+        self._changes.make(more)
+        found = self.complete_from
+        return {query.name: found[query.name] for query in queries if query.name in found}
 
     def remove(self, *names: str) -> None:
         """Stop answering some queries; one restart for all of them."""
-        have = [query.name for query in self.plan.queries]
-        for name in names:
-            if name not in have:
-                raise RunError(f"no query is called {name!r}; {nearest(name, have)}")
-        left = [query for query in self.plan.queries if query.name not in names]
-        if not left:
-            raise RunError("these are all queries that run; stop the pipeline instead")
-        self.replace(left)
+
+        def fewer(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
+            have = [query.name for query in now]
+            for name in names:
+                if name not in have:
+                    raise RunError(f"no query is called {name!r}; {nearest(name, have)}")
+            left = [query for query in now if query.name not in names]
+            if not left:
+                raise RunError("these are all queries that run; stop the pipeline instead")
+            return left
+
+        self._changes.make(fewer)
 
     def replace(self, queries: Queries) -> None:
         """Answer these queries from now on: the batch is finished, then the stream restarts.
 
         A query that runs already, by its name and definition, goes on without a gap. If the new
-        queries are refused, the old ones run on.
+        queries are refused, or their first batch fails, the old ones run on.
         """
-        if isinstance(queries, Plan):
-            plan = queries
-        else:
-            found = queries if isinstance(queries, Workload) else self._workload(queries)
-            plan = optimize(found, self._strategy)
-        bound = self._source.bind(plan)
-        # Refused here, where there is no room: before anything is stopped.
-        changed(self._running, bound.plan, bound.needs, watermark=None)
-        self._halt()
-        running = _going_on(self._running, bound, self._checkpoint, retain=self._running.retain)
-        self._run(bound, running, is_new=running is not self._running)
-
-    def _workload(self, queries: Query | PlainQuery | Any) -> Workload:
         if isinstance(queries, Query | PlainQuery):
             queries = (queries,)
-        return Workload(queries=tuple(queries), rate=self.plan.rate, keys=self.plan.keys)
+        chosen = queries if isinstance(queries, Plan | Workload) else tuple(queries)
+        self._changes.make(lambda _: chosen)
+
+    @contextmanager
+    def changes(self) -> Iterator[None]:
+        """All changes made in the block are one restart, at its end."""
+        with self._changes.together():
+            yield
 
     def stop(self) -> None:
         """Finish the batch that runs, and stop. `start` on the same checkpoint goes on."""
-        self._halt()
+        with self._changes.lock:
+            self._trial = None
+            self._run.halt()
         log.info("stopped %s", self._checkpoint.directory)
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the stream ends, or fails; whether it did within `timeout` seconds."""
-        if timeout is None:
-            self._query.awaitTermination()
-            return True
-        return bool(self._query.awaitTermination(int(timeout)))
+        end = None if timeout is None else time.monotonic() + timeout
+        while end is None or time.monotonic() < end:
+            run, failure = self._run, None
+            left = 1.0 if end is None else min(1.0, end - time.monotonic())
+            patience = time.monotonic() + left
+            while run.query.isActive and time.monotonic() < patience:
+                time.sleep(0.05)
+            failure = run.failure()
+            # A run that ends while the queries are changed is followed by another.
+            quiet = not self._changes.lock.locked() and self._trial is None
+            if quiet and run is self._run and not run.query.isActive:
+                if failure is not None and not run.is_halted:
+                    raise failure
+                return True
+        return False
 
     def process_all_available(self) -> None:
         """Wait until all that is there now has been answered: for tests."""
-        self._query.processAllAvailable()
+        self._run.query.processAllAvailable()
 
     def answers(self, name: str) -> DataFrame:
         """A query's answers so far, where the sink is memory."""
@@ -251,31 +255,15 @@ class Pipeline:
         found = self._sink.answers(name)
         if found is not None:
             return found
-        return self._session.createDataFrame([], self._projected.of(name, self._answers).schema)
+        run = self._run
+        return self._session.createDataFrame([], run.projected.of(name, run.answers).schema)
 
     def status(self) -> Status:
         """What the pipeline has done since it started."""
-        self._figures.note(self._query)
-        last = self._figures.last
-        operators = last.get("stateOperators", [])
-        queries = {
-            name: QueryStatus(
-                rows=self._rows.get(name, (0, None))[0],
-                last_window=self._rows.get(name, (0, None))[1],
-                complete_from=first,
-            )
-            for name, first in self._running.complete_from.items()
-        }
-        return Status(
-            is_active=self._query.isActive,
-            batches=self._figures.batches,
-            rows_in=self._figures.rows_in,
-            late_rows=self._figures.late_rows,
-            watermark=last.get("eventTime", {}).get("watermark"),
-            batch_seconds=last["durationMs"]["triggerExecution"] / 1000 if last else None,
-            state_rows=sum(one["numRowsTotal"] for one in operators),
-            state_bytes=sum(one["memoryUsedBytes"] for one in operators),
-            queries=queries,
+        run = self._run
+        self._figures.note(run.query)
+        return self._figures.status(
+            is_active=run.query.isActive, complete_from=self.complete_from, refused=self._refused
         )
 
     def __enter__(self) -> "Pipeline":
@@ -289,85 +277,98 @@ class Pipeline:
     ) -> None:
         self.stop()
 
-    def _run(self, bound: BoundStream, running: Running, *, is_new: bool) -> None:
-        """Start Spark's query for a plan. What can be refused was refused before."""
-        answers, projected = bound.run(running)
-        if is_new:
-            self._checkpoint.save(Stored(running=running, mark=self._mark))
-        self._running, self._projected, self._answers = running, projected, answers
-        self._figures.restart()
-        halted = self._halted = threading.Event()
-
-        def write(frame: DataFrame, batch: int) -> None:
-            with self._writing:
-                if halted.is_set():
-                    raise RunError("the pipeline was stopped")
-                self._write(projected, frame, batch)
-
-        writer = answers.writeStream.foreachBatch(write).option(
-            "checkpointLocation", self._checkpoint.for_spark
-        )
-        if self._trigger:
-            writer = writer.trigger(**self._trigger)
-        with _settings(self._session):
-            self._query = writer.start()
+    def _launch(self, bound: BoundStream, running: Running) -> StreamRun:
+        """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
+        run = StreamRun(bound, running, sink=self._sink, figures=self._figures)
+        first = self._checkpoint.last_commit() + 1
+        if not self._checkpoint.holds(running):
+            self._checkpoint.save(Stored(running=running, batch=first, mark=self._mark))
+        run.start(checkpoint=self._checkpoint.for_spark, trigger=self._trigger, first=first)
+        self._run = run
         names = ", ".join(query.name for query in running.plan.queries)
         log.info(
             "started %s, generation %d: %s", self._checkpoint.directory, running.generation, names
         )
+        return run
 
-    def _write(self, projected: StreamAnswers, frame: DataFrame, batch: int) -> None:
-        """Give a batch's answers to the sink; all of them are computed once."""
-        frame.persist(StorageLevel.MEMORY_AND_DISK)
+    def _finish(self, bound: BoundStream, running: Running) -> None:
+        """Run the one batch that was cut off, under the plan that it belongs to."""
+        run = StreamRun(bound, running, sink=self._sink, figures=self._figures)
+        first = self._checkpoint.last_commit() + 1
+        run.start(checkpoint=self._checkpoint.for_spark, trigger={"once": True}, first=first)
+        run.query.awaitTermination()
+        self._figures.note(run.query)
+
+    def _apply(self, queries: Queries) -> None:
+        """Make these the queries that run, in one restart; if that fails, the old ones go on."""
+        plan = self._planned(queries)
+        refuse(plan, self._source, self._run.running)
+        old = self._run
+        self._trial = None
+        old.halt()
         try:
-            counts = projected.counted(frame)
-            answers = [
-                Answer(name=name, rows=rows, frame=projected.of(name, frame))
-                for name, (rows, _) in counts.items()
-                if rows
-            ]
-            self._sink.write(batch, answers)
-        finally:
-            frame.unpersist()
-        for name, (rows, begin) in counts.items():
-            before, last = self._rows.get(name, (0, None))
-            begins = [one for one in (last, begin) if one is not None]
-            self._rows[name] = (before + rows, max(begins, default=None))
-        self._figures.note(self._query)
+            bound, running = next_plan(
+                plan,
+                self._source,
+                self._checkpoint,
+                retain=old.running.retain,
+                finish=self._finish,
+            )
+            self._try(self._launch(bound, running), old)
+        except Exception as error:
+            if self._run is not old:
+                self._run.halt()
+            self._fall_back(old, error)
+            raise refused_change(error) from None
 
-    def _halt(self) -> None:
-        """Stop Spark's query between two batches, if there is such a moment within a minute."""
-        if self._query.isActive:
-            last = self._batch()
-            patience = time.monotonic() + 60
-            while (
-                self._query.isActive
-                and self._query.status["isTriggerActive"]
-                and self._batch() == last
-                and time.monotonic() < patience
-            ):
-                time.sleep(0.05)
-        with self._writing:
-            self._halted.set()
-            self._query.stop()
-        self._figures.note(self._query)
+    def _planned(self, queries: Queries) -> Plan:
+        if isinstance(queries, Plan):
+            self._replanner = None
+            return queries
+        found = workload(queries, rate=self.plan.rate, keys=self.plan.keys)
+        if found.plain:
+            # What is wrong with it is said when it is bound.
+            return planned(found, self.plan.strategy)
+        if self._replanner is None:
+            self._replanner = Replanner(self.plan)
+        return self._replanner.plan(found)
 
-    def _batch(self) -> int | None:
-        progress = self._query.lastProgress
-        return None if progress is None else progress["batchId"]
+    def _try(self, run: StreamRun, old: StreamRun) -> None:
+        """Wait for the first batch of a changed plan. Where none comes soon, watch for it."""
+        patience = time.monotonic() + _TRIAL
+        while time.monotonic() < patience and not run.is_waiting():
+            if self._is_settled(run):
+                return
+            time.sleep(0.05)
+        if self._is_settled(run):
+            return
+        self._trial = run
+        threading.Thread(target=self._watch, args=(run, old), daemon=True).start()
 
+    def _is_settled(self, run: StreamRun) -> bool:
+        """Whether a batch of a run was finished, or the run is over; raises if it has failed."""
+        if run.has_finished_a_batch():
+            return True
+        failure = run.failure()
+        if failure is not None:
+            raise failure
+        return not run.query.isActive
 
-@contextmanager
-def _settings(session: SparkSession) -> Iterator[None]:
-    """The session with what the state store needs; a query keeps what it was started with."""
-    before = {name: session.conf.get(name, None) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, old)
+    def _watch(self, run: StreamRun, old: StreamRun) -> None:
+        """Go back to the old plan if the new one's first batch fails after all."""
+        while self._trial is run:
+            try:
+                if self._is_settled(run):
+                    self._trial = None
+            except Exception as error:
+                with self._changes.lock:
+                    if self._trial is run:
+                        self._fall_back(old, error)
+                        self._trial = None
+            time.sleep(0.2)
+
+    def _fall_back(self, old: StreamRun, error: BaseException) -> None:
+        self._refused = str(refused_change(error))
+        self._replanner = None
+        log.error("%s", self._refused)
+        self._launch(old.bound, old.running)

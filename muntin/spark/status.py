@@ -1,4 +1,4 @@
-"""What a pipeline has done: Spark's reports of its batches, summed up."""
+"""What a pipeline has done, as it tells its user."""
 
 import threading
 from collections.abc import Mapping
@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
+
+# How many rows, and the latest begin of a window among them.
+Counts = Mapping[str, tuple[int, int | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,21 +35,34 @@ class Status:
     batch_seconds: float | None
     state_rows: int
     state_bytes: int
+    # Why the last change of queries was taken back, where it was.
+    refused: str | None = None
     queries: Mapping[str, QueryStatus] = field(default_factory=dict)
 
 
 class Figures:
-    """Sums over Spark's reports of its batches, which Spark forgets after a hundred."""
+    """Sums over Spark's reports of batches, which it forgets after a hundred, and over answers."""
 
     def __init__(self) -> None:
-        self.batches = self.rows_in = self.late_rows = 0
-        self.last: Mapping[str, Any] = {}
+        self._batches = self._rows_in = self._late_rows = 0
+        self._report: Mapping[str, Any] = {}
         self._seen: set[int] = set()
         self._lock = threading.Lock()
+        # Answers of all batches but the last, and of the last, which may come again.
+        self._before: dict[str, tuple[int, int | None]] = {}
+        self._last: tuple[int, Counts] = (-1, {})
 
     def restart(self) -> None:
         """A new Spark query may report the number of a batch that was cut off again."""
-        self._seen = set()
+        with self._lock:
+            self._seen = set()
+
+    def wrote(self, batch: int, counts: Counts) -> None:
+        """Take in the answers of a batch, in the place of an earlier try of it."""
+        with self._lock:
+            if batch != self._last[0]:
+                self._before = {name: self._of(name) for name in {*self._before, *self._last[1]}}
+            self._last = (batch, counts)
 
     def note(self, query: StreamingQuery) -> None:
         """Take in the reports that are new."""
@@ -55,9 +71,42 @@ class Figures:
                 if report["batchId"] in self._seen or "addBatch" not in report["durationMs"]:
                     continue
                 self._seen.add(report["batchId"])
-                self.batches += 1
-                self.rows_in += report["numInputRows"]
-                self.late_rows += sum(
+                self._batches += 1
+                self._rows_in += report["numInputRows"]
+                self._late_rows += sum(
                     one["numRowsDroppedByWatermark"] for one in report["stateOperators"]
                 )
-                self.last = report
+                self._report = report
+
+    def status(
+        self, *, is_active: bool, complete_from: Mapping[str, int | None], refused: str | None
+    ) -> Status:
+        """All figures as they are now, for the queries that run."""
+        with self._lock:
+            report = self._report
+            operators = report.get("stateOperators", [])
+            queries = {}
+            for name, first in complete_from.items():
+                rows, begin = self._of(name)
+                queries[name] = QueryStatus(rows=rows, last_window=begin, complete_from=first)
+            return Status(
+                is_active=is_active,
+                batches=self._batches,
+                rows_in=self._rows_in,
+                late_rows=self._late_rows,
+                watermark=report.get("eventTime", {}).get("watermark"),
+                batch_seconds=report["durationMs"]["triggerExecution"] / 1000 if report else None,
+                state_rows=sum(one["numRowsTotal"] for one in operators),
+                state_bytes=sum(one["memoryUsedBytes"] for one in operators),
+                refused=refused,
+                queries=queries,
+            )
+
+    def _of(self, name: str) -> tuple[int, int | None]:
+        nothing = (0, None)
+        (before, begin), (rows, last) = (
+            self._before.get(name, nothing),
+            self._last[1].get(name, nothing),
+        )
+        begins = [one for one in (begin, last) if one is not None]
+        return before + rows, max(begins, default=None)

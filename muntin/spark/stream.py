@@ -5,20 +5,21 @@ from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, Workload, workload
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.window import Duration
-from muntin.runtime.running import Needs, Running, first_start
+from muntin.runtime.changes import first_start
+from muntin.runtime.running import Needs, Running
 from muntin.share.optimizer import DEFAULT, optimize
 from muntin.spark.bind import BoundTree, bind
 from muntin.spark.relations import Relations, first_line
 from muntin.spark.slices import number_of
 from muntin.spark.stream_answers import StreamAnswers, tree_names
-from muntin.spark.stream_keys import key_code
+from muntin.spark.stream_keys import is_instant, key_code
 from muntin.spark.stream_operator import answer_slices
 from muntin.spark.stream_slices import stream_slices
 
@@ -142,7 +143,7 @@ class Source:
         for column in self._data.columns:
             if column.lower() == name:
                 kind = self._data.schema[column].dataType
-                if not isinstance(kind, TimestampType):
+                if not isinstance(kind, TimestampType | TimestampNTZType):
                     raise RunError(
                         f"the time of a stream is a timestamp, and {column} is "
                         f"{kind.simpleString()}; cast it in the DataFrame"
@@ -181,10 +182,11 @@ def _needs(bound: BoundTree, plan: Plan) -> Needs:
         query = plan.query(name)
         assert isinstance(query, Query)
         for aggregate in query.aggregates.values():
-            if aggregate not in bound.numeric:
+            if aggregate not in bound.numeric and not is_instant(bound.types[aggregate]):
                 raise RunError(
                     f"query {name!r} cannot be streamed: {aggregate} is "
-                    f"{bound.types[aggregate].simpleString()}; streams take numbers and booleans"
+                    f"{bound.types[aggregate].simpleString()}; streams take numbers, booleans, "
+                    f"dates and timestamps"
                 )
     numbers = {
         component: number_of(component, bound.types[aggregate])

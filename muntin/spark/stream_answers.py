@@ -10,15 +10,16 @@ from pyspark.sql.functions import max as max_of
 from pyspark.sql.types import StructField
 
 from muntin.errors import RunError
-from muntin.model.plan import Tree
+from muntin.model.aggregate import Aggregate
+from muntin.model.plan import Node, Tree
 from muntin.model.query import Query
-from muntin.runtime.layout import Layout
+from muntin.runtime.layout import Layout, slots_of
 from muntin.runtime.running import Running, RunningLane
 from muntin.runtime.tree import BEGIN, NODE
 from muntin.spark.bind import BoundTree
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.relations import Relations, blaming, first_line
-from muntin.spark.stream_keys import KEY_TYPES, key_code
+from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
 from muntin.spark.stream_slices import LANE
 from muntin.spark.together import pick, stack
 
@@ -89,7 +90,7 @@ class StreamAnswers:
         with blaming(query):
             found = projection(
                 query,
-                from_slots(lane.tree.nodes[number], self._layout(lane), bound),
+                _from_slots(lane.tree.nodes[number], self._layout(lane), bound),
                 bound,
                 size=size or f"{query.window.size}L",
                 plain=self._relations.check(query).schema if unnamed else None,
@@ -109,6 +110,15 @@ class StreamAnswers:
 
     def _layout(self, lane: RunningLane) -> Layout:
         return lane.at_run_time(checked=self._running.checked, retain=self._running.retain).layout
+
+
+def _from_slots(node: Node, layout: Layout, bound: BoundTree) -> dict[Aggregate, str]:
+    """Each aggregate of a node as SQL; extremes of instants were kept as integers."""
+    found = from_slots(node, layout, bound)
+    for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
+        if is_instant(bound.types[aggregate]):
+            found[aggregate] = key_code(bound.types[aggregate]).decode(places[0])
+    return found
 
 
 def _decoded(slot: str, field: StructField) -> str:

@@ -1,9 +1,11 @@
-"""Keys on their way through a stream's state: every type as one of four kinds, and back."""
+"""Keys, and instants, on their way through a stream's state: each type as one of four kinds."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     BooleanType,
     ByteType,
@@ -16,12 +18,15 @@ from pyspark.sql.types import (
     LongType,
     ShortType,
     StringType,
+    StructType,
     TimestampNTZType,
     TimestampType,
 )
 
 from muntin.errors import RunError
 from muntin.spark.instants import instant, micros
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 # The Spark type of each kind of key column.
 KEY_TYPES: dict[str, DataType] = {
@@ -74,7 +79,32 @@ def key_code(kind: DataType) -> KeyCode:
             return KeyCode(kind="text", encode=str, decode=str)
         case BinaryType():
             return KeyCode(kind="bytes", encode=str, decode=str)
+        case ArrayType() | StructType() if _is_told_by_json(kind):
+            return KeyCode(
+                kind="text",
+                encode=lambda sql: f"to_json({sql}, map('ignoreNullFields', 'false'))",
+                decode=lambda sql: f"from_json({sql}, '{kind.simpleString()}')",
+            )
     raise RunError(
         f"a key of type {kind.simpleString()} cannot be streamed; keys are numbers, booleans, "
-        f"strings without a collation, binary, dates and timestamps"
+        f"strings without a collation, binary, dates, timestamps, and arrays and structs of "
+        f"integers, booleans, strings and decimals"
     )
+
+
+def _is_told_by_json(kind: DataType) -> bool:
+    """Whether values are equal exactly when their JSON is: not so for 0.0 and -0.0."""
+    if isinstance(kind, ArrayType):
+        return _is_told_by_json(kind.elementType)
+    if isinstance(kind, StructType):
+        return all(
+            _PLAIN_NAME.fullmatch(field.name) is not None and _is_told_by_json(field.dataType)
+            for field in kind.fields
+        )
+    whole = ByteType | ShortType | IntegerType | LongType | BooleanType | DecimalType
+    return isinstance(kind, whole) or kind == StringType()
+
+
+def is_instant(kind: DataType) -> bool:
+    """Whether values are points in time: their extremes are kept as integers."""
+    return isinstance(kind, DateType | TimestampType | TimestampNTZType)

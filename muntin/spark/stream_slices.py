@@ -22,7 +22,7 @@ from muntin.spark.events import selected
 from muntin.spark.instants import micros, slice_end, slice_start
 from muntin.spark.relations import Relations
 from muntin.spark.slices import lift
-from muntin.spark.stream_keys import KEY_TYPES, key_code
+from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
 
 LANE = "lane"
 END = "end"
@@ -111,17 +111,19 @@ def _columns(lane: RunningLane, bound: BoundTree, running: Running) -> dict[str,
     columns[START] = slice_start(lane.tree.slicing, time)
     columns[END] = slice_end(lane.tree.slicing, time)
     held = {one.slot: one.component for one in lane.held}
+    types = {part: bound.types[one] for one in bound.tree.aggregates for part in one.components}
     for slot in running.room.value_slots:
         mark = next(marks)
         kind = "BIGINT" if VALUE_KINDS[kind_of(slot)].number == INTEGER else "DOUBLE"
         if slot in held:
-            columns[slot] = _argument(held[slot], _always(time, mark), kind)
+            component = held[slot]
+            columns[slot] = _argument(component, _always(time, mark), kind, types[component])
         else:
             columns[slot] = f"CASE WHEN {_never(time, mark)} THEN CAST(0 AS {kind}) END"
     return columns
 
 
-def _argument(component: Component, always: str, kind: str) -> str:
+def _argument(component: Component, always: str, kind: str, answer: DataType) -> str:
     """What a component takes of an event: null where its filter or it itself leaves it out."""
     condition = always if component.where is None else f"{always} AND ({component.where})"
     argument = "1" if component.argument is None else component.argument
@@ -129,7 +131,10 @@ def _argument(component: Component, always: str, kind: str) -> str:
         return f"CASE WHEN {condition} AND ({argument}) IS NOT NULL THEN 1L END"
     if component.kind == "count_if":
         return f"CASE WHEN {condition} AND ({argument}) THEN 1L END"
-    return f"CASE WHEN {condition} THEN CAST(({argument}) AS {kind}) END"
+    value = f"CAST(({argument}) AS {kind})"
+    if is_instant(answer):
+        value = key_code(answer).encode(f"({argument})")
+    return f"CASE WHEN {condition} THEN {value} END"
 
 
 def _always(time: str, mark: int) -> str:

@@ -45,6 +45,14 @@ SITES = Query(
     time="ts",
     where="load > 2",
 )
+# Its parts are kept for MINUTE already, and its edges are MINUTE's.
+WARM = Query(
+    name="warm",
+    window=hopping("3 minutes", every="1 minute"),
+    aggregates={"top": max_("temp")},
+    keys=["device"],
+    time="ts",
+)
 ALL = [MINUTE, SLIDE, SITES]
 
 
@@ -91,6 +99,17 @@ class Input:
             os.utime(hidden, (changed, changed))
             hidden.rename(self._folder / f"{self._number:05d}.json")
             self._number += 1
+
+    def assert_read_in_order(self, checkpoint: Path) -> None:
+        """Spark has taken one file a batch, in their order: so no row can have been late."""
+        taken = {}
+        for log in (checkpoint / "spark" / "sources" / "0").glob("[0-9]*"):
+            for line in log.read_text().splitlines():
+                if line.startswith("{"):
+                    entry = json.loads(line)
+                    taken[Path(entry["path"]).name] = entry["batchId"]
+        batches = [taken[name] for name in sorted(taken)]
+        assert batches == sorted(set(batches))
 
     def stream(self) -> DataFrame:
         reader = self._spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)

@@ -7,27 +7,17 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.model.aggregate import count, max_, variance
-from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.window import hopping
-from muntin.runtime.running import first_start
+from muntin.runtime.changes import first_start
 from muntin.spark.batch import run
 from muntin.spark.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline import start
 from muntin.spark.stream import Source, planned
-from tests.spark.streams import MINUTE, SITES, SLIDE, Input, assert_closed, at, events
+from tests.spark.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
 
 # A stream takes minutes: `make slow`.
 pytestmark = pytest.mark.slow
-
-# Its parts are kept for MINUTE already, and its edges are MINUTE's.
-WARM = Query(
-    name="warm",
-    window=hopping("3 minutes", every="1 minute"),
-    aggregates={"top": max_("temp")},
-    keys=["device"],
-    time="ts",
-)
 
 
 def written(spark, folder, query, source):
@@ -114,13 +104,13 @@ def stored(spark, tmp_path):
         bound.plan, bound.needs, buckets=32, delay=10 * SECOND, retain=0, checked=True, spare=1
     )
     folder = tmp_path / "check"
-    Checkpoint(spark, str(folder)).save(Stored(running=running, mark="abc"))
+    Checkpoint(spark, str(folder)).save(Stored(running=running, batch=0, mark="abc"))
     return source, folder
 
 
 def test_a_checkpoint_comes_back_as_it_was(spark, stored):
     _, folder = stored
-    found = Checkpoint(spark, str(folder)).load()
+    found = Checkpoint(spark, str(folder)).tried()
     assert found.mark == "abc"
     assert found.running.complete_from == {"minute": None}
     assert [one.number for one in found.running.lanes] == [0]

@@ -1,5 +1,6 @@
 """A pipeline in its own process, killed at random moments: the files hold every answer once."""
 
+import json
 import os
 import random
 import signal
@@ -11,23 +12,25 @@ from pathlib import Path
 
 import pytest
 
+from muntin.model.time import MILLISECOND
 from muntin.spark.batch import run
-from tests.answers import same_value
-from tests.spark.streams import MINUTE, SITES, SLIDE, Input, assert_closed, at, events
+from tests.answers import assert_same
+from tests.spark.streams import MINUTE, SITES, SLIDE, WARM, Input, events
 
-# A stream takes minutes: `make slow`.
+# A stream takes minutes: `make slow`, and `make kills` for more of them.
 pytestmark = pytest.mark.slow
 
+KILLS = int(os.environ.get("MUNTIN_KILLS", "20"))
 ROOT = Path(__file__).parents[2]
 
-# SITES comes and goes with every other process; the other two run in all of them.
+# Two queries come and go from process to process, two run in all of them.
 SCRIPT = """
     import sys, os
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pathlib import Path
     from pyspark.sql import SparkSession
     from muntin.spark.pipeline import start
-    from tests.spark.streams import MINUTE, SITES, SLIDE, Input
+    from tests.spark.streams import MINUTE, SITES, SLIDE, WARM, Input
 
     base, number, last = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "last"
     spark = (
@@ -36,26 +39,27 @@ SCRIPT = """
         .config("spark.driver.memory", "1g")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "America/New_York")
+        .config("spark.sql.streaming.minBatchesToRetain", "10000")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
-    queries = [MINUTE, SLIDE] + ([SITES] if number % 2 else [])
+    comers = [[], [SITES], [SITES, WARM], [WARM]][number % 4]
     pipeline = start(
-        queries, Input(spark, base / "in").stream(), checkpoint=base / "check", sink=base / "out",
-        buckets=3,
+        [*comers, MINUTE, SLIDE], Input(spark, base / "in").stream(), checkpoint=base / "check",
+        sink=base / "out", buckets=3, strategy=sys.argv[4], retain="10 minutes",
     )
     print("started", flush=True)
     pipeline.process_all_available()
-    print("watermark", pipeline.status().watermark, pipeline.complete_from.get("sites"), flush=True)
+    print("late", pipeline.status().late_rows, flush=True)
     pipeline.stop() if last else pipeline.await_termination()
 """
 
 
-def launch(base: Path, number: int, kind: str) -> subprocess.Popen:
+def launch(base: Path, number: int, kind: str, strategy: str) -> subprocess.Popen:
     script = base / "pipeline.py"
     script.write_text(textwrap.dedent(SCRIPT))
     return subprocess.Popen(
-        [sys.executable, str(script), str(base), str(number), kind],
+        [sys.executable, str(script), str(base), str(number), kind, strategy],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -71,13 +75,50 @@ def commits(base: Path) -> int:
     return len([path for path in base.glob("check/spark/commits/*") if path.name.isdigit()])
 
 
-def killed(kills: int, base: Path, spark, seed: int) -> None:
+def promised(base: Path, name: str) -> list[tuple[int | None, int]]:
+    """From which begin, and up to which end, a query had to answer each time that it ran.
+
+    The checkpoint has the plans, and Spark's log the watermark of every batch.
+    """
+    check = base / "check"
+    plans = [json.loads(path.read_text()) for path in sorted(check.glob("muntin-*.json"))]
+    ends = [plan["batch"] for plan in plans[1:]] + [commits(base)]
+    found: dict[int | None, int] = {}
+    for plan, end in zip(plans, ends, strict=True):
+        if name in plan["complete_from"] and end > plan["batch"]:
+            metadata = (check / "spark" / "offsets" / str(end - 1)).read_text().splitlines()[1]
+            reached = json.loads(metadata)["batchWatermarkMs"] * MILLISECOND
+            found[plan["complete_from"][name]] = reached
+    return list(found.items())
+
+
+def assert_promise_kept(spark, base: Path, query, source: Input) -> int:
+    begin = "unix_micros(window.start)"
+    ranges = [
+        f"({begin} + {query.window.size} <= {until}"
+        + ("" if first is None else f" AND {begin} >= {first}")
+        + ")"
+        for first, until in promised(base, query.name)
+    ]
+    with run([query], source.batch()) as results:
+        expected = results[query.name].where(" OR ".join(ranges or ["false"]))
+        rows = expected.collect()
+        folder = base / "out" / query.name
+        assert folder.exists() or not rows
+        if rows:
+            found = spark.read.schema(expected.schema).parquet(str(folder))
+            found = spark.createDataFrame(found.collect(), expected.schema)
+            assert_same(found, expected, query.name, rows)
+    return len(rows)
+
+
+def killed(kills: int, base: Path, spark, seed: int, strategy: str) -> None:
     rng = random.Random(seed)
     source = Input(spark, base / "in")
     made = events(seed, files=3 * kills + 4, rows=40)
     for number in range(kills):
         source.put(*made[3 * number : 3 * number + 3])
-        process = launch(base, number, "killed")
+        process = launch(base, number, "killed", strategy)
         assert process.stdout.readline().strip() == "started"
         # So many batches further, and then somewhere in the next, however fast the machine is.
         target, patience = commits(base) + rng.randint(0, 3), time.monotonic() + 60
@@ -88,33 +129,21 @@ def killed(kills: int, base: Path, spark, seed: int) -> None:
         process.wait()
         process.stdout.close()
     source.put(*made[3 * kills :])
-    process = launch(base, kills, "last")
+    process = launch(base, kills, "last", strategy)
     lines = process.communicate(timeout=600)[0].split("\n")
     assert process.returncode == 0
-    said = next(line for line in lines if line.startswith("watermark")).split()
-    watermark = at(said[1])
+    assert "late 0" in lines
+    source.assert_read_in_order(base / "check")
     for query in (MINUTE, SLIDE):
-        with run([query], source.batch()) as results:
-            schema = results[query.name].schema
-        found = spark.read.schema(schema).parquet(str(base / "out" / query.name))
-        found = spark.createDataFrame(found.collect(), schema)
-        assert assert_closed(found, query, source.batch(), watermark) > 3 * kills
-    sites = base / "out" / "sites"
-    if sites.exists():
-        # It was away at times, but what it says is whole and said once.
-        with run([SITES], source.batch()) as results:
-            expected = {(row["place"], row["window"]): row for row in results["sites"].collect()}
-            found = spark.read.schema(results["sites"].schema).parquet(str(sites)).collect()
-        assert len({(row["place"], row["window"]) for row in found}) == len(found)
-        for row in found:
-            assert same_value(row, expected[row["place"], row["window"]])
+        assert assert_promise_kept(spark, base, query, source) > 3 * kills
+    comers = [assert_promise_kept(spark, base, query, source) for query in (SITES, WARM)]
+    assert sum(comers) > 0
 
 
-def test_five_kills(spark, tmp_path):
-    killed(5, tmp_path, spark, seed=21)
+@pytest.mark.parametrize("strategy", ["shared"])
+def test_kills(spark, tmp_path, strategy):
+    killed(KILLS, tmp_path, spark, KILLS, strategy)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kills", [20, 100])
-def test_many_kills(spark, tmp_path, kills):
-    killed(kills, tmp_path, spark, seed=kills)
+def test_a_few_kills_with_a_tree_for_each_query(spark, tmp_path):
+    killed(5, tmp_path, spark, 5, "unshared")

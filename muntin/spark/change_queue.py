@@ -1,0 +1,96 @@
+"""Changes of a pipeline's queries, gathered: those that come in a moment are made together."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# From the queries that run to those that shall: a list, or a plan or workload.
+Change = Callable[[Any], Any]
+
+
+class _Waiting:
+    """A change that was asked for, until it is made or refused."""
+
+    def __init__(self, change: Change) -> None:
+        self.change = change
+        self.is_made = False
+        self.error: BaseException | None = None
+
+
+class ChangeQueue:
+    """Makes changes one restart at a time, each with all that have gathered since the last.
+
+    If what several together come to is refused, each is tried alone, so that a wrong one hurts
+    nobody else.
+    """
+
+    def __init__(self, now: Callable[[], Any], apply: Callable[[Any], None]) -> None:
+        """`now` gives the queries that run, `apply` makes others run."""
+        self._now = now
+        self._apply = apply
+        # Held while changes are made.
+        self.lock = threading.Lock()
+        self._waiting: list[_Waiting] = []
+        self._open = threading.local()
+
+    def make(self, change: Change) -> None:
+        """Make a change now, or at the end of the block; raises what it is refused for."""
+        gathered: list[Change] | None = getattr(self._open, "changes", None)
+        if gathered is not None:
+            gathered.append(change)
+            return
+        mine = _Waiting(change)
+        self._waiting.append(mine)
+        with self.lock:
+            if not mine.is_made:
+                self._make_all()
+        if mine.error is not None:
+            raise mine.error
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Changes that this thread makes in the block are one; an error in it drops them all."""
+        changes: list[Change] = []
+        self._open.changes = changes
+        try:
+            yield
+        finally:
+            self._open.changes = None
+        if changes:
+            self.make(lambda now: _in_turn(changes, now))
+
+    def _make_all(self) -> None:
+        # Others may still be adding theirs; they are taken the next time.
+        waiting = self._waiting[:]
+        del self._waiting[: len(waiting)]
+        try:
+            self._make(waiting)
+        finally:
+            for one in waiting:
+                one.is_made = True
+
+    def _make(self, waiting: list[_Waiting]) -> None:
+        queries, possible = self._now(), []
+        for one in waiting:
+            try:
+                queries = _in_turn([one.change], queries)
+                possible.append(one)
+            except Exception as error:
+                one.error = error
+        if not possible:
+            return
+        try:
+            self._apply(queries)
+        except Exception as error:
+            if len(possible) == 1:
+                possible[0].error = error
+            else:
+                for one in possible:
+                    self._make([one])
+
+
+def _in_turn(changes: list[Change], queries: Any) -> Any:
+    for change in changes:
+        queries = change(list(getattr(queries, "queries", queries)))
+    return queries

@@ -1,0 +1,142 @@
+"""One Spark query that runs a plan on a checkpoint, from its start until it is halted."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from muntin.errors import RunError
+from muntin.runtime.running import Running
+from muntin.spark.sinks import Answer, Sink
+from muntin.spark.status import Figures
+from muntin.spark.stream import SETTINGS, BoundStream
+
+# How long a halt waits for the batch that runs.
+_PATIENCE = 60.0
+
+
+class StreamRun:
+    """A plan that runs, once."""
+
+    def __init__(
+        self, bound: BoundStream, running: Running, *, sink: Sink, figures: Figures
+    ) -> None:
+        self.bound = bound
+        self.running = running
+        self.answers, self.projected = bound.run(running)
+        self._sink = sink
+        self._figures = figures
+        # Held while a batch is written, and while the stream is stopped: a batch is never cut off
+        # between two of its files by a stop from this process.
+        self._writing = threading.Lock()
+        self._halted = threading.Event()
+        self._session = self.answers.sparkSession
+        self.query: StreamingQuery
+
+    def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
+        """Start Spark's query; `first` is the number of its first batch."""
+        self._first = first
+        self._figures.restart()
+        writer = self.answers.writeStream.foreachBatch(self._take)
+        writer = writer.option("checkpointLocation", checkpoint)
+        if trigger:
+            writer = writer.trigger(**trigger)
+        with _settings(self._session):
+            self.query = writer.start()
+
+    def has_finished_a_batch(self) -> bool:
+        """Whether a batch was finished under this plan, so that the checkpoint is bound to it."""
+        report = self.query.lastProgress
+        return (
+            report is not None
+            and report["batchId"] >= self._first
+            and "addBatch" in (report["durationMs"])
+        )
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether it was told to stop."""
+        return self._halted.is_set()
+
+    def is_waiting(self) -> bool:
+        """Whether there is nothing to do until more data arrives."""
+        return bool(self.query.status["message"].startswith("Waiting"))
+
+    def failure(self) -> BaseException | None:
+        """What ended it, if it failed."""
+        return None if self.query.isActive else self.query.exception()
+
+    def halt(self) -> None:
+        """Stop Spark's query between two batches, if there is such a moment within a minute."""
+        if self.query.isActive:
+            last = self._batch()
+            patience = time.monotonic() + _PATIENCE
+            while (
+                self.query.isActive
+                and self.query.status["isTriggerActive"]
+                and self._batch() == last
+                and time.monotonic() < patience
+            ):
+                time.sleep(0.05)
+        with self._writing:
+            self._halted.set()
+            self.query.stop()
+        self._figures.note(self.query)
+
+    def _batch(self) -> int | None:
+        report = self.query.lastProgress
+        return None if report is None else report["batchId"]
+
+    def _take(self, frame: DataFrame, batch: int) -> None:
+        """Called by Spark with each batch."""
+        # A halt holds the lock until Spark's thread has ended, and that thread is waiting here.
+        while not self._writing.acquire(timeout=0.05):
+            if self._halted.is_set():
+                break
+        else:
+            try:
+                if not self._halted.is_set():
+                    self._write(frame, batch)
+                    return
+            finally:
+                self._writing.release()
+        raise RunError("the pipeline was stopped")
+
+    def _write(self, frame: DataFrame, batch: int) -> None:
+        """Give a batch's answers to the sink; all of them are computed once."""
+        frame.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            counts = self.projected.counted(frame)
+            answers = [
+                Answer(name=name, rows=rows, frame=self.projected.of(name, frame))
+                for name, (rows, _) in counts.items()
+                if rows
+            ]
+            self._sink.write(batch, answers)
+        finally:
+            frame.unpersist()
+        self._figures.wrote(batch, counts)
+        # The first batch may be here before its query is.
+        if hasattr(self, "query"):
+            self._figures.note(self.query)
+
+
+@contextmanager
+def _settings(session: SparkSession) -> Iterator[None]:
+    """The session with what the state store needs; a query keeps what it was started with."""
+    before = {name: session.conf.get(name, None) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, old)

@@ -1,0 +1,78 @@
+"""Which plan a pipeline goes on with on a checkpoint that exists."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from muntin.errors import RunError
+from muntin.model.plan import Plan
+from muntin.model.plan_json import plan_to_json, query_to_json
+from muntin.runtime.changes import changed
+from muntin.runtime.running import Running
+from muntin.share.settle import settled
+from muntin.spark.checkpoint import Checkpoint, Stored
+from muntin.spark.stream import BoundStream, Source
+
+log = logging.getLogger("muntin")
+
+# Runs the batch that was cut off under the plan that it belongs to; raises if that fails.
+Finish = Callable[[BoundStream, Running], None]
+
+
+def refuse(plan: Plan, source: Source, running: Running) -> None:
+    """Raise what a plan would be refused for if it had to go on from here; nothing is touched."""
+    bound = source.bind(settled(plan, running.plan))
+    changed(running, bound.plan, bound.needs, watermark=None)
+
+
+def next_plan(
+    plan: Plan, source: Source, checkpoint: Checkpoint, *, retain: int, finish: Finish
+) -> tuple[BoundStream, Running]:
+    """The plan to go on with: the stored one if nothing has changed.
+
+    A change takes effect between two batches. A batch that was cut off belongs to the plan that
+    was tried last, and is finished under it first where that plan has a query which the new one
+    has not: its answers of that batch may be written in part.
+    """
+    tried, counting = checkpoint.tried(), checkpoint.counting()
+    assert tried is not None
+    assert counting is not None
+    bound = source.bind(settled(plan, tried.running.plan))
+    if _same(bound, tried, retain):
+        return bound, tried.running
+    refuse(plan, source, counting.running)
+    if checkpoint.is_cut() and _leaves(tried.running.plan, plan):
+        try:
+            finish(source.bind(tried.running.plan), tried.running)
+            counting = tried
+        except Exception as error:
+            # What cannot be finished must not keep its user from going on without it.
+            log.warning("the batch that was cut off is answered by the new queries: %s", error)
+    bound = source.bind(settled(plan, counting.running.plan))
+    if _same(bound, counting, retain):
+        return bound, counting.running
+    watermark = checkpoint.watermark()
+    running = changed(counting.running, bound.plan, bound.needs, watermark=watermark)
+    return bound, replace(running, retain=retain)
+
+
+def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:
+    return retain == stored.running.retain and (
+        plan_to_json(bound.plan) == plan_to_json(stored.running.plan)
+    )
+
+
+def _leaves(old: Plan, new: Plan) -> bool:
+    """Whether a query of the old plan is not, or not the same, in the new one."""
+    kept = {query.name: query_to_json(query) for query in new.queries}
+    return any(kept.get(query.name) != query_to_json(query) for query in old.queries)
+
+
+def refused_change(error: BaseException) -> RunError:
+    """The error of a change that Spark did not take, without its plan dumps and stack traces."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = next((line for line in lines if line), type(error).__name__)
+    return RunError(
+        f"the queries were not changed, and the ones before go on: the first batch with the new "
+        f"ones failed: {said[:500]}"
+    )
