@@ -10,33 +10,12 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from muntin.model.plan import Tree
-from muntin.runtime.layout import INTEGER, Layout
+from muntin.runtime.cells import Cells
+from muntin.runtime.lane import Lane
 from muntin.runtime.order import ordered
-from muntin.runtime.runs import Run, Runs, Store, runs_from_json, runs_to_json
+from muntin.runtime.retained import Retained
+from muntin.runtime.runs import Run, Store, runs_from_json, runs_to_json
 from muntin.runtime.tree import TreeRuntime, begins_between
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lane:
-    """A tree of a running plan: its number, never used again, and where its columns are."""
-
-    number: int
-    tree: Tree
-    layout: Layout
-    # How long slices are kept beyond what windows need, in microseconds.
-    retain: int = 0
-
-    @property
-    def span(self) -> int:
-        """How far behind the watermark a slice may start and still be kept."""
-        return max(self.retain, *(node.window.size for node in self.tree.nodes))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of its slices."""
-        kept = (name for one in self.layout.kept for name in one.columns)
-        return (*self.layout.key_columns, self.layout.start, *kept)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +27,14 @@ class BucketState:
     # The number of the next run.
     number: int = 0
     runs: Mapping[int, list[Run]] = field(default_factory=dict)
+    cells: Mapping[int, Cells] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """The state as JSON."""
         runs = {str(lane): runs_to_json(one) for lane, one in self.runs.items()}
-        return json.dumps({"given": self.given, "number": self.number, "runs": runs}).encode()
+        cells = {str(lane): [one.number, one.width] for lane, one in self.cells.items()}
+        state = {"given": self.given, "number": self.number, "runs": runs, "cells": cells}
+        return json.dumps(state).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> "BucketState":
@@ -62,6 +44,10 @@ class BucketState:
             given=found["given"],
             number=found["number"],
             runs={int(lane): runs_from_json(one) for lane, one in found["runs"].items()},
+            cells={
+                int(lane): Cells(number=number, width=width)
+                for lane, (number, width) in found["cells"].items()
+            },
         )
 
 
@@ -83,11 +69,16 @@ class BucketRuntime:
         """
         number = self.state.number
         runs: dict[int, list[Run]] = {}
-        for gone in self.state.runs.keys() - self._lanes.keys():
-            Runs(self._store, self.state.runs[gone], start="").drop(None)
+        cells: dict[int, Cells] = {}
+        self._forget(self.state.runs.keys() - self._lanes.keys())
         for lane in self._lanes.values():
-            start = lane.layout.start
-            kept = Runs(self._store, self.state.runs.get(lane.number, []), start=start)
+            kept = Retained(
+                self._store,
+                lane,
+                runs=self.state.runs.get(lane.number, []),
+                cells=self.state.cells.get(lane.number),
+                number=number,
+            )
             new = arrived.get(lane.number)
             if new is not None and new.num_rows:
                 new = new.select(lane.columns)
@@ -95,28 +86,37 @@ class BucketRuntime:
             horizon = until - lane.span
             kept.drop(horizon)
             if new is not None and new.num_rows:
-                number = kept.add(new, number)
+                kept.add(new)
                 kept.drop(horizon)
+            number = kept.number
             if kept.runs:
                 runs[lane.number] = kept.runs
-        self.state = BucketState(given=until, number=number, runs=runs)
+            if kept.cells is not None:
+                cells[lane.number] = kept.cells
+        self.state = BucketState(given=until, number=number, runs=runs, cells=cells)
+
+    def _forget(self, lanes: Iterable[int]) -> None:
+        for lane in lanes:
+            for run in self.state.runs[lane]:
+                self._store.remove(run.number)
+            if lane in self.state.cells:
+                self._store.remove(self.state.cells[lane].number)
 
     def _answers(
-        self, lane: Lane, kept: Runs, new: pa.Table | None, until: int
+        self, lane: Lane, kept: Retained, new: pa.Table | None, until: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         after = self.state.given
-        begins = begins_between(lane.tree, after=after, until=until)
-        firsts = [first for first, last in begins.values() if first <= last]
-        if not firsts:
+        begins = begins_between(lane.flat, after=after, until=until)
+        if all(first > last for first, last in begins.values()):
             return
-        tables = [conformed(table, lane) for table in kept.since(min(firsts))]
+        tables = list(kept.rows(begins))
         if new is not None:
             tables.append(new)
         if not tables:
             return
         rows = pa.concat_tables(tables, promote_options="permissive")
         batch = ordered(rows, lane.layout.key_columns, lane.layout.start)
-        runtime = TreeRuntime(lane.tree, lane.layout)
+        runtime = TreeRuntime(lane.flat, lane.layout)
         for answer in runtime.between(batch, after=after, until=until):
             yield lane.number, answer
 
@@ -133,19 +133,3 @@ class BucketRuntime:
             for number in self.state.runs
         ]
         return min(edges, default=None)
-
-
-def conformed(table: pa.Table, lane: Lane) -> pa.Table:
-    """Retained rows with the lane's columns: what an earlier plan did not keep is null.
-
-    No answer reads such a null: a query is complete only from where all it reads is kept.
-    """
-    missing = {
-        name: pa.nulls(table.num_rows, pa.int64() if one.number == INTEGER else pa.float64())
-        for one in lane.layout.kept
-        for name in one.columns
-        if name not in table.column_names
-    }
-    return pa.table(
-        {name: missing[name] if name in missing else table.column(name) for name in lane.columns}
-    )

@@ -12,7 +12,7 @@ from muntin.model.aggregate import Component
 from muntin.model.plan import Plan, Slicing, Tree
 from muntin.model.query import Query
 from muntin.model.time import format_duration
-from muntin.runtime.bucket import Lane
+from muntin.runtime.lane import Lane
 from muntin.runtime.layout import Layout, kept
 from muntin.runtime.room import Room, value_kind
 

@@ -1,17 +1,10 @@
-"""Retained slices as a few runs of Arrow bytes: a batch adds one, and old ones go as a whole."""
+"""Runs: rows of slices as Arrow bytes in a store, and what is remembered of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
-
-# So many runs of one level become one of the next, so that few runs hold many batches.
-_FAN = 8
-# Runs are not merged beyond this, so that what has expired can go without rewriting the rest.
-_HIGHEST = 3
-_MOST_ROWS = 1 << 17
 
 
 class Store(Protocol):
@@ -32,74 +25,11 @@ class Run:
     """Where some retained slices are, and which starts they have."""
 
     number: int
+    # None were merged at level 0, and they are in no cell yet; see `retained`.
     level: int
     rows: int
     first: int
     last: int
-
-
-class Runs:
-    """The retained slices of one lane. Each row is written at most once per level."""
-
-    def __init__(self, store: Store, runs: list[Run], *, start: str) -> None:
-        self._store = store
-        self._start = start
-        self.runs = runs
-
-    @property
-    def last(self) -> int:
-        """The latest start of any retained slice; asked only where there is one."""
-        return max(run.last for run in self.runs)
-
-    def add(self, table: pa.Table, number: int) -> int:
-        """Keep more slices under a number; gives the next number that is free."""
-        self._write(table, number, level=0)
-        number += 1
-        level = 0
-        while level < _HIGHEST:
-            alike = [run for run in self.runs if run.level == level]
-            if len(alike) < _FAN or sum(run.rows for run in alike) > _MOST_ROWS:
-                break
-            merged = pa.concat_tables((self._read(run) for run in alike), promote_options="default")
-            for run in alike:
-                self._store.remove(run.number)
-            self.runs = [run for run in self.runs if run.level != level]
-            level += 1
-            self._write(merged, number, level=level)
-            number += 1
-        return number
-
-    def since(self, start: int) -> Iterator[pa.Table]:
-        """The slices from a start on; runs that are older are not read."""
-        for run in self.runs:
-            if run.last >= start:
-                table = self._read(run)
-                if run.first < start:
-                    table = table.filter(pc.greater_equal(table.column(self._start), start))
-                yield table
-
-    def drop(self, before: int | None) -> None:
-        """Forget the runs all of whose slices start before an instant, or all of them."""
-        kept = [] if before is None else [run for run in self.runs if run.last >= before]
-        for run in self.runs:
-            if run not in kept:
-                self._store.remove(run.number)
-        self.runs = kept
-
-    def _write(self, table: pa.Table, number: int, *, level: int) -> None:
-        self._store.write(number, to_bytes(table))
-        ends = pc.min_max(table.column(self._start)).as_py()
-        run = Run(
-            number=number,
-            level=level,
-            rows=table.num_rows,
-            first=ends["min"],
-            last=ends["max"],
-        )
-        self.runs = [*self.runs, run]
-
-    def _read(self, run: Run) -> pa.Table:
-        return from_bytes(self._store.read(run.number))
 
 
 def runs_to_json(runs: list[Run]) -> list[list[int]]:

@@ -57,7 +57,7 @@ class TreeRuntime:
         """The answers that a batch of slices completes."""
         if not batch.num_rows:
             return
-        partials = self._partials(batch)
+        partials = partials_of(batch, self._layout, self._number(batch))
         until = Position(int(partials.keys[-1]), int(partials.starts[-1]) + 1)
         yield from self._descend(None, partials, until)
         # Only the last key can still get answers.
@@ -74,15 +74,8 @@ class TreeRuntime:
         """
         if batch.num_rows:
             begins = begins_between(self._tree, after=after, until=until)
-            partials = self._partials(batch)
+            partials = partials_of(batch, self._layout, self._number(batch))
             yield from self._descend(None, partials, Position(END, END), begins, after)
-
-    def _partials(self, batch: pa.RecordBatch) -> Partials:
-        return Partials(
-            keys=self._number(batch),
-            starts=_numbers(batch.column(self._layout.start), INTEGER),
-            columns={kept.component: _read(kept, batch) for kept in self._layout.kept},
-        )
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The answers of all windows that are still open."""
@@ -156,6 +149,15 @@ def _start(node: Node) -> NodeRuntime:
         for component in aggregate.components
     }
     return NodeRuntime(node.window, techniques, node.parent)
+
+
+def partials_of(batch: pa.RecordBatch, layout: Layout, keys: Int64s) -> Partials:
+    """Slices as partials; `keys` has the number of each row's key."""
+    return Partials(
+        keys=keys,
+        starts=_numbers(batch.column(layout.start), INTEGER),
+        columns={kept.component: _read(kept, batch) for kept in layout.kept},
+    )
 
 
 def begins_between(tree: Tree, *, after: int | None, until: int) -> dict[Window, tuple[int, int]]:

@@ -25,7 +25,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from muntin.runtime.bucket import BucketRuntime, BucketState, Lane
+from muntin.runtime.bucket import BucketRuntime, BucketState
+from muntin.runtime.lane import Lane
 from muntin.runtime.layout import all_slots
 from muntin.runtime.running import Running
 from muntin.runtime.runs import from_bytes, to_bytes

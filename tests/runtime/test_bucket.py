@@ -2,17 +2,22 @@
 
 import math
 
+import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muntin.model.plan import Tree
 from muntin.model.query import Query, workload
 from muntin.model.window import Window
-from muntin.runtime import runs as runs_module
-from muntin.runtime.bucket import BucketRuntime, BucketState, Lane
+from muntin.runtime import cells as cells_module
+from muntin.runtime import retained as retained_module
+from muntin.runtime.bucket import BucketRuntime, BucketState
+from muntin.runtime.cells import is_cut
+from muntin.runtime.lane import Lane
 from muntin.runtime.order import ordered
-from muntin.runtime.runs import Runs
+from muntin.runtime.runs import from_bytes
 from muntin.runtime.tree import TreeRuntime
 from muntin.share.optimizer import optimize
 from tests.runtime.test_tree import AGGREGATES, batch_of, layout_of
@@ -22,10 +27,10 @@ class Memory:
     """A store that counts what is read and written."""
 
     def __init__(self):
-        self.data, self.reads, self.writes = {}, 0, 0
+        self.data, self.rows, self.writes = {}, 0, 0
 
     def read(self, number):
-        self.reads += 1
+        self.rows += from_bytes(self.data[number]).num_rows
         return self.data[number]
 
     def write(self, number, data):
@@ -69,7 +74,18 @@ def answered(batches):
     return sorted(found, key=repr)
 
 
-@settings(deadline=None, max_examples=150)
+@pytest.fixture(params=[(32, 8), (3, 2)], ids=["", "few cells"])
+def cells(request, monkeypatch):
+    """Also with so few cells, and runs settled so soon, that short windows have some."""
+    monkeypatch.setattr(cells_module, "CELLS", request.param[0])
+    monkeypatch.setattr(retained_module, "FAN", request.param[1])
+
+
+@settings(
+    deadline=None,
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     windows=st.lists(small_windows(), min_size=1, max_size=4, unique=True),
     strategy=st.sampled_from(["shared", "factor", "coverage"]),
@@ -77,7 +93,7 @@ def answered(batches):
     steps=st.lists(st.integers(0, 25), min_size=1, max_size=12),
     retain=st.sampled_from([0, 50]),
 )
-def test_pieces_give_what_one_pass_gives(windows, strategy, events, steps, retain):
+def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps, retain):
     tree = tree_of(windows, strategy)
     layout = layout_of(tree)
 
@@ -116,19 +132,36 @@ def test_pieces_give_what_one_pass_gives(windows, strategy, events, steps, retai
             assert x == y or math.isclose(x, y, rel_tol=1e-9)
 
 
-def test_a_batch_writes_what_is_new_and_drops_what_is_old():
-    store = Memory()
-    runs = Runs(store, [], start="start")
-    number = 0
-    sizes = []
+def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
+    tree = tree_of([Window(size=600, slide=1), Window(size=1, slide=1)])
+    layout = layout_of(tree)
+    lane = Lane(number=3, tree=tree, layout=layout)
+    store, state = Memory(), BucketState()
+    written, read = [], []
     for at in range(1000):
-        before = store.writes
-        number = runs.add(pa.table({"start": pa.array([at] * 10, pa.int64())}), number)
-        runs.drop(at - 600)
-        sizes.append(store.writes - before)
-    # Few runs, each row written once per level at most, and none that is all expired.
-    assert len(runs.runs) < 60
-    assert store.data.keys() == {run.number for run in runs.runs}
-    assert min(run.last for run in runs.runs) >= 999 - 600
-    assert sum(sizes) < 1000 * sizes[0] * (runs_module._HIGHEST + 1)
-    assert sum(table.num_rows for table in runs.since(900)) == 1000
+        before = store.writes, store.rows
+        rows = batch_of([(key, at, 1.0, 1) for key in "abcdefghij"], layout)
+        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        answers = list(bucket.step({3: rows}, at + 1))
+        assert sum(len(batch) for _, batch in answers) == 20
+        state = bucket.state
+        written.append(store.writes - before[0])
+        read.append(store.rows - before[1])
+    runs, cells = state.runs[3], state.cells[3]
+    assert store.data.keys() == {cells.number, *(run.number for run in runs)}
+    assert min(run.last for run in runs) >= 999 - 600
+    assert len(runs) < 150
+    # Rows are written when they come and when they are merged, and cells every eight batches.
+    assert sum(written) < 1000 * written[0] * 9
+    # Six thousand slices are retained; a batch reads cells, and slices near its begin and its end.
+    assert sum(read[-100:]) / 100 < 1000
+
+
+@pytest.mark.parametrize(("begin", "cut"), [(8, [0, 0, 0]), (9, [0, 0, 1]), (3, [1, 0, 0])])
+def test_cells_are_cut_where_windows_begin_or_end(begin, cut):
+    # 0    4    8    12
+    # [----)----)----)      cells; a window [begin, begin + 8)
+    cells = np.array([0, 4, 8])
+    ends = [0, 0, int(begin == 3)]
+    found = is_cut(cells, 4, {Window(size=8, slide=1): (begin, begin)})
+    assert found.tolist() == [bool(a or b) for a, b in zip(cut, ends, strict=True)]

@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
-from hypothesis import event, given, settings
+import pytest
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from muntin.model.aggregate import count, max_, sum_
 from muntin.model.query import Query, workload
 from muntin.model.window import Window, hopping, tumbling
+from muntin.runtime import cells as cells_module
+from muntin.runtime import retained as retained_module
 from muntin.runtime.changes import changed, first_start
 from muntin.share.optimizer import STRATEGIES, optimize
 from muntin.share.settle import settled
@@ -92,9 +95,16 @@ class Watched:
         assert self.engine.late == 0
 
 
-@settings(deadline=None, max_examples=300)
+@pytest.fixture(params=[(32, 8), (3, 2)], ids=["", "few cells"])
+def cells(request, monkeypatch):
+    """Also with so few cells, and runs settled so soon, that short windows have some."""
+    monkeypatch.setattr(cells_module, "CELLS", request.param[0])
+    monkeypatch.setattr(retained_module, "FAN", request.param[1])
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_answers_are_whole_and_said_once_whatever_changes(data):
+def test_answers_are_whole_and_said_once_whatever_changes(cells, data):
     delay = data.draw(st.sampled_from([0, 3, 10])) * UNIT
     names = iter(f"q{number}" for number in range(99))
     queries = [data.draw(any_query(next(names))) for _ in range(data.draw(st.integers(1, 3)))]
