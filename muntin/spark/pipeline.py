@@ -1,7 +1,6 @@
 """A plan that runs on a stream until it is stopped, and whose queries can change meanwhile."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,26 +17,25 @@ from muntin.model.query import PlainQuery, Query, Workload, workload
 from muntin.model.time import parse_duration
 from muntin.model.window import Duration
 from muntin.runtime.changes import first_start
-from muntin.runtime.running import Running, check_same
+from muntin.runtime.running import check_same
 from muntin.share.optimizer import DEFAULT
 from muntin.share.replan import Replanner
 from muntin.spark.change_queue import ChangeQueue
-from muntin.spark.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint import Checkpoint
+from muntin.spark.relay import Relay
 from muntin.spark.sinks import FolderSink, FunctionSink, MemorySink, Sink
-from muntin.spark.status import Figures, QueryStatus, Status
+from muntin.spark.status import QueryStatus, Status
 from muntin.spark.stream import (
     BUCKETS,
     SPARE,
     WATERMARK,
-    BoundStream,
     Queries,
     Source,
     checked_buckets,
     is_checked,
     planned,
 )
-from muntin.spark.stream_run import StreamRun
-from muntin.spark.succession import next_plan, refuse, refused_change
+from muntin.spark.succession import next_plan
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
 
@@ -45,9 +43,6 @@ log = logging.getLogger("muntin")
 
 # A folder for a subfolder per query, a function `f(name, frame, batch)`, or none: memory.
 SinkLike = str | Path | Callable[[str, DataFrame, int], None] | None
-
-# How long a change waits to hear whether its first batch succeeds, in seconds.
-_TRIAL = 60.0
 
 
 def start(
@@ -82,13 +77,15 @@ def start(
     kept = parse_duration(retain)
     stored = folder.tried()
     mark = uuid4().hex[:8] if stored is None else stored.mark
-    pipeline = Pipeline(
+    where = _sink(sink, session, mark, format, options)
+    pipeline = Pipeline(session, where)
+    relay = pipeline._relay = Relay(
         source=source,
-        session=session,
         checkpoint=folder,
-        sink=_sink(sink, session, mark, format, options),
+        sink=where,
         trigger=_trigger(trigger),
         mark=mark,
+        lock=pipeline._changes.lock,
     )
     if stored is None:
         running = first_start(
@@ -102,8 +99,8 @@ def start(
         )
     else:
         check_same(stored.running, delay=source.delay, checked=is_checked(session), buckets=buckets)
-        bound, running = next_plan(plan, source, folder, retain=kept, finish=pipeline._finish)
-    pipeline._launch(bound, running)
+        bound, running = next_plan(plan, source, folder, retain=kept, finish=relay.finish)
+    relay.launch(bound, running)
     return pipeline
 
 
@@ -135,39 +132,22 @@ def _trigger(trigger: str | None) -> dict[str, Any]:
 class Pipeline:
     """A running plan. Made by `start`; as a context manager it is stopped at the end."""
 
-    def __init__(
-        self,
-        *,
-        source: Source,
-        session: SparkSession,
-        checkpoint: Checkpoint,
-        sink: Sink,
-        trigger: Mapping[str, Any],
-        mark: str,
-    ) -> None:
-        self._source = source
+    def __init__(self, session: SparkSession, sink: Sink) -> None:
         self._session = session
-        self._checkpoint = checkpoint
         self._sink = sink
-        self._trigger = trigger
-        self._mark = mark
-        self._figures = Figures()
         self._changes = ChangeQueue(lambda: self.plan, self._apply)
         self._replanner: Replanner | None = None
-        self._run: StreamRun
-        # A run whose first batch is not finished yet, and may prove that it cannot be.
-        self._trial: StreamRun | None = None
-        self._refused: str | None = None
+        self._relay: Relay
 
     @property
     def plan(self) -> Plan:
         """The plan that runs."""
-        return self._run.running.plan
+        return self._relay.run.running.plan
 
     @property
     def complete_from(self) -> Mapping[str, int | None]:
         """The begin of each query's first complete window, in microseconds; none: all are."""
-        return dict(self._run.running.complete_from)
+        return dict(self._relay.run.running.complete_from)
 
     def add(self, *queries: Query) -> Mapping[str, int | None]:
         """Answer more queries from now on; one restart for all of them.
@@ -221,31 +201,30 @@ class Pipeline:
     def stop(self) -> None:
         """Finish the batch that runs, and stop. `start` on the same checkpoint goes on."""
         with self._changes.lock:
-            self._trial = None
-            self._run.halt()
-        log.info("stopped %s", self._checkpoint.directory)
+            self._relay.halt()
+        log.info("stopped %s", self._relay.checkpoint.directory)
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the stream ends, or fails; whether it did within `timeout` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         while end is None or time.monotonic() < end:
-            run, failure = self._run, None
-            left = 1.0 if end is None else min(1.0, end - time.monotonic())
-            patience = time.monotonic() + left
-            while run.query.isActive and time.monotonic() < patience:
+            run = self._relay.run
+            if run.query.isActive:
                 time.sleep(0.05)
-            failure = run.failure()
+                continue
             # A run that ends while the queries are changed is followed by another.
-            quiet = not self._changes.lock.locked() and self._trial is None
-            if quiet and run is self._run and not run.query.isActive:
+            changing = self._changes.lock.locked() or self._relay.trial is not None
+            if not changing and run is self._relay.run:
+                failure = run.failure()
                 if failure is not None and not run.is_halted:
                     raise failure
                 return True
+            time.sleep(0.05)
         return False
 
     def process_all_available(self) -> None:
         """Wait until all that is there now has been answered: for tests."""
-        self._run.query.processAllAvailable()
+        self._relay.run.query.processAllAvailable()
 
     def answers(self, name: str) -> DataFrame:
         """A query's answers so far, where the sink is memory."""
@@ -255,15 +234,17 @@ class Pipeline:
         found = self._sink.answers(name)
         if found is not None:
             return found
-        run = self._run
+        run = self._relay.run
         return self._session.createDataFrame([], run.projected.of(name, run.answers).schema)
 
     def status(self) -> Status:
         """What the pipeline has done since it started."""
-        run = self._run
-        self._figures.note(run.query)
-        return self._figures.status(
-            is_active=run.query.isActive, complete_from=self.complete_from, refused=self._refused
+        relay = self._relay
+        relay.figures.note(relay.run.query)
+        return relay.figures.status(
+            is_active=relay.run.query.isActive,
+            complete_from=self.complete_from,
+            refused=relay.refused,
         )
 
     def __enter__(self) -> "Pipeline":
@@ -277,49 +258,13 @@ class Pipeline:
     ) -> None:
         self.stop()
 
-    def _launch(self, bound: BoundStream, running: Running) -> StreamRun:
-        """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
-        run = StreamRun(bound, running, sink=self._sink, figures=self._figures)
-        first = self._checkpoint.last_commit() + 1
-        if not self._checkpoint.holds(running):
-            self._checkpoint.save(Stored(running=running, batch=first, mark=self._mark))
-        run.start(checkpoint=self._checkpoint.for_spark, trigger=self._trigger, first=first)
-        self._run = run
-        names = ", ".join(query.name for query in running.plan.queries)
-        log.info(
-            "started %s, generation %d: %s", self._checkpoint.directory, running.generation, names
-        )
-        return run
-
-    def _finish(self, bound: BoundStream, running: Running) -> None:
-        """Run the one batch that was cut off, under the plan that it belongs to."""
-        run = StreamRun(bound, running, sink=self._sink, figures=self._figures)
-        first = self._checkpoint.last_commit() + 1
-        run.start(checkpoint=self._checkpoint.for_spark, trigger={"once": True}, first=first)
-        run.query.awaitTermination()
-        self._figures.note(run.query)
-
     def _apply(self, queries: Queries) -> None:
         """Make these the queries that run, in one restart; if that fails, the old ones go on."""
-        plan = self._planned(queries)
-        refuse(plan, self._source, self._run.running)
-        old = self._run
-        self._trial = None
-        old.halt()
         try:
-            bound, running = next_plan(
-                plan,
-                self._source,
-                self._checkpoint,
-                retain=old.running.retain,
-                finish=self._finish,
-            )
-            self._try(self._launch(bound, running), old)
-        except Exception as error:
-            if self._run is not old:
-                self._run.halt()
-            self._fall_back(old, error)
-            raise refused_change(error) from None
+            self._relay.change(self._planned(queries))
+        except Exception:
+            self._replanner = None
+            raise
 
     def _planned(self, queries: Queries) -> Plan:
         if isinstance(queries, Plan):
@@ -332,43 +277,3 @@ class Pipeline:
         if self._replanner is None:
             self._replanner = Replanner(self.plan)
         return self._replanner.plan(found)
-
-    def _try(self, run: StreamRun, old: StreamRun) -> None:
-        """Wait for the first batch of a changed plan. Where none comes soon, watch for it."""
-        patience = time.monotonic() + _TRIAL
-        while time.monotonic() < patience and not run.is_waiting():
-            if self._is_settled(run):
-                return
-            time.sleep(0.05)
-        if self._is_settled(run):
-            return
-        self._trial = run
-        threading.Thread(target=self._watch, args=(run, old), daemon=True).start()
-
-    def _is_settled(self, run: StreamRun) -> bool:
-        """Whether a batch of a run was finished, or the run is over; raises if it has failed."""
-        if run.has_finished_a_batch():
-            return True
-        failure = run.failure()
-        if failure is not None:
-            raise failure
-        return not run.query.isActive
-
-    def _watch(self, run: StreamRun, old: StreamRun) -> None:
-        """Go back to the old plan if the new one's first batch fails after all."""
-        while self._trial is run:
-            try:
-                if self._is_settled(run):
-                    self._trial = None
-            except Exception as error:
-                with self._changes.lock:
-                    if self._trial is run:
-                        self._fall_back(old, error)
-                        self._trial = None
-            time.sleep(0.2)
-
-    def _fall_back(self, old: StreamRun, error: BaseException) -> None:
-        self._refused = str(refused_change(error))
-        self._replanner = None
-        log.error("%s", self._refused)
-        self._launch(old.bound, old.running)
