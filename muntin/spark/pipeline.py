@@ -210,7 +210,7 @@ class Pipeline:
         while end is None or time.monotonic() < end:
             run = self._relay.run
             if run.query.isActive:
-                time.sleep(0.05)
+                time.sleep(0.1)
                 continue
             # A run that ends while the queries are changed is followed by another.
             changing = self._changes.lock.locked() or self._relay.trial is not None
@@ -219,7 +219,7 @@ class Pipeline:
                 if failure is not None and not run.is_halted:
                     raise failure
                 return True
-            time.sleep(0.05)
+            time.sleep(0.1)
         return False
 
     def process_all_available(self) -> None:

@@ -124,9 +124,16 @@ class Relay:
             except Exception as error:
                 with self._lock:
                     if self.trial is run:
-                        self._fall_back(old, error)
+                        self._go_back(old, error)
                         self.trial = None
-            time.sleep(0.2)
+            time.sleep(0.5)
+
+    def _go_back(self, old: StreamRun, error: BaseException) -> None:
+        """Fall back where nobody is there to be told that this fails too."""
+        try:
+            self._fall_back(old, error)
+        except Exception as again:
+            log.error("the queries before the change could not go on: %s", again)
 
     def _fall_back(self, old: StreamRun, error: BaseException) -> None:
         self.refused = str(refused_change(error))

@@ -100,16 +100,20 @@ class Input:
             hidden.rename(self._folder / f"{self._number:05d}.json")
             self._number += 1
 
-    def assert_read_in_order(self, checkpoint: Path) -> None:
-        """Spark has taken one file a batch, in their order: so no row can have been late."""
-        taken = {}
+    def taken(self, checkpoint: Path) -> list[str]:
+        """The files in the order in which Spark has taken them, one a batch."""
+        batches = {}
         for log in (checkpoint / "spark" / "sources" / "0").glob("[0-9]*"):
             for line in log.read_text().splitlines():
                 if line.startswith("{"):
                     entry = json.loads(line)
-                    taken[Path(entry["path"]).name] = entry["batchId"]
-        batches = [taken[name] for name in sorted(taken)]
-        assert batches == sorted(set(batches))
+                    batches[entry["batchId"]] = Path(entry["path"]).name
+        return [batches[number] for number in sorted(batches)]
+
+    def assert_read_in_order(self, checkpoint: Path) -> None:
+        """Files were taken in their order, so that no row can have been late."""
+        names = self.taken(checkpoint)
+        assert names == [f"{number:05d}.json" for number in range(len(names))]
 
     def stream(self) -> DataFrame:
         reader = self._spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
