@@ -1,6 +1,7 @@
 """Which plan a pipeline goes on with on a checkpoint that exists."""
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -70,8 +71,11 @@ def _leaves(old: Plan, new: Plan) -> bool:
 
 def refused_change(error: BaseException) -> RunError:
     """The error of a change that Spark did not take, without its plan dumps and stack traces."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    said = next((line for line in lines if line), type(error).__name__)
+    # Spark's errors have a condition in brackets somewhere under those of its scheduler and proxy.
+    conditions = re.findall(r"\[[A-Z][A-Z_0-9.]+\][^\n]*", str(error))
+    found = [one for one in conditions if not one.startswith("[STREAM_FAILED]")]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = (found or lines or [type(error).__name__])[0]
     return RunError(
         f"the queries were not changed, and the ones before go on: the first batch with the new "
         f"ones failed: {said[:500]}"

@@ -16,9 +16,6 @@ from muntin.spark.pipeline import start
 from muntin.spark.stream import Source, planned
 from tests.spark.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
 
-# A stream takes minutes: `make slow`.
-pytestmark = pytest.mark.slow
-
 
 def written(spark, folder, query, source):
     """What a folder sink holds for a query; files do not keep what may be null and what not."""
@@ -77,6 +74,7 @@ def test_stop_go_on_add_and_remove(spark, tmp_path):
         assert rows > 3, query.name
 
 
+@pytest.mark.slow
 def test_a_silent_key_answers_when_the_watermark_reaches_the_end_exactly(spark, tmp_path):
     # 0         60        120
     # x                              one event
@@ -158,6 +156,7 @@ def test_other_folders_versions_and_settings_are_refused(spark, stored, tmp_path
         start([MINUTE], source.stream(), checkpoint=tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_changes_that_are_refused_leave_the_pipeline_running(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     calls = []
@@ -184,6 +183,7 @@ def test_changes_that_are_refused_leave_the_pipeline_running(spark, tmp_path):
     assert sum(rows for _, rows, _ in calls) == pipeline.status().queries["minute"].rows > 0
 
 
+@pytest.mark.slow
 def test_a_sink_that_fails_stops_the_stream_and_a_restart_loses_nothing(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     source.put(*events(13, files=3))

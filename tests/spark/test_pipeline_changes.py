@@ -74,7 +74,7 @@ def test_a_change_that_fails_at_once_says_so(spark, tmp_path):
 
 def test_a_batch_that_was_written_and_not_finished_keeps_its_answers(spark, tmp_path, monkeypatch):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
-    source.put(*events(33, files=6))
+    source.put(*events(33, files=12))
     write = FolderSink.write
     crashed = []
 
