@@ -36,13 +36,14 @@ from muntin.spark.stream import (
     planned,
 )
 from muntin.spark.succession import next_plan
+from muntin.spark.tables import Tables, TableSink
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
 
 log = logging.getLogger("muntin")
 
-# A folder for a subfolder per query, a function `f(name, frame, batch)`, or none: memory.
-SinkLike = str | Path | Callable[[str, DataFrame, int], None] | None
+# A folder for a subfolder per query, tables, a function `f(name, frame, batch)`, or none: memory.
+SinkLike = str | Path | Tables | Callable[[str, DataFrame, int], None] | None
 
 
 def start(
@@ -115,9 +116,13 @@ def _sink(
         return MemorySink(session)
     if isinstance(sink, str | Path):
         return FolderSink(session, str(sink), mark=mark, format=format, options=options)
+    if isinstance(sink, Tables):
+        return TableSink(session, sink, mark=mark, format=format, options=options)
     if callable(sink):
         return FunctionSink(sink)
-    raise RunError(f"a sink is a folder, a function f(name, frame, batch), or none, not {sink!r}")
+    raise RunError(
+        f"a sink is a folder, mt.Tables, a function f(name, frame, batch), or none, not {sink!r}"
+    )
 
 
 def _trigger(trigger: str | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from muntin.spark.sinks import Sink
 from muntin.spark.status import Figures
 from muntin.spark.stream import BoundStream, Source
 from muntin.spark.stream_run import StreamRun
-from muntin.spark.succession import next_plan, refuse, refused_change
+from muntin.spark.succession import next_plan, refused_change, would_go_on
 
 log = logging.getLogger("muntin")
 
@@ -50,7 +50,7 @@ class Relay:
 
     def launch(self, bound: BoundStream, running: Running) -> None:
         """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
-        run = StreamRun(bound, running, sink=self._sink, figures=self.figures)
+        run = self._made(bound, running)
         first = self.checkpoint.last_commit() + 1
         if not self.checkpoint.holds(running):
             self.checkpoint.save(Stored(running=running, batch=first, mark=self._mark))
@@ -63,7 +63,7 @@ class Relay:
 
     def finish(self, bound: BoundStream, running: Running) -> None:
         """Run the one batch that was cut off, under the plan that it belongs to."""
-        run = StreamRun(bound, running, sink=self._sink, figures=self.figures)
+        run = self._made(bound, running)
         first = self.checkpoint.last_commit() + 1
         run.start(checkpoint=self.checkpoint.for_spark, trigger={"once": True}, first=first)
         run.query.awaitTermination()
@@ -77,7 +77,8 @@ class Relay:
     def change(self, plan: Plan) -> None:
         """Go on with another plan; if that fails, with the one that runs, and say why."""
         old = self.run
-        refuse(plan, self._source, old.running)
+        # Refused here, if at all: before anything is stopped.
+        self._made(*would_go_on(plan, self._source, old.running))
         self.halt()
         try:
             bound, running = next_plan(
@@ -94,6 +95,9 @@ class Relay:
                 self.run.halt()
             self._fall_back(old, error)
             raise refused_change(error) from None
+
+    def _made(self, bound: BoundStream, running: Running) -> StreamRun:
+        return StreamRun(bound, running, sink=self._sink, figures=self.figures)
 
     def _try(self, run: StreamRun, old: StreamRun) -> None:
         """Wait for the first batch of a changed plan. Where none comes soon, watch for it."""

@@ -2,16 +2,16 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.errors import RunError
 from muntin.runtime.running import Running
+from muntin.spark.settings import settings
 from muntin.spark.sinks import Answer, Sink
 from muntin.spark.status import Figures
 from muntin.spark.stream import SETTINGS, BoundStream
@@ -29,6 +29,8 @@ class StreamRun:
         self.bound = bound
         self.running = running
         self.answers, self.projected = bound.run(running)
+        names = [query.name for query in running.plan.queries]
+        sink.check((name, self.projected.of(name, self.answers)) for name in names)
         self._sink = sink
         self._figures = figures
         # Held while a batch is written, and while the stream is stopped: a batch is never cut off
@@ -46,7 +48,7 @@ class StreamRun:
         writer = writer.option("checkpointLocation", checkpoint)
         if trigger:
             writer = writer.trigger(**trigger)
-        with _settings(self._session):
+        with settings(self._session, SETTINGS):
             self.query = writer.start()
 
     def has_finished_a_batch(self) -> bool:
@@ -124,19 +126,3 @@ class StreamRun:
         # The first batch may be here before its query is.
         if hasattr(self, "query"):
             self._figures.note(self.query)
-
-
-@contextmanager
-def _settings(session: SparkSession) -> Iterator[None]:
-    """The session with what the state store needs; a query keeps what it was started with."""
-    before = {name: session.conf.get(name, None) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, old)

@@ -20,10 +20,10 @@ log = logging.getLogger("muntin")
 Finish = Callable[[BoundStream, Running], None]
 
 
-def refuse(plan: Plan, source: Source, running: Running) -> None:
-    """Raise what a plan would be refused for if it had to go on from here; nothing is touched."""
+def would_go_on(plan: Plan, source: Source, running: Running) -> tuple[BoundStream, Running]:
+    """What a plan would run as, or what it would be refused for; nothing is touched."""
     bound = source.bind(settled(plan, running.plan))
-    changed(running, bound.plan, bound.needs, watermark=None)
+    return bound, changed(running, bound.plan, bound.needs, watermark=None)
 
 
 def next_plan(
@@ -41,7 +41,7 @@ def next_plan(
     bound = source.bind(settled(plan, tried.running.plan))
     if _same(bound, tried, retain):
         return bound, tried.running
-    refuse(plan, source, counting.running)
+    would_go_on(plan, source, counting.running)
     if checkpoint.is_cut() and _leaves(tried.running.plan, plan):
         try:
             finish(source.bind(tried.running.plan), tried.running)
