@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,8 @@ from muntin.share.replan import Replanner
 from muntin.spark.change_queue import ChangeQueue
 from muntin.spark.checkpoint import Checkpoint
 from muntin.spark.relay import Relay
-from muntin.spark.sinks import FolderSink, FunctionSink, MemorySink, Sink
+from muntin.spark.sink_like import SinkLike, sink_for
+from muntin.spark.sinks import MemorySink, Sink
 from muntin.spark.status import QueryStatus, Status
 from muntin.spark.stream import (
     BUCKETS,
@@ -36,14 +37,10 @@ from muntin.spark.stream import (
     planned,
 )
 from muntin.spark.succession import next_plan
-from muntin.spark.tables import Tables, TableSink
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
 
 log = logging.getLogger("muntin")
-
-# A folder for a subfolder per query, tables, a function `f(name, frame, batch)`, or none: memory.
-SinkLike = str | Path | Tables | Callable[[str, DataFrame, int], None] | None
 
 
 def start(
@@ -78,7 +75,7 @@ def start(
     kept = parse_duration(retain)
     stored = folder.tried()
     mark = uuid4().hex[:8] if stored is None else stored.mark
-    where = _sink(sink, session, mark, format, options)
+    where = sink_for(sink, session, mark=mark, format=format, options=options)
     pipeline = Pipeline(session, where)
     relay = pipeline._relay = Relay(
         source=source,
@@ -103,26 +100,6 @@ def start(
         bound, running = next_plan(plan, source, folder, retain=kept, finish=relay.finish)
     relay.launch(bound, running)
     return pipeline
-
-
-def _sink(
-    sink: SinkLike,
-    session: SparkSession,
-    mark: str,
-    format: str,
-    options: Mapping[str, str] | None,
-) -> Sink:
-    if sink is None:
-        return MemorySink(session)
-    if isinstance(sink, str | Path):
-        return FolderSink(session, str(sink), mark=mark, format=format, options=options)
-    if isinstance(sink, Tables):
-        return TableSink(session, sink, mark=mark, format=format, options=options)
-    if callable(sink):
-        return FunctionSink(sink)
-    raise RunError(
-        f"a sink is a folder, mt.Tables, a function f(name, frame, batch), or none, not {sink!r}"
-    )
 
 
 def _trigger(trigger: str | None) -> dict[str, Any]:

@@ -1,0 +1,35 @@
+"""What a user may give as a sink."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.errors import RunError
+from muntin.spark.sinks import FolderSink, FunctionSink, MemorySink, Sink
+from muntin.spark.tables import Tables, TableSink
+
+# A folder for a subfolder per query, tables, a function `f(name, frame, batch)`, or none: memory.
+SinkLike = str | Path | Tables | Callable[[str, DataFrame, int], None] | None
+
+
+def sink_for(
+    sink: SinkLike,
+    session: SparkSession,
+    *,
+    mark: str,
+    format: str,
+    options: Mapping[str, str] | None,
+) -> Sink:
+    """The sink that was meant; `mark` is the checkpoint's, for files."""
+    if sink is None:
+        return MemorySink(session)
+    if isinstance(sink, str | Path):
+        return FolderSink(session, str(sink), mark=mark, format=format, options=options)
+    if isinstance(sink, Tables):
+        return TableSink(session, sink, mark=mark, format=format, options=options)
+    if callable(sink):
+        return FunctionSink(sink)
+    raise RunError(
+        f"a sink is a folder, mt.Tables, a function f(name, frame, batch), or none, not {sink!r}"
+    )
