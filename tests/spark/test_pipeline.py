@@ -114,6 +114,30 @@ def test_a_checkpoint_comes_back_as_it_was(spark, stored):
     assert [one.number for one in found.running.lanes] == [0]
 
 
+def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, stored):
+    _, folder = stored
+    first = Checkpoint(spark, str(folder)).tried()
+    for kind in ("offsets", "commits"):
+        (folder / "spark" / kind).mkdir(parents=True)
+    (folder / "spark" / "commits" / "0").write_text("v1\n{}")
+    for batch in (0, 1):
+        (folder / "spark" / "offsets" / str(batch)).write_text("v1\n{}")
+    checkpoint = Checkpoint(spark, str(folder))
+    assert checkpoint.is_cut()
+    second = replace(first, running=replace(first.running, generation=1, retain=5), batch=1)
+    checkpoint.save(second)
+    assert not checkpoint.holds(first.running)
+    for one in (checkpoint, Checkpoint(spark, str(folder))):
+        assert one.tried().running.generation == 1
+        assert one.counting().running.generation == 0
+    # Another takes the place of what was only tried.
+    checkpoint.save(replace(second, running=replace(second.running, retain=7)))
+    assert Checkpoint(spark, str(folder)).tried().running.retain == 7
+    (folder / "spark" / "commits" / "1").write_text("v1\n{}")
+    assert Checkpoint(spark, str(folder)).counting().running.retain == 7
+    assert not checkpoint.is_cut()
+
+
 @pytest.mark.parametrize(
     ("queries", "changes", "message"),
     [
