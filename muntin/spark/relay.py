@@ -140,6 +140,7 @@ class Relay:
             log.error("the queries before the change could not go on: %s", again)
 
     def _fall_back(self, old: StreamRun, error: BaseException) -> None:
-        self.refused = str(refused_change(error))
-        log.error("%s", self.refused)
+        refused = str(refused_change(error))
+        log.error("%s", refused)
         self.launch(old.bound, old.running)
+        self.refused = refused
