@@ -5,17 +5,19 @@ from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
-from muntin.model.query import PlainQuery, Query, Workload, workload
+from muntin.model.query import PlainQuery, Query, Workload, quoted, workload
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.window import Duration
 from muntin.runtime.changes import first_start
 from muntin.runtime.running import Needs, Running
 from muntin.share.optimizer import DEFAULT, optimize
 from muntin.spark.bind import BoundTree, bind
+from muntin.spark.instants import micros
 from muntin.spark.relations import Relations, first_line
 from muntin.spark.slices import number_of
 from muntin.spark.stream_answers import StreamAnswers, tree_names
@@ -36,6 +38,8 @@ SETTINGS = {
 BUCKETS = 32
 WATERMARK = "10 seconds"
 SPARE = 2
+# The column that the watermark follows where the queries' time is not an instant.
+_WATCHED = "muntin_event_time"
 
 
 def stream(
@@ -116,9 +120,8 @@ class Source:
                 f"query {name!r} cannot be streamed: its window is not periodic, and such windows "
                 f"run on batch DataFrames only, by mt.run"
             )
-        time = self._time(plan)
         try:
-            frame = self._data.withWatermark(time, f"{self.delay // MILLISECOND} milliseconds")
+            frame = self._watched(self._time(plan))
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
         relations = Relations(frame, plan.queries, streaming=True)
@@ -131,6 +134,15 @@ class Source:
             needs=[_needs(tree, found.plan) for tree in found.trees],
             relations=relations,
         )
+
+    def _watched(self, time: str) -> DataFrame:
+        """The data with a watermark on its time."""
+        data, kind = self._data, self._data.schema[time].dataType
+        if isinstance(kind, TimestampNTZType):
+            # Spark watches instants only: the same wall clock, read as if it stood in Greenwich.
+            instant = expr(f"timestamp_micros({micros(quoted(time), kind)})")
+            data, time = data.withColumn(_WATCHED, instant), _WATCHED
+        return data.withWatermark(time, f"{self.delay // MILLISECOND} milliseconds")
 
     def _time(self, plan: Plan) -> str:
         """The one column that all queries take their time from."""
