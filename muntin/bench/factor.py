@@ -38,8 +38,8 @@ def factor(
         for name in settings:
             for number in range(sets):
                 with bar.step(f"{name}, window set {number + 1} of {sets}"):
-                    runs.append(_run(name, number, data, few, repeats))
-    return Report(runs=runs, scan_cpu_s=scan.cpu_s, events=events, sets=sets, repeats=repeats)
+                    runs.append(_run(name, number, data, few, scan.cpu_s, repeats))
+    return Report(runs=runs, events=events, repeats=repeats)
 
 
 def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:
@@ -47,7 +47,9 @@ def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:
     return stored(readings(session, events, 1, RATE, disorder=0), folder)
 
 
-def _run(setting: str, number: int, data: DataFrame, few: DataFrame, repeats: int) -> Run:
+def _run(
+    setting: str, number: int, data: DataFrame, few: DataFrame, scan_s: float, repeats: int
+) -> Run:
     queries = SETTINGS[setting].queries(number)
     plans = {one: plan(queries, strategy=one, rate=RATE, keys=1) for one in STRATEGIES}
     found: dict[str, Side] = {}
@@ -64,6 +66,7 @@ def _run(setting: str, number: int, data: DataFrame, few: DataFrame, repeats: in
         plain=found["plain"],
         coverage=found["coverage"],
         factor=found["factor"],
+        scan_cpu_s=scan_s,
         slices_cpu_s=slices.cpu_s,
         predicted={one: shared.plain_cost / shared.cost for one, shared in plans.items()},
     )

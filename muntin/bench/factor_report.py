@@ -1,7 +1,8 @@
 """What `bench factor` found, beside tables I and III and figure 19 of the paper."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
 from statistics import correlation, mean
@@ -13,6 +14,10 @@ from rich.table import Table
 from muntin.bench.factor_settings import SETTINGS, Boost
 from muntin.bench.machine import machine
 from muntin.bench.pictures import Line, draw_bars, draw_lines, picture
+from muntin.errors import RunError
+
+# What is measured by itself, beside the whole.
+_PARTS = ("scan", "slices")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,8 @@ class Run:
     plain: Side
     coverage: Side
     factor: Side
+    # Of reading every event once.
+    scan_cpu_s: float
     # Of cutting the events into the slices of the plan with factor windows, and no more.
     slices_cpu_s: float
     # Plain by plan, as the cost model has it, by strategy.
@@ -60,10 +67,7 @@ class Report:
     """All runs."""
 
     runs: list[Run]
-    # Of reading every event once.
-    scan_cpu_s: float
     events: int
-    sets: int
     repeats: int
 
     @property
@@ -83,10 +87,10 @@ class Report:
     def parts(self, setting: str) -> dict[str, float]:
         """CPU seconds of the plan with factor windows, by what they went to, on average."""
         runs = self.of(setting)
-        slices = mean(run.slices_cpu_s for run in runs)
+        scan, slices = (mean(getattr(run, f"{part}_cpu_s") for run in runs) for part in _PARTS)
         return {
-            "scan": self.scan_cpu_s,
-            "slices": max(0.0, slices - self.scan_cpu_s),
+            "scan": scan,
+            "slices": max(0.0, slices - scan),
             "answers": max(0.0, mean(run.factor.cpu_s for run in runs) - slices),
         }
 
@@ -111,9 +115,7 @@ class Report:
                 for name in self.settings
             },
             "pearson": {one: self.pearson(one) for one in ("coverage", "factor")},
-            "scan_cpu_s": self.scan_cpu_s,
             "events": self.events,
-            "sets": self.sets,
             "repeats": self.repeats,
             "machine": machine(),
         }
@@ -126,7 +128,7 @@ class Report:
     def _boosts(self) -> Table:
         r = self.pearson()
         table = _table(
-            f"boost over plain Spark, {self.events:,} events, {self.sets} window sets a setting",
+            f"boost over plain Spark, {self.events:,} events, {len(self.runs)} window sets",
             "plain CPU / plan CPU, mean and most; the paper's beside"
             + (f"\npredicted and measured boost: r = {r:.3f} (paper: 0.94 or more)" if r else ""),
         )
@@ -195,6 +197,39 @@ class Report:
                 up="measured",
             ),
         ]
+
+
+def earlier(files: Iterable[Path]) -> list[Report]:
+    """Reports that were written as JSON, to be shown with later ones."""
+    return [_read(file) for file in files]
+
+
+def _read(file: Path) -> Report:
+    try:
+        found = json.loads(file.read_text())
+        runs = [
+            Run(
+                **{one.name: run[one.name] for one in fields(Run)}
+                | {side: Side(**run[side]) for side in ("plain", "coverage", "factor")}
+            )
+            for run in found["runs"]
+        ]
+        return Report(runs=runs, events=found["events"], repeats=found["repeats"])
+    except (ValueError, KeyError, TypeError):
+        raise RunError(f"{file} is not what `muntin bench factor --json` writes") from None
+
+
+def joined(reports: Sequence[Report]) -> Report:
+    """Several reports as one; they must be of as many events."""
+    events = {report.events for report in reports}
+    if len(events) != 1:
+        counts = ", ".join(f"{one:,}" for one in sorted(events))
+        raise RunError(f"boosts over {counts} events do not go into one table")
+    return Report(
+        runs=[run for report in reports for run in report.runs],
+        events=reports[0].events,
+        repeats=min(report.repeats for report in reports),
+    )
 
 
 def _beside_equal(axes: Any, points: Mapping[str, Line]) -> None:

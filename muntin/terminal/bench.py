@@ -11,6 +11,7 @@ from rich.table import Table
 
 from muntin.bench.experiment import Experiment
 from muntin.bench.factor import factor
+from muntin.bench.factor_report import earlier, joined
 from muntin.bench.factor_settings import SETTINGS, USUAL, chosen_settings
 from muntin.bench.memory import HEAP, peaks
 from muntin.bench.optimizer_techniques import run as optimizer_techniques
@@ -240,6 +241,12 @@ def factor_verb(
     repeats: Annotated[
         int, typer.Option(metavar="N", min=1, help="Timed runs of each plan; plain Spark has one.")
     ] = 2,
+    together: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--with", metavar="FILE", help="Show the figures of an earlier --json, too. Repeatable."
+        ),
+    ] = None,
     json: Json = None,
     pictures: Pictures = None,
 ) -> None:
@@ -250,13 +257,21 @@ def factor_verb(
     $ muntin bench factor --sets 2 --json factor.json --pictures pictures
 
     R is RandomGen, S SequentialGen; then the number of windows. Without --settings, those of 5
-    and 20 windows run, which takes about twenty minutes on two cores.
+    and 20 windows run, which takes about twenty minutes on two cores. In pieces:
+
+    \b
+    $ muntin bench factor --settings R-20-tumbling --json a.json
+    $ muntin bench factor --settings S-20-tumbling --with a.json --json both.json
+    $ muntin bench factor --settings '' --with both.json --pictures pictures
     """
-    names = chosen_settings(settings)
+    reports = earlier(together or ())
+    names = chosen_settings(settings) if settings or not reports else []
     _check_json(json)
-    with starting():
-        session = local_session()
-    report = factor(session, names, events=events, sets=sets, repeats=repeats)
+    if names:
+        with starting():
+            session = local_session()
+        reports.append(factor(session, names, events=events, sets=sets, repeats=repeats))
+    report = joined(reports)
     _report(report.to_json(), report.tables(), json)
     if pictures is not None:
         _drawn(report.draw(pictures))

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from muntin.bench.factor import _checked, factor
-from muntin.bench.factor_report import Report, Run, Side
+from muntin.bench.factor_report import Report, Run, Side, earlier, joined
 from muntin.bench.factor_settings import SETTINGS, USUAL, chosen_settings
 from muntin.errors import RunError
 
@@ -23,6 +23,7 @@ def made_run(number, plain, plan, predicted, **more):
         plain=side(plain),
         coverage=side(plan * 2),
         factor=side(plan, **more),
+        scan_cpu_s=0.5,
         slices_cpu_s=2.0,
         predicted={"coverage": predicted / 2, "factor": predicted},
     )
@@ -30,9 +31,7 @@ def made_run(number, plain, plan, predicted, **more):
 
 REPORT = Report(
     runs=[made_run(0, 30, 3, 11), made_run(1, 40, 2, 21), made_run(2, 50, 5, 10, rows=9)],
-    scan_cpu_s=0.5,
     events=100,
-    sets=3,
     repeats=1,
 )
 
@@ -103,3 +102,16 @@ def test_sequential_sets_take_turns_with_their_seeds():
         10_000_000,
         20_000_000,
     }
+
+
+def test_pieces_make_one_report(tmp_path):
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, runs in zip(paths, (REPORT.runs[:1], REPORT.runs[1:]), strict=True):
+        piece = Report(runs=runs, events=100, repeats=1)
+        path.write_text(json.dumps(piece.to_json()))
+    assert joined(earlier(paths)) == REPORT
+    with pytest.raises(RunError, match="100, 200 events do not go into one table"):
+        joined([REPORT, Report(runs=[], events=200, repeats=1)])
+    paths[0].write_text("{}")
+    with pytest.raises(RunError, match="is not what `muntin bench factor --json` writes"):
+        earlier(paths)

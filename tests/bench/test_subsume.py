@@ -27,7 +27,7 @@ def test_sharing_costs_less_than_none():
 
 
 def test_all_specifications_are_answered_on_spark(spark):
-    experiment = timed(spark, count=4, rates=(10,), seconds=90, repeats=1, kinds=["smooth"])
+    experiment = timed(spark, count=2, rates=(10,), seconds=70, repeats=1, kinds=["smooth"])
     (figure,) = experiment.figures
     assert set(figure.lines) == {f"smooth, {way}" for way in TIMED}
     assert all(spent > 0 for line in figure.lines.values() for _, spent in line)
