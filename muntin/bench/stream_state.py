@@ -3,6 +3,7 @@
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from rich.box import SIMPLE
@@ -11,17 +12,22 @@ from rich.table import Table
 from muntin.bench.compare import compare
 from muntin.bench.events import RATE, arriving, readings
 from muntin.bench.laps import Laps
+from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS
+from muntin.bench.streaming import (
+    FILES,
+    FILES_PER_BATCH,
+    WARMING,
+    WATERMARK,
+    stream_settings,
+)
 from muntin.model.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.window import hopping, tumbling
 from muntin.spark.batch import run
 from muntin.spark.pipeline import start
+from muntin.spark.settings import settings
 
-_FILES = 20
-_FILES_PER_BATCH = 4
-_WARMING = 2
-_WATERMARK = "10 seconds"
 _HOURS = 100
 _KEYS = 100
 
@@ -69,27 +75,41 @@ class StateReport:
         return table
 
 
-def state_costs(session: SparkSession, folder: Path, *, events: int, keys: int) -> StateReport:
+def state_costs(
+    session: SparkSession, *, events: int = 1_000_000, keys: int = 100_000
+) -> StateReport:
     """Measure all three; `events` in each stream, `keys` of the one with many."""
-    # So few events a second that they cover many hours, and slices hold one or two.
-    slow = folder / "slow"
-    arriving(readings(session, events, _KEYS, events / (_HOURS * 3600), _FILES), slow)
-    many = folder / "many"
-    arriving(readings(session, events, keys, RATE * 10, _FILES), many)
-    # The first run warms up.
-    _retaining(session, folder / "warming", slow, "2 hours")
-    small = _retaining(session, folder / "small", slow, "2 hours")
-    large = _retaining(session, folder / "large", slow, "20 hours")
-    queries = [_query("minute", 1), _query("five", 5)]
-    found = _run(session, folder / "keys", many, queries, "0 seconds")
-    equal = all(_equal(session, folder / "keys", many, query) for query in queries)
+    with (
+        TemporaryDirectory(prefix="muntin-bench-") as name,
+        Steps(6) as bar,
+        settings(session, stream_settings()),
+    ):
+        folder = Path(name)
+        slow, many = folder / "slow", folder / "many"
+        with bar.step("making events"):
+            # So few events a second that they cover many hours, and slices hold one or two.
+            rate = events / (_HOURS * 3600)
+            arriving(readings(session, events, _KEYS, rate, FILES), slow)
+            arriving(readings(session, events, keys, RATE * 10, FILES), many)
+        costs = {}
+        for label, retain in (("warming", 2), ("small", 2), ("large", 20)):
+            with bar.step(f"slices kept for {retain} hours"):
+                costs[label] = _run(
+                    session, folder / label, slow, SETS["slide3"](), f"{retain} hours"
+                )
+        with bar.step(f"{keys:,} keys"):
+            queries = [_query("minute", 1), _query("five", 5)]
+            found = _run(session, folder / "keys", many, queries, "0 seconds")
+            equal = all(_equal(session, folder / "keys", many, query) for query in queries)
+        with bar.step("adding a query"):
+            add_s = _adding(session, folder / "adding", slow)
     return StateReport(
-        small=small,
-        large=large,
+        small=costs["small"],
+        large=costs["large"],
         keys=keys,
         many=found,
         many_equal=equal,
-        add_s=_adding(session, folder / "adding", slow),
+        add_s=add_s,
     )
 
 
@@ -103,14 +123,10 @@ def _query(name: str, minutes: int) -> Query:
     )
 
 
-def _stream(session: SparkSession, events: Path, files: int = _FILES_PER_BATCH) -> DataFrame:
+def _stream(session: SparkSession, events: Path, files: int = FILES_PER_BATCH) -> DataFrame:
     schema = session.read.parquet(str(events)).schema
     reader = session.readStream.schema(schema).option("maxFilesPerTrigger", files)
     return reader.parquet(str(events))
-
-
-def _retaining(session: SparkSession, place: Path, events: Path, retain: str) -> State:
-    return _run(session, place, events, SETS["slide3"](), retain)
 
 
 def _run(
@@ -122,12 +138,12 @@ def _run(
             _stream(session, events),
             checkpoint=place / "check",
             sink=place / "answers",
-            watermark=_WATERMARK,
+            watermark=WATERMARK,
             trigger="available now",
             retain=retain,
         )
         pipeline.await_termination()
-    cost = laps.after(_WARMING)
+    cost = laps.after(WARMING)
     return State(
         cpu_s=round(cost.cpu_s, 2),
         wall_s=round(cost.wall_s, 2),
@@ -154,10 +170,10 @@ def _adding(session: SparkSession, place: Path, events: Path) -> float:
         _stream(session, events, files=1),
         checkpoint=place / "check",
         sink=place / "answers",
-        watermark=_WATERMARK,
+        watermark=WATERMARK,
         retain="2 hours",
     ) as pipeline:
-        while pipeline.status().batches < _WARMING:
+        while pipeline.status().batches < WARMING:
             time.sleep(0.05)
         added = Query(
             name="added",

@@ -18,7 +18,9 @@ from muntin.bench.optimizer_techniques import run as optimizer_techniques
 from muntin.bench.progress import starting
 from muntin.bench.sets import SETS
 from muntin.bench.sharing import chosen, sharing
+from muntin.bench.stream_state import StateReport, state_costs
 from muntin.bench.streaming import STREAMED, streamed, streaming
+from muntin.bench.streaming import Report as StreamingReport
 from muntin.bench.subsume import run as subsume
 from muntin.bench.technique_figures import draw
 from muntin.bench.techniques import run as techniques
@@ -98,6 +100,12 @@ def streaming_verb(
     keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
     repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 2,
     strategy: Strategy = DEFAULT,
+    state: Annotated[
+        bool,
+        typer.Option(
+            "--state", help="Instead: what retained state, 100,000 keys and an added query cost."
+        ),
+    ] = False,
     json: Json = None,
 ) -> None:
     """Sets of window queries as plain Spark's streams and as one pipeline: CPU of warm batches.
@@ -105,6 +113,7 @@ def streaming_verb(
     \b
     $ muntin bench streaming --sets one,dash10
     $ muntin bench streaming --json streaming.json
+    $ muntin bench streaming --state
 
     Twenty files, four in a batch; the last three of five batches count. Plain Spark runs a
     streaming query for each query of a set. The sets are those of `muntin bench sharing`.
@@ -113,7 +122,13 @@ def streaming_verb(
     _check_json(json)
     with starting():
         session = local_session()
-    report = streaming(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
+    report: StateReport | StreamingReport
+    if state:
+        report = state_costs(session)
+    else:
+        report = streaming(
+            session, names, events=events, keys=keys, repeats=repeats, strategy=strategy
+        )
     _report(report.to_json(), [report.table()], json)
 
 
