@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import Protocol
 
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import lit
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -26,6 +28,10 @@ FORMATS = ("parquet", "json", "csv")
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
 # Rows per file, at most about so many.
 _ROWS_PER_FILE = 1_000_000
+# So many queries are written by one job at most.
+_TOGETHER = 16
+# The column by which a job tells them apart.
+_INDEX = "_muntin_query"
 # Writing is mostly waiting for Spark to start a job, so several are started at a time.
 _AT_A_TIME = 4
 
@@ -53,17 +59,18 @@ class Sink(Protocol):
 
 
 @contextmanager
-def writing(name: str, batch: int) -> Iterator[None]:
-    """What fails in the block is said to be a query's answers that could not be written."""
+def writing(batch: int, *names: str) -> Iterator[None]:
+    """What fails in the block is said to be answers of these queries that cannot be written."""
     try:
         yield
     except RunError:
         raise
     except Exception as error:
         said = one_line(error) or f"{type(error).__name__}: {error}"
+        who = "query" if len(names) == 1 else "queries"
         raise RunError(
-            f"query {name!r}: its answers of batch {batch} could not be written: {said}; "
-            f"a start on the same checkpoint writes them again"
+            f"{who} {', '.join(map(repr, names))}: the answers of batch {batch} could not be "
+            f"written: {said}; a start on the same checkpoint writes them again"
         ) from error
 
 
@@ -116,20 +123,35 @@ class FolderSink:
         if last is None or batch <= last:
             self._clean(prefix)
         if answers:
+            groups = _alike(answers)
             with ThreadPoolExecutor(_AT_A_TIME) as pool:
-                list(pool.map(lambda one: self._stage(one, batch, staging), answers))
-            for answer in answers:
-                with writing(answer.name, batch):
-                    self._folder.make(answer.name)
-                    self._place(f"{staging}/{answer.name}", answer.name, prefix)
+                jobs = [
+                    pool.submit(self._stage, number, group, batch, staging)
+                    for number, group in enumerate(groups)
+                ]
+            for job in jobs:
+                job.result()
+            for number, group in enumerate(groups):
+                for index, answer in enumerate(group):
+                    with writing(batch, answer.name):
+                        self._folder.make(answer.name)
+                        inside = f"{staging}/{number}/{_INDEX}={index}"
+                        self._place(inside, answer.name, prefix)
             self._folder.delete(staging)
         self._last = batch
 
-    def _stage(self, answer: Answer, batch: int, staging: str) -> None:
-        files = 1 + answer.rows // _ROWS_PER_FILE
-        writer = answer.frame.coalesce(files).write.format(self._format).options(**self._options)
-        with writing(answer.name, batch):
-            writer.mode("overwrite").save(f"{self._directory}/{staging}/{answer.name}")
+    def _stage(self, number: int, group: Sequence[Answer], batch: int, staging: str) -> None:
+        """Write answers that have the same columns in one job, each to a folder of its own."""
+        files = 1 + sum(answer.rows for answer in group) // _ROWS_PER_FILE
+        frames = [
+            answer.frame.select("*", lit(index).alias(_INDEX)) for index, answer in enumerate(group)
+        ]
+        with writing(batch, *(answer.name for answer in group)):
+            frame = reduce(DataFrame.unionAll, frames).coalesce(files)
+            writer = frame.write.format(self._format).options(**self._options)
+            writer.partitionBy(_INDEX).mode("overwrite").save(
+                f"{self._directory}/{staging}/{number}"
+            )
 
     def _place(self, source: str, target: str, prefix: str) -> None:
         written = sorted(name for name in self._folder.names(source) if name.startswith("part-"))
@@ -150,6 +172,17 @@ class FolderSink:
                         self._folder.delete(f"{name}/{file}")
 
 
+def _alike(answers: Sequence[Answer]) -> list[list[Answer]]:
+    """Answers with the same columns together, so many at most that Spark plans them quickly."""
+    groups: dict[str, list[list[Answer]]] = {}
+    for answer in answers:
+        found = groups.setdefault(answer.frame.schema.simpleString(), [])
+        if not found or len(found[-1]) == _TOGETHER:
+            found.append([])
+        found[-1].append(answer)
+    return [group for found in groups.values() for group in found]
+
+
 class MemorySink:
     """Keeps all answers in this process: for tests and notebooks."""
 
@@ -167,7 +200,7 @@ class MemorySink:
             batches.pop(batch, None)
         for answer in answers:
             self._schemas[answer.name] = answer.frame.schema
-            with writing(answer.name, batch):
+            with writing(batch, answer.name):
                 self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
 
     def answers(self, name: str) -> DataFrame | None:
@@ -190,5 +223,5 @@ class FunctionSink:
     def write(self, batch: int, answers: Sequence[Answer]) -> None:
         """Call the function for every query that has answers."""
         for answer in answers:
-            with writing(answer.name, batch):
+            with writing(batch, answer.name):
                 self._function(answer.name, answer.frame, batch)

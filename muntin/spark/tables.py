@@ -59,7 +59,7 @@ class TableSink:
     def write(self, batch: int, answers: Sequence[Answer]) -> None:
         """Make the tables that are missing, and put the batch's files in place."""
         for answer in answers:
-            with writing(answer.name, batch):
+            with writing(batch, answer.name):
                 self._make(answer)
         self._files.write(batch, answers)
         for answer in answers:

@@ -67,7 +67,7 @@ def test_a_try_that_fails_between_two_files_is_cleaned_up(spark, tmp_path, monke
 
     both = [answer(spark, "a", 1, 1), answer(spark, "b", 1, 1)]
     monkeypatch.setattr(FolderSink, "_place", full)
-    with pytest.raises(RunError, match=r"query 'b': its answers of batch 1 .* disk full"):
+    with pytest.raises(RunError, match=r"query 'b': the answers of batch 1 .* disk full"):
         sink.write(1, both)
     monkeypatch.undo()
     sink.write(1, both)
@@ -82,10 +82,22 @@ def test_csv_has_no_place_for_a_window(spark, tmp_path):
     FolderSink(spark, str(tmp_path), mark="m", format="json").check(frames)
 
 
+def test_many_queries_with_the_same_columns_and_some_with_others(spark, tmp_path):
+    answers = [answer(spark, f"a{n}", n, 1 + n % 3) for n in range(19)]
+    answers += [answer(spark, "n", 0, 2, NESTED)]
+    FolderSink(spark, str(tmp_path), mark="m").write(0, answers)
+    for n in range(19):
+        found = spark.read.parquet(str(tmp_path / f"a{n}"))
+        assert devices(found) == [n + one for one in range(1 + n % 3)]
+        assert found.columns == ["device", "begin", "mean"]
+    assert spark.read.parquet(str(tmp_path / "n")).columns == ["device", "window"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(a.name for a in answers)
+
+
 def test_a_place_that_cannot_be_written_names_the_query(spark, tmp_path):
     (tmp_path / "file").write_text("")
     sink = FolderSink(spark, str(tmp_path / "file" / "out"), mark="m")
-    with pytest.raises(RunError, match=r"query 'a': its answers of batch 0 could not be written"):
+    with pytest.raises(RunError, match=r"query 'a': the answers of batch 0 could not be written"):
         sink.write(0, [answer(spark, "a", 0, 1)])
 
 
