@@ -15,7 +15,7 @@ from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, Workload, workload
 from muntin.model.time import parse_duration
-from muntin.model.window import Duration
+from muntin.model.window import Duration, Window
 from muntin.runtime.changes import first_start
 from muntin.runtime.running import check_same
 from muntin.share.optimizer import DEFAULT
@@ -253,8 +253,8 @@ class Pipeline:
             self._replanner = None
             return queries
         found = workload(queries, rate=self.plan.rate, keys=self.plan.keys)
-        if found.plain:
-            # What is wrong with it is said when it is bound.
+        if found.plain or not all(isinstance(one.window, Window) for one in found.shared):
+            # What is wrong with them is said when they are bound.
             return planned(found, self.plan.strategy)
         if self._replanner is None:
             self._replanner = Replanner(self.plan)
