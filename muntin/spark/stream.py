@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -10,6 +11,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
+from muntin.model.plan_json import plan_to_json
 from muntin.model.query import PlainQuery, Query, Workload, quoted, workload
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.window import Duration
@@ -108,6 +110,8 @@ class Source:
         if self.delay < 0 or self.delay % MILLISECOND:
             raise RunError(f"a watermark is whole milliseconds, not {format_duration(self.delay)}")
         self._data = data
+        # The plan that was bound last, as JSON, and how.
+        self._last: tuple[dict[str, Any], BoundStream] | None = None
 
     def bind(self, plan: Plan) -> "BoundStream":
         """Find the types of a plan, or say which of its queries cannot be streamed and why."""
@@ -120,6 +124,13 @@ class Source:
                 f"query {name!r} cannot be streamed: its window is not periodic, and such windows "
                 f"run on batch DataFrames only, by mt.run"
             )
+        # A change asks several times for the same plan, and each time Spark would analyse it.
+        known = plan_to_json(plan)
+        if self._last is None or self._last[0] != known:
+            self._last = (known, self._bound(plan))
+        return self._last[1]
+
+    def _bound(self, plan: Plan) -> "BoundStream":
         try:
             frame = self._watched(self._time(plan))
         except AnalysisException as error:
