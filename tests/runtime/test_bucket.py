@@ -83,7 +83,7 @@ def cells(request, monkeypatch):
 
 @settings(
     deadline=None,
-    max_examples=150,
+    max_examples=80,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

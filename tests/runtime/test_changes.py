@@ -102,7 +102,7 @@ def cells(request, monkeypatch):
     monkeypatch.setattr(retained_module, "FAN", request.param[1])
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_answers_are_whole_and_said_once_whatever_changes(cells, data):
     delay = data.draw(st.sampled_from([0, 3, 10])) * UNIT
@@ -174,7 +174,7 @@ def test_a_warm_query_answers_for_keys_that_are_silent():
     watched.end()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_queries_that_stay_stay_together(data):
     first = [data.draw(any_query(f"a{number}")) for number in range(data.draw(st.integers(1, 5)))]
