@@ -129,7 +129,8 @@ class Query:
         if not isinstance(self.window, Window | Kind):
             raise ModelError(
                 f"query {self.name!r}: window is made by tumbling or hopping, or by session, "
-                f"punctuation, count_window, delta, landmark, threshold or custom, not {self.window!r}"
+                f"punctuation, count_window, delta, landmark, threshold or custom, "
+                f"not {self.window!r}"
             )
         if not self.aggregates:
             raise ModelError(f"query {self.name!r}: at least one aggregate is needed")
