@@ -25,21 +25,31 @@ STRATEGIES = ("coverage", "factor")
 
 
 def factor(
-    session: SparkSession, settings: Sequence[str], *, events: int, sets: int, repeats: int = 2
+    session: SparkSession,
+    settings: Sequence[str],
+    *,
+    events: int,
+    sets: int,
+    repeats: int = 2,
+    keep: Callable[[Report], None] = lambda report: None,
 ) -> Report:
-    """Run so many window sets of each setting; plain Spark once, plans the best of `repeats`."""
+    """Run so many window sets of each setting; plain Spark once, plans the best of `repeats`.
+
+    `keep` is given what there is after each window set, since the whole takes long.
+    """
     steps = 1 + len(settings) * sets
     with TemporaryDirectory(prefix="muntin-bench-") as folder, Steps(steps) as bar:
         with bar.step(f"making {events:,} events"):
             data = _events(session, events, Path(folder, "events"))
             few = _events(session, min(_FEW, events), Path(folder, "few"))
             scan = _least_cost(lambda: data.selectExpr("min(ts)", "min(temp)"), repeats)
-        runs = []
+        report = Report(runs=[], events=events, repeats=repeats)
         for name in settings:
             for number in range(sets):
                 with bar.step(f"{name}, window set {number + 1} of {sets}"):
-                    runs.append(_run(name, number, data, few, scan.cpu_s, repeats))
-    return Report(runs=runs, events=events, repeats=repeats)
+                    report.runs.append(_run(name, number, data, few, scan.cpu_s, repeats))
+                keep(report)
+    return report
 
 
 def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from muntin.bench.experiment import Experiment
 from muntin.bench.factor import factor
+from muntin.bench.factor_report import Report as FactorReport
 from muntin.bench.factor_report import earlier, joined
 from muntin.bench.factor_settings import SETTINGS, USUAL, chosen_settings
 from muntin.bench.memory import HEAP, peaks
@@ -183,6 +184,9 @@ def weave_verb(
     queries: Annotated[
         int, typer.Option(metavar="N", min=1_000, help="Plan up to so many queries, for time.")
     ] = 100_000,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Workloads that a point is the average of.")
+    ] = 1,
     json: Json = None,
     pictures: Pictures = None,
 ) -> None:
@@ -193,10 +197,10 @@ def weave_verb(
     $ muntin bench weave --json weave.json --pictures pictures
     $ muntin bench weave --quick --queries 1000000
 
-    All of it takes some ten minutes.
+    All of it takes some five minutes.
     """
     _check_json(json)
-    _experiment(weave(weave_ranges(queries, quick=quick)), json, pictures)
+    _experiment(weave(weave_ranges(queries, repeats, quick=quick)), json, pictures)
 
 
 @bench.command("techniques-in-optimizers", short_help="Plans by each technique's cost.")
@@ -282,10 +286,15 @@ def factor_verb(
     reports = earlier(together or ())
     names = chosen_settings(settings) if settings or not reports else []
     _check_json(json)
+
+    def keep(report: FactorReport) -> None:
+        if json is not None:
+            _write(joined([*reports, report]).to_json(), json)
+
     if names:
         with starting():
             session = local_session()
-        reports.append(factor(session, names, events=events, sets=sets, repeats=repeats))
+        reports.append(factor(session, names, events=events, sets=sets, repeats=repeats, keep=keep))
     report = joined(reports)
     _report(report.to_json(), report.tables(), json)
     if pictures is not None:
@@ -302,8 +311,12 @@ def _report(figures: dict[str, object], tables: Iterable[Table], file: Path | No
     for table in tables:
         Console().print(table)
     if file is not None:
-        file.write_text(json_text.dumps(figures, indent=2) + "\n")
+        _write(figures, file)
         print(f"figures written to {file}")
+
+
+def _write(figures: dict[str, object], file: Path) -> None:
+    file.write_text(json_text.dumps(figures, indent=2) + "\n")
 
 
 def _experiment(experiment: Experiment, json: Path | None, pictures: Path | None) -> None:
