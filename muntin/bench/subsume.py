@@ -1,17 +1,11 @@
 """`bench subsume`: the Subsumption paper's groups of windows, their state, and what they cost."""
 
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from random import Random
-from tempfile import TemporaryDirectory
 
-from pyspark.sql import DataFrame, SparkSession
-
-from muntin.bench.events import compute, readings, stored
 from muntin.bench.experiment import Claim, Experiment, Figure
-from muntin.bench.measure import cheapest, measure
-from muntin.bench.progress import Steps
+from muntin.bench.subsume_time import timed
 from muntin.model.aggregate import sum_
 from muntin.model.query import Query, Workload, workload
 from muntin.model.time import SECOND
@@ -19,13 +13,12 @@ from muntin.model.window import Window
 from muntin.share.generators import subsumption_gen
 from muntin.share.optimizer import optimize
 from muntin.share.subsume import Stairs, subsume_windows
-from muntin.spark.batch import run as run_plan
 
 # The paper's classes, by their longest slide in seconds.
 CLASSES = {"smooth": 10, "medium": 20, "abrupt": 30}
 COUNTS = (1_000, 2_000, 5_000, 10_000)
 ALTERNATIVES = ("unshared", "subsume", "weave", "triweave", "coverage", "shared")
-TIMED = ("subsume", "shared")
+RATES = (1_000, 10_000, 100_000)
 Lines = dict[str, list[tuple[float, float]]]
 
 
@@ -92,9 +85,9 @@ def _held(stairs: Stairs) -> float:
     return (stairs.windows[-1].size + waiting) / SECOND
 
 
-def _workload(windows: Sequence[Window], rate: float) -> Workload:
+def asked(kind: str, count: int, rate: float) -> Workload:
     """SUM over each window; equal specifications are one query here, as they are one node."""
-    distinct = enumerate(dict.fromkeys(windows))
+    distinct = enumerate(dict.fromkeys(drawn(kind, count)))
     queries = [
         Query(name=f"q{number}", window=window, aggregates={"total": sum_("temp")}, time="ts")
         for number, window in distinct
@@ -107,8 +100,8 @@ def beside_others(count: int, rate: float = 1_000.0) -> Experiment:
     lines: Lines = {strategy: [] for strategy in ALTERNATIVES}
     claims = []
     for kind, longest in CLASSES.items():
-        asked = _workload(drawn(kind, count), rate)
-        costs = {strategy: optimize(asked, strategy).cost for strategy in ALTERNATIVES}
+        wanted = asked(kind, count, rate)
+        costs = {strategy: optimize(wanted, strategy).cost for strategy in ALTERNATIVES}
         for strategy, cost in costs.items():
             lines[strategy].append((longest, cost))
         claims.append(
@@ -133,70 +126,15 @@ def beside_others(count: int, rate: float = 1_000.0) -> Experiment:
     return Experiment(title="", figures=[figure], claims=claims)
 
 
-def timed(
-    session: SparkSession,
-    *,
-    count: int,
-    rates: Sequence[int],
-    seconds: int,
-    repeats: int = 2,
-    kinds: Sequence[str] = tuple(CLASSES),
-) -> Experiment:
-    """Figure 12: CPU per second of stream, all specifications answered, on Spark."""
-    lines: Lines = {}
-    steps = Steps(len(rates) * len(kinds) * len(TIMED))
-    with TemporaryDirectory(prefix="muntin-bench-") as folder, steps as bar:
-        for rate in rates:
-            data = stored(
-                readings(session, rate * seconds, 1, rate, disorder=0), Path(folder, str(rate))
-            )
-            for kind in kinds:
-                asked = _workload(drawn(kind, count), rate)
-                for strategy in TIMED:
-                    with bar.step(f"{kind}, {strategy}, {rate:,} per second"):
-                        work = _answering(asked, strategy, data)
-                        work()
-                        best = cheapest(measure(work) for _ in range(repeats))
-                    line = lines.setdefault(f"{kind}, {strategy}", [])
-                    line.append((rate, best.cpu_s / seconds))
-    worst = {name: max(spent for _, spent in line) for name, line in lines.items()}
-    figure = Figure(
-        name="subsume_12",
-        title=f"Subsumption, figure 12: {count:,} specifications",
-        across="events per second",
-        up="CPU seconds per second of stream",
-        lines=lines,
-    )
-    claims = [
-        Claim(
-            what=f"time per second of stream, {name}, up to {max(rates):,} per second",
-            paper="mostly below 2 s, up to 100,000 per second",
-            found=f"{spent:.3f} s of CPU at most",
-        )
-        for name, spent in worst.items()
-    ]
-    return Experiment(title="", figures=[figure], claims=claims)
-
-
-def _answering(asked: Workload, strategy: str, data: DataFrame) -> Callable[[], None]:
-    shared = optimize(asked, strategy)
-    return lambda: compute(run_plan(shared, data).together())
-
-
 def run(
-    session: SparkSession,
-    *,
-    counts: Sequence[int] = COUNTS,
-    rates: Sequence[int] = (1_000, 10_000, 100_000),
-    seconds: int = 120,
-    repeats: int = 2,
+    *, counts: Sequence[int] = COUNTS, rates: Sequence[int] = RATES, seconds: int = 120
 ) -> Experiment:
     """All of it; equal specifications are computed once."""
     parts = (
         groups_and_state(counts),
         beside_others(counts[0]),
         beside_others(counts[-1]),
-        timed(session, count=counts[-1], rates=rates, seconds=seconds, repeats=repeats),
+        timed(asked, list(CLASSES), count=counts[-1], rates=rates, seconds=seconds),
     )
     return Experiment(
         title="Subsumption",

@@ -223,26 +223,20 @@ def optimizer_techniques_verb(
 
 @bench.command("subsume", short_help="Subsumption's groups, state and time.")
 def subsume_verb(
-    rate: Annotated[
-        int, typer.Option(metavar="N", min=100, help="Events per second, at most.")
-    ] = 100_000,
     seconds: Annotated[
         int, typer.Option(metavar="N", min=1, help="How long the timed stream is.")
     ] = 120,
     json: Json = None,
     pictures: Pictures = None,
 ) -> None:
-    """Thousands of windows, grouped by subsumption: groups, state held, cost and time on Spark.
+    """Thousands of windows grouped by subsumption: groups, state, cost, time. Spark is not started.
 
     \b
-    $ muntin bench subsume --rate 1000
+    $ muntin bench subsume
     $ muntin bench subsume --json subsume.json --pictures pictures
     """
     _check_json(json)
-    with starting():
-        session = local_session()
-    rates = (rate // 100, rate // 10, rate)
-    _experiment(subsume(session, rates=rates, seconds=seconds), json, pictures)
+    _experiment(subsume(seconds=seconds), json, pictures)
 
 
 @bench.command("factor", short_help="Factor Windows' window sets on Spark.")

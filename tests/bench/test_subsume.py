@@ -1,6 +1,7 @@
-"""The bench of subsumption: groups and state by themselves, time on Spark."""
+"""The bench of subsumption: groups, state, cost, and time in this process."""
 
-from muntin.bench.subsume import CLASSES, TIMED, beside_others, drawn, groups_and_state, timed
+from muntin.bench.subsume import CLASSES, asked, beside_others, drawn, groups_and_state
+from muntin.bench.subsume_time import TIMED, timed
 
 
 def test_windows_of_a_class_slide_and_do_not_tumble():
@@ -26,11 +27,9 @@ def test_sharing_costs_less_than_none():
         assert all(figure.at(name, longest) < alone for name in figure.lines if name != "unshared")
 
 
-def test_all_specifications_are_answered_on_spark(spark):
-    experiment = timed(spark, count=2, rates=(10,), seconds=70, repeats=1, kinds=["smooth"])
+def test_all_ways_to_share_give_the_same_answers():
+    experiment = timed(asked, ["abrupt"], count=30, rates=(5, 50), seconds=150)
     (figure,) = experiment.figures
-    assert set(figure.lines) == {f"smooth, {way}" for way in TIMED}
+    assert set(figure.lines) == {f"abrupt, {way}" for way in TIMED}
     assert all(spent > 0 for line in figure.lines.values() for _, spent in line)
-    assert [claim.paper for claim in experiment.claims] == [
-        "mostly below 2 s, up to 100,000 per second"
-    ] * len(TIMED)
+    assert experiment.claims[-1].found == "equal"
