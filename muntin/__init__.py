@@ -20,13 +20,15 @@ from muntin.model.kinds import (
     threshold,
 )
 from muntin.model.plan import Plan
+from muntin.model.prices import Prices
 from muntin.model.query import Column, PlainQuery, Query, Workload
 from muntin.model.window import Window, hopping, tumbling
 
 if TYPE_CHECKING:
-    from muntin.share.optimizer import STRATEGIES, plan
+    from muntin.share.optimizer import STRATEGIES
     from muntin.spark.batch import Results, run
     from muntin.spark.pipeline import Pipeline, start
+    from muntin.spark.planning import plan
     from muntin.spark.stream import stream
     from muntin.spark.tables import Tables
     from muntin.sql import parse_sql
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 # Loaded when first used: a Spark worker starts sooner without parser, optimizers and pipelines.
 _LATER = {
     "STRATEGIES": "muntin.share.optimizer",
-    "plan": "muntin.share.optimizer",
+    "plan": "muntin.spark.planning",
     "Results": "muntin.spark.batch",
     "run": "muntin.spark.batch",
     "Pipeline": "muntin.spark.pipeline",
@@ -65,6 +67,7 @@ __all__ = [
     "PlainQuery",
     "Plan",
     "PlanError",
+    "Prices",
     "Query",
     "Results",
     "RunError",

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -9,18 +10,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from muntin.bench.calibrate import calibrate
 from muntin.bench.progress import starting
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError
-from muntin.share.optimizer import DEFAULT, plan
+from muntin.model.query import workload
+from muntin.share.optimizer import DEFAULT, STEADY, compare, optimize
 from muntin.spark.files import FORMATS
 from muntin.spark.session import local_session, one_line
 from muntin.spark.stream import SPARE, WATERMARK
 from muntin.spark.write import MODES
 from muntin.terminal.answer import answer
 from muntin.terminal.bench import Strategy, bench
-from muntin.terminal.given import named_inputs, queries_in
+from muntin.terminal.given import check_folder, named_inputs, prices_in, queries_in
 from muntin.terminal.stream import Job, stream
 
 app = typer.Typer(
@@ -94,6 +97,16 @@ def explain_verb(
         float,
         typer.Option(metavar="N", help="Keys that are live at a time, likewise.", show_default="1"),
     ] = 1.0,
+    prices: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Prices that `muntin calibrate` wrote."),
+    ] = None,
+    strategies: Annotated[
+        bool, typer.Option("--strategies", help="Show what every strategy would cost.")
+    ] = False,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Print the plan as Spark SQL statements instead.")
+    ] = False,
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the plan as a picture, too.")
     ] = None,
@@ -103,6 +116,8 @@ def explain_verb(
     \b
     $ muntin explain dashboard.sql
     $ muntin explain dashboard.sql --rate 50 --keys 100 --svg plan.svg
+    $ muntin explain dashboard.sql --strategies
+    $ muntin explain dashboard.sql --sql > shared.sql
 
     A statement looks like this; the comment names it:
 
@@ -111,8 +126,11 @@ def explain_verb(
     SELECT device, window, max(temp) AS hottest FROM readings
     GROUP BY device, window(ts, '1 hour', '1 minute');
     """
-    found = plan(queries_in(file), strategy=strategy, rate=rate, keys=keys)
-    print(found.explain())
+    asked = workload(queries_in(file), rate=rate, keys=keys, prices=prices_in(prices))
+    found = optimize(asked, strategy)
+    if strategies:
+        found = replace(found, considered=compare(asked), taken=found.taken or (strategy,))
+    print(found.to_sql() if sql else found.explain())
     if svg is not None:
         svg.write_text(found.to_svg())
 
@@ -189,7 +207,7 @@ def stream_verb(
             "tell theirs.",
         ),
     ] = None,
-    strategy: Strategy = DEFAULT,
+    strategy: Strategy = STEADY,
     retain: Annotated[
         str,
         typer.Option(metavar="DURATION", help="How long slices are kept for queries to come."),
@@ -229,6 +247,35 @@ def stream_verb(
             files=files,
         )
     )
+
+
+@app.command("calibrate", short_help="Measure what costs are computed with, on this machine.")
+def calibrate_verb(
+    output: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write the prices, as JSON.")
+    ] = Path("prices.json"),
+    events: Annotated[
+        int, typer.Option(metavar="N", min=10_000, help="How many events to measure with.")
+    ] = 2_000_000,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Runs of each, after one to warm up.")
+    ] = 3,
+) -> None:
+    """Measure the prices of the cost model by small Spark runs, and write them to a file.
+
+    \b
+    $ muntin calibrate
+    $ muntin explain dashboard.sql --prices prices.json
+
+    In Python: mt.plan(queries, prices="prices.json"). It takes a minute or two.
+    """
+    check_folder(output)
+    with starting():
+        session = local_session()
+    found = calibrate(session, events=events, repeats=repeats)
+    Console().print(found.table())
+    output.write_text(found.prices.to_json() + "\n")
+    print(f"prices written to {output}")
 
 
 @app.command("demo", short_help="See it work: plain Spark beside muntin.")

@@ -7,6 +7,7 @@ import pytest
 
 from muntin.cli import main
 from muntin.spark.files import read_files
+from muntin.sql import parse_sql
 
 SQL = """
 -- name: hot
@@ -62,6 +63,32 @@ def words(text, query):
 
 
 # explain
+
+
+def test_explain_shows_strategies_and_takes_prices(sql, tmp_path, capsys, refused):
+    assert main(["explain", str(sql)]) == 0
+    said = capsys.readouterr().out
+    assert words(said, "unshared")[-1] == "more"
+    assert "chosen" in said
+    assert "weave" not in said
+    assert main(["explain", str(sql), "--strategies", "--strategy", "weave"]) == 0
+    said = capsys.readouterr().out
+    (line,) = (line for line in said.splitlines() if line.startswith("  weave "))
+    assert line.endswith("chosen")
+    assert {"exact", "random", "subsume"} <= {line.split()[0] for line in said.splitlines() if line}
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"event": 0, "partial": 0, "answer": 0, "combine": 0}')
+    assert main(["explain", str(sql), "--strategy", "shared", "--prices", str(prices)]) == 0
+    assert "cut for 0 ops/s, in all 0 ops/s" in capsys.readouterr().out
+    prices.write_text('{"evnt": 0}')
+    assert "did you mean 'event'" in refused("explain", sql, "--prices", prices)
+
+
+def test_explain_gives_the_plan_as_sql(sql, capsys):
+    assert main(["explain", str(sql), "--sql"]) == 0
+    said = capsys.readouterr().out
+    assert [q.name for q in parse_sql(said)] == ["hot", "mean", "middle"]
+    assert said.count("WITH slices AS (") == 2
 
 
 def test_explain_prints_the_plan_and_draws_it(sql, tmp_path, capsys):

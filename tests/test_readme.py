@@ -22,7 +22,7 @@ def test_the_examples_run(spark, capsys):
     for block in blocks():
         exec(block, names)
     shown = capsys.readouterr().out
-    assert "shared plan: 2 queries, 1 tree" in shown
+    assert "auto plan: 2 queries, 1 tree" in shown
     assert "|  device|" in shown or "|device" in shown.replace(" ", "")
     assert {
         row["query"] for row in names["results"].together().select("query").distinct().collect()

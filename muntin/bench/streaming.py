@@ -20,7 +20,7 @@ from muntin.bench.sets import SETS
 from muntin.bench.sharing import Measured, Side, chosen, plain
 from muntin.errors import RunError, nearest
 from muntin.model.query import Query
-from muntin.share.optimizer import DEFAULT
+from muntin.share.optimizer import STEADY
 from muntin.spark.pipeline import start
 from muntin.spark.settings import settings
 from muntin.spark.stream import SETTINGS
@@ -80,7 +80,7 @@ def streaming(
     events: int,
     keys: int,
     repeats: int = 2,
-    strategy: str = DEFAULT,
+    strategy: str = STEADY,
 ) -> Report:
     """Stream every set both ways, all in turns after one turn of muntin's to warm up."""
     with (

@@ -1,6 +1,7 @@
-"""Looking at a plan: `text` for a terminal, `svg` for a notebook or a file."""
+"""Looking at a plan: `text` for a terminal, `svg` for a notebook or a file, `sql` for Spark."""
 
 from muntin.explain.picture import svg
+from muntin.explain.statements import sql, statement
 from muntin.explain.terminal import text
 
-__all__ = ["svg", "text"]
+__all__ = ["sql", "statement", "svg", "text"]

@@ -9,6 +9,8 @@ from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import PlainQuery
 
 WIDTH = 100
+# Where lines are prose, shorter ones read better.
+_NARROW = 80
 # The stairs of a hundred windows would walk off the page: deeper nodes stay at this depth and
 # say what they read.
 _DEEPEST = 4
@@ -33,7 +35,7 @@ def text(plan: Plan) -> str:
     """The plan as a text tree, with its cost beside the unshared one; no line ends in a space."""
     trees = [(tree, list(_rows(tree))) for tree in plan.trees]
     columns = _columns([row for _, rows in trees for row in rows])
-    lines = [*_heading(plan)]
+    lines = [*_heading(plan), *_strategies(plan)]
     for number, (tree, rows) in enumerate(trees, start=1):
         lines += ["", *_root(tree, number, len(trees))]
         lines += [_aligned(row, columns) for row in rows]
@@ -72,6 +74,23 @@ def _heading(plan: Plan) -> Iterator[str]:
         note = ", each event copied into each window" if name == "plain Spark" else ""
         with_plan = f"this plan costs {beside}" if beside else ""
         yield f"  {name:<16}  {cost:>{width}}  {with_plan}{note if beside else note[2:]}"
+
+
+def _strategies(plan: Plan) -> Iterator[str]:
+    """What was tried, the cheapest first, what was chosen, and why."""
+    if not (plan.considered and plan.trees):
+        return
+    tried = sorted(plan.considered.items(), key=lambda one: one[1])
+    width = max(len(words.cost(cost)) for _, cost in tried)
+    yield ""
+    yield "strategies by cost"
+    for name, cost in tried:
+        beside = "chosen" if name in plan.taken else words.ratio(cost, plan.cost)
+        yield f"  {name:<17}  {words.cost(cost):>{width}}  {beside}"
+    if plan.strategy == "auto":
+        yield from textwrap.wrap(
+            words.why(plan), _NARROW, initial_indent="  ", subsequent_indent="  "
+        )
 
 
 def _root(tree: Tree, number: int, trees: int) -> Iterator[str]:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from muntin.model.plan import BEST, Node, Plan, Slicing, Tree
 from muntin.model.query import Family, SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
+from muntin.model.window import Window
+from muntin.share.cost import occupied
+from muntin.share.edges import slicing
 
 PLAIN_HEADING = "answered by Spark alone"
 FACTOR = "factor window"
@@ -89,6 +92,28 @@ def comparison(plan: Plan) -> Iterator[tuple[str, float, str]]:
     ):
         if other > 0:
             yield name, other, ratio(plan.cost, other)
+
+
+def why(plan: Plan) -> str:
+    """Why a plan has as many trees as it has: how many events meet in a slice."""
+    windows: dict[Family, list[Window]] = {}
+    trees: dict[Family, int] = {}
+    for tree in plan.trees:
+        trees[tree.family] = trees.get(tree.family, 0) + 1
+        asked = [node.window for node in tree.nodes if node.queries]
+        windows.setdefault(tree.family, []).extend(asked)
+    if not trees:
+        return ""
+    family = max(trees, key=lambda one: trees[one])
+    common = slicing(windows[family])
+    met = plan.rate / occupied(common.rate, rate=plan.rate, keys=plan.keys)
+    events = f"{met:.1f} events" if met < 10 else f"{amount(met)} events"
+    if trees[family] == 1:
+        return f"Events are cut once for all: {events} meet in a slice of a key, on average."
+    return (
+        f"Sharing all would not pay: only {events} would meet in a slice of a key. "
+        f"The events are read {trees[family]} times instead."
+    )
 
 
 def relation(family: Family) -> str:

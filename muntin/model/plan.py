@@ -1,7 +1,7 @@
 """The plan: what is computed from what, with costs. Optimizers return one, engines run it."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from muntin.errors import ModelError, nearest
@@ -187,6 +187,10 @@ class Plan:
     plain_cost: float = 0.0
     # Trees of user-defined windows.
     discretized: tuple[DiscretizedTree, ...] = ()
+    # What the strategies that were tried cost, and the names of those whose trees were taken;
+    # empty where one strategy was asked for.
+    considered: Mapping[str, float] = field(default_factory=dict)
+    taken: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         nodes: list[Node | DiscretizedNode] = [node for tree in self.trees for node in tree.nodes]
@@ -231,7 +235,7 @@ class Plan:
     def __iter__(self) -> Iterator[Tree]:
         return iter(self.trees)
 
-    # The three ways to look at a plan. `explain` stands above this layer, so it is fetched on call.
+    # The ways to look at a plan. `explain` stands above this layer, so it is fetched on call.
 
     def explain(self) -> str:
         """The plan as a text tree, with its cost beside the unshared one."""
@@ -244,6 +248,20 @@ class Plan:
         from muntin import explain
 
         return explain.svg(self)
+
+    def to_sql(
+        self, name: str | None = None, *, types: Mapping[Aggregate, str] | None = None
+    ) -> str:
+        """The plan as Spark SQL: one query's statement, or all of them, each under its name.
+
+        Slices and windows are common table expressions. `types` has Spark's types of aggregates;
+        without them a sum of decimals comes out wider than Spark's own.
+        """
+        from muntin import explain
+
+        if name is not None:
+            return explain.statement(self, name, types)
+        return explain.sql(self, types)
 
     def _repr_html_(self) -> str:
         return self.to_svg()

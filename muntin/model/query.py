@@ -9,6 +9,7 @@ from typing import Any
 from muntin.errors import ModelError
 from muntin.model.aggregate import Aggregate
 from muntin.model.kinds import Kind, Session
+from muntin.model.prices import SHIPPED, Prices
 from muntin.model.window import Window
 
 
@@ -235,11 +236,13 @@ class PlainQuery:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
-    """Queries that run together, and two facts about their data: events per second, live keys."""
+    """Queries that run together, two facts about their data (events per second, live keys), and
+    what the things that a plan does cost."""
 
     queries: tuple[Query | PlainQuery, ...]
     rate: float = 1000.0
     keys: float = 1.0
+    prices: Prices = SHIPPED
 
     def __post_init__(self) -> None:
         if not self.queries:
@@ -292,13 +295,14 @@ def workload(
     *,
     rate: float = 1000.0,
     keys: float = 1.0,
+    prices: Prices = SHIPPED,
 ) -> Workload:
     """A workload of one query, of several, or the one that was given."""
     if isinstance(queries, Workload):
         return queries
     if isinstance(queries, Query | PlainQuery):
         queries = (queries,)
-    return Workload(queries=tuple(queries), rate=rate, keys=keys)
+    return Workload(queries=tuple(queries), rate=rate, keys=keys, prices=prices)
 
 
 def check_name(name: str) -> None:

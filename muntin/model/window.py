@@ -8,6 +8,11 @@ from muntin.model.time import format_duration, parse_duration
 
 Duration = str | int | timedelta
 
+# Combines for each interval read, at most, by a queue that takes any aggregate (two stacks), and
+# what finding one interval among many costs in combines, as measured on float64.
+QUEUE = 3.0
+SEARCH = 8.0
+
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Window:
@@ -76,6 +81,32 @@ class Window:
         if not self.covers(other):
             raise ModelError(f"{self} does not cover {other}")
         return 1 + (other.size - self.size) // self.slide
+
+    def reads(self, other: "Window") -> tuple[int, ...]:
+        """Offsets from a begin of `other` to the begins of the fewest intervals that fill it.
+
+        For aggregates that overlap does not harm. A tumbling window leaves no choice: all of its
+        intervals are needed.
+        """
+        if not self.covers(other):
+            raise ModelError(f"{self} does not cover {other}")
+        last = other.size - self.size
+        step = self.size // self.slide * self.slide
+        return (*range(0, last, step), last)
+
+    def fewest(self, other: "Window") -> int:
+        """How many intervals `reads` gives: at most the multiplier of theorem 3."""
+        step = self.size // self.slide * self.slide
+        return 1 - (self.size - other.size) // step
+
+    def is_worth_picking_for(self, other: "Window") -> bool:
+        """Whether finding the fewest intervals that fill `other` is cheaper than reading all.
+
+        A search costs as much as several combines, so it pays only where the intervals of this
+        window overlap much and those of the other do not.
+        """
+        read = min(QUEUE, self.multiplier(other) * self.slide / other.slide)
+        return SEARCH * self.fewest(other) < read * other.slide / self.slide
 
     def __str__(self) -> str:
         text = format_duration(self.size)

@@ -13,6 +13,7 @@ class Folding:
     """Folds of one component's partials, read by so many windows."""
 
     def __init__(self, column: PartialColumn, monoid: Monoid, windows: int) -> None:
+        self._column, self._monoid = column, monoid
         scalars: Scalars = column.scalars
         self._seen: Int64s | None = None
         if column.present is not None:
@@ -30,6 +31,11 @@ class Folding:
             scalars=answers if self._wide else (answers,),
             present=None if self._seen is None else self._seen[highs] > self._seen[lows],
         )
+
+    def over_few(self, picked: Int64s, firsts: Int64s) -> PartialColumn:
+        """The aggregates of picked rows, `picked[firsts[i] : firsts[i + 1]]` for each answer."""
+        few = Folding(self._column.where(picked), self._monoid, 1)
+        return few.over(firsts[:-1], firsts[1:], "recalc")
 
 
 def _neutral(monoid: Monoid, dtype: np.dtype[Any]) -> Any:

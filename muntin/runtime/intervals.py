@@ -84,3 +84,33 @@ def _close(
 
 
 close = compiled(_close)
+
+
+def _pick(
+    starts: Any, lows: Any, highs: Any, begins: Any, offsets: Any, picked: Any, firsts: Any
+) -> int:
+    """Of each window's rows `[lows[i], highs[i])`, those that start at its begin plus an offset.
+
+    Offsets ascend. Fills `picked` with the rows' numbers and `firsts[i + 1]` with how many there
+    are up to window `i`; returns how many there are in all. A row that is not there held no event.
+    """
+    count = 0
+    for index in range(len(lows)):
+        low = lows[index]
+        for offset in offsets:
+            wanted = begins[index] + offset
+            high = highs[index]
+            while low < high:
+                middle = (low + high) // 2
+                if starts[middle] < wanted:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < highs[index] and starts[low] == wanted:
+                picked[count] = low
+                count += 1
+        firsts[index + 1] = count
+    return count
+
+
+pick = compiled(_pick)

@@ -1,6 +1,6 @@
 """One node at run time: reads partials of its parent, gives out partials of its own window."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from muntin.model.aggregate import Component
 from muntin.model.window import Window
 from muntin.runtime.folding import Folding
-from muntin.runtime.intervals import close
-from muntin.runtime.partials import Partials
+from muntin.runtime.intervals import close, pick
+from muntin.runtime.partials import Int64s, PartialColumn, Partials
 
 # Windows given out at a time: bounds memory where one slice is in very many windows.
 CHUNK = 1 << 16
@@ -36,13 +36,22 @@ class NodeRuntime:
     """
 
     def __init__(
-        self, window: Window, techniques: Mapping[Component, str], parent: Window | None = None
+        self,
+        window: Window,
+        techniques: Mapping[Component, str],
+        parent: Window | None = None,
+        offsets: Sequence[int] | None = None,
     ) -> None:
-        """`techniques` has what it computes, and how."""
+        """`techniques` has what it computes, and how.
+
+        With `offsets`, only the parent's intervals that begin so far from a window's begin are
+        combined: they fill the window, and that they overlap does no harm.
+        """
         self.techniques = techniques
         self._window = window
         # Slices lie inside the window when their start does; a parent's intervals must end in it.
         self._span = window.size if parent is None else window.size - parent.size + 1
+        self._offsets = None if offsets is None else np.array(offsets, np.int64)
         self.given = Position(-1, 0)
         self.row = 0
 
@@ -86,9 +95,28 @@ class NodeRuntime:
                 answers = Partials(
                     keys=rows.keys[lows],
                     starts=found[:count],
-                    columns={
-                        component: foldings[component].over(lows, highs, technique)
-                        for component, technique in self.techniques.items()
-                    },
+                    columns=self._combined(rows.starts, foldings, lows, highs, found[:count]),
                 )
                 yield answers, settled
+
+    def _combined(
+        self,
+        starts: Int64s,
+        foldings: Mapping[Component, Folding],
+        lows: Int64s,
+        highs: Int64s,
+        begins: Int64s,
+    ) -> dict[Component, PartialColumn]:
+        """The partials of windows from the rows that they hold."""
+        if self._offsets is None:
+            return {
+                component: foldings[component].over(lows, highs, technique)
+                for component, technique in self.techniques.items()
+            }
+        picked = np.empty(len(lows) * len(self._offsets), np.int64)
+        firsts = np.zeros(len(lows) + 1, np.int64)
+        count = pick(starts, lows, highs, begins, self._offsets, picked, firsts)
+        return {
+            component: foldings[component].over_few(picked[:count], firsts)
+            for component in self.techniques
+        }

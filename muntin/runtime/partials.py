@@ -29,8 +29,8 @@ class PartialColumn:
             present=None if self.present is None else self.present[first:],
         )
 
-    def where(self, chosen: Bools) -> "PartialColumn":
-        """The partials of the chosen rows."""
+    def where(self, chosen: Bools | Int64s) -> "PartialColumn":
+        """The partials of the chosen rows, by their numbers or by a mask."""
         return PartialColumn(
             scalars=tuple(scalar[chosen] for scalar in self.scalars),
             present=None if self.present is None else self.present[chosen],

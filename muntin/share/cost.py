@@ -1,40 +1,24 @@
 """The cost model: what a plan spends per second of event time, in combine operations, all keys.
 
 Four things are paid for: events cut into slices, once per tree; partials handed from Spark to the
-runtime, one per live (key, slice) pair; combines; and answers handed back.
+runtime, one per live (key, slice) pair; combines; and answers handed back. Rate, live keys and
+prices are the workload's. Costs at one ratio of rate to keys are proportional to the keys.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
 from math import expm1
 
+from muntin.model.aggregate import Aggregate
 from muntin.model.plan import Slicing
+from muntin.model.query import Workload
 from muntin.model.time import SECOND
-from muntin.model.window import Window
-
-# Combines per partial read, amortised: two stacks need three, subtraction two
-# (Incremental MQO, table 2). `best` may be either, so it is costed as the dearer.
-OPERATIONS_PER_PARTIAL = 3.0
+from muntin.model.window import SEARCH, Window
+from muntin.share.operations import steady_operations
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prices:
-    """What each thing costs, in compiled combines of some three nanoseconds.
-
-    Measured on Spark 4.3: 10M events cut in 2.4 s on two cores, 1.7M partials and their answers
-    in 1.9 s, and 0.2 microseconds for each copy of an event that a plain hopping window makes.
-    """
-
-    event: float = 150.0
-    partial: float = 250.0
-    combine: float = 1.0
-    answer: float = 250.0
-    # A partial of a factor window, which stays in the runtime.
-    kept: float = 5.0
-    # An event copied into one more window, by Spark unaided.
-    copy: float = 60.0
-
-
-PRICES = Prices()
+def harmless(aggregates: Collection[Aggregate]) -> bool:
+    """Whether overlap harms none of these: they may be built from intervals that share events."""
+    return all(aggregate.definition.idempotent for aggregate in aggregates)
 
 
 def occupied(per_second: float, *, rate: float, keys: float) -> float:
@@ -46,48 +30,80 @@ def occupied(per_second: float, *, rate: float, keys: float) -> float:
     return cells * -expm1(-rate / cells)
 
 
-def partials_per_second(source: Slicing | Window, *, rate: float, keys: float) -> float:
+def partials_per_second(source: Slicing | Window, workload: Workload) -> float:
     """How many partials the slices, or the intervals of a window, give per second."""
+    rate, keys = workload.rate, workload.keys
     if isinstance(source, Slicing):
         return occupied(source.rate, rate=rate, keys=keys)
     return occupied(SECOND / source.slide, rate=rate * source.overlap, keys=keys)
 
 
-def cut_cost(slicing: Slicing, *, rate: float, keys: float, prices: Prices = PRICES) -> float:
+def cut_cost(slicing: Slicing, workload: Workload) -> float:
     """Lifting every event into its slice (λ in Weave Share, equation 1) and handing slices over."""
-    handed = partials_per_second(slicing, rate=rate, keys=keys)
-    return prices.event * rate + prices.partial * handed
+    prices = workload.prices
+    handed = partials_per_second(slicing, workload)
+    return prices.event * workload.rate + prices.partial * handed
 
 
-def operations_per_partial(source: Slicing | Window, window: Window) -> float:
-    """Combines for each partial read: as often as windows hold it, but never more than a queue."""
+def held(source: Slicing | Window, window: Window) -> float:
+    """How many windows read one partial of the source, on average."""
     if isinstance(source, Slicing):
-        return min(OPERATIONS_PER_PARTIAL, window.overlap)
-    held = source.multiplier(window) * source.slide / window.slide
-    return min(OPERATIONS_PER_PARTIAL, held)
+        return window.overlap
+    return source.multiplier(window) * source.slide / window.slide
+
+
+def operations_per_partial(
+    source: Slicing | Window, window: Window, aggregates: Collection[Aggregate]
+) -> float:
+    """Combines for each partial read, for all aggregates.
+
+    Each is combined as often as windows hold it, but never more than a queue does it; and where
+    overlap is harmless, it may be enough to pick a few.
+    """
+    times = held(source, window)
+    spent = sum(min(times, steady_operations(one.function)) for one in aggregates)
+    if isinstance(source, Window) and source.is_worth_picking_for(window) and harmless(aggregates):
+        few = SEARCH * source.fewest(window) * source.slide / window.slide
+        return few * len(aggregates)
+    return spent
+
+
+def combine_cost(
+    source: Slicing | Window,
+    window: Window,
+    aggregates: Collection[Aggregate],
+    workload: Workload,
+) -> float:
+    """Combining a source's partials into those of a window."""
+    read = partials_per_second(source, workload)
+    return workload.prices.combine * read * operations_per_partial(source, window, aggregates)
 
 
 def node_cost(
     window: Window,
-    aggregates: int,
+    aggregates: Collection[Aggregate],
     source: Slicing | Window,
+    workload: Workload,
     *,
     queries: int,
-    rate: float,
-    keys: float,
-    prices: Prices = PRICES,
 ) -> float:
     """Turning the partials of a source into those of a window, and answering its queries."""
-    read = partials_per_second(source, rate=rate, keys=keys)
-    combines = aggregates * operations_per_partial(source, window) * read
-    made = partials_per_second(window, rate=rate, keys=keys)
-    return prices.combine * combines + made * (prices.answer * queries or prices.kept)
+    prices = workload.prices
+    made = partials_per_second(window, workload)
+    given = made * (prices.answer * queries if queries else prices.kept)
+    return combine_cost(source, window, aggregates, workload) + given
 
 
-def plain_cost(
-    window: Window, aggregates: int, *, rate: float, keys: float, prices: Prices = PRICES
-) -> float:
+def alone_cost(window: Window, workload: Workload) -> tuple[float, float]:
+    """Cutting and answering one query whose windows are its slices: Spark does it unaided."""
+    prices = workload.prices
+    answers = prices.answer * partials_per_second(window, workload)
+    return prices.event * workload.rate, answers
+
+
+def plain_cost(window: Window, aggregates: int, workload: Workload) -> float:
     """What Spark does for one query unaided: every event into every window that holds it."""
-    copied = prices.copy * window.overlap * aggregates
-    answers = prices.answer * partials_per_second(window, rate=rate, keys=keys)
-    return rate * (prices.event + copied) + answers
+    prices = workload.prices
+    copied = 0.0 if window.is_tumbling else prices.copy * window.overlap * aggregates
+    answers = prices.answer * partials_per_second(window, workload)
+    return workload.rate * (prices.event + copied) + answers

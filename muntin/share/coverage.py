@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import lcm
 
-from muntin.errors import PlanError
 from muntin.model.plan import Node, Plan
 from muntin.model.query import Workload
 from muntin.model.time import SECOND
 from muntin.model.window import Window
+from muntin.share import cost
 from muntin.share.trees import nodes_of, plan_of, tree_of
 
 # Whether overlap harms nothing that is asked of a window.
@@ -42,24 +42,6 @@ def common_period(windows: Iterable[Window]) -> int | None:
     return period if period <= _LONGEST_PERIOD else None
 
 
-def reads(parent: Window, window: Window) -> tuple[int, ...]:
-    """Offsets from a begin of `window` to the begins of the fewest parent intervals that fill it.
-
-    Their overlap must do no harm. A tumbling parent leaves no choice: all of them are needed.
-    """
-    if not parent.covers(window):
-        raise PlanError(f"{parent} does not cover {window}")
-    last = window.size - parent.size
-    step = parent.size // parent.slide * parent.slide
-    return (*range(0, last, step), last)
-
-
-def fewest(parent: Window, window: Window) -> int:
-    """How many intervals `reads` gives: at most the multiplier of theorem 3."""
-    step = parent.size // parent.slide * parent.slide
-    return 1 - (parent.size - window.size) // step
-
-
 @dataclass(frozen=True, kw_only=True)
 class Counting:
     """The paper's cost model: what is read, per period, or per microsecond without one."""
@@ -76,7 +58,7 @@ class Counting:
         """What computing it once reads (μᵢ, observation 1)."""
         if parent is None:
             return self.eta * window.size
-        return fewest(parent, window) if harmless else parent.multiplier(window)
+        return parent.fewest(window) if harmless else parent.multiplier(window)
 
     def cost(self, window: Window, parent: Window | None, *, harmless: bool) -> float:
         """nᵢ · μᵢ."""
@@ -132,11 +114,7 @@ def harmless_nodes(nodes: Iterable[Node]) -> Harmless:
 
     What it covers may come to read it, and then it carries their aggregates too.
     """
-    harmed = [
-        node.window
-        for node in nodes
-        if not all(aggregate.definition.idempotent for aggregate in node.aggregates)
-    ]
+    harmed = [node.window for node in nodes if not cost.harmless(node.aggregates)]
     known: dict[Window, bool] = {}
 
     def harmless(window: Window) -> bool:

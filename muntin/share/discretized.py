@@ -57,7 +57,7 @@ def _tree(family: Family, queries: Iterable[Query], workload: Workload) -> Discr
     return DiscretizedTree(
         family=family,
         grain=grain,
-        cut_cost=cost.PRICES.event * workload.rate + cost.PRICES.partial * handed,
+        cut_cost=workload.prices.event * workload.rate + workload.prices.partial * handed,
         nodes=tuple(
             DiscretizedNode(
                 window=window,
@@ -74,8 +74,8 @@ def _node_cost(
     window: Kind, aggregates: int, queries: int, handed: float, workload: Workload
 ) -> float:
     each = _PER_CALL if isinstance(window, Custom) else _PER_RECORD
-    given = cost.PRICES.answer * queries * _answers(window, workload)
-    return handed * (each + cost.PRICES.combine * aggregates) + given
+    given = workload.prices.answer * queries * _answers(window, workload)
+    return handed * (each + workload.prices.combine * aggregates) + given
 
 
 def _answers(window: Kind, workload: Workload) -> float:
@@ -88,5 +88,5 @@ def _answers(window: Kind, workload: Workload) -> float:
         return rate / window.slide
     if isinstance(window, Threshold):
         sides = (window.inside, window.outside)
-        return max(cost.partials_per_second(side, rate=rate, keys=keys) for side in sides)
+        return max(cost.partials_per_second(side, workload) for side in sides)
     return rate * _WINDOWS_PER_RECORD

@@ -22,6 +22,7 @@ _MOST_ESTIMATED = 1 << 11
 # Finding the latest edge costs a division per progression and event. A grid costs one, so up to
 # this factor finer, or in place of more progressions than the second figure, the grid is cheaper.
 _GRID_FACTOR = 2.0
+_FEW_PROGRESSIONS = 8
 _MOST_PROGRESSIONS = 32
 
 
@@ -170,7 +171,9 @@ def slicing(windows: Iterable[Window]) -> Slicing:
     edges = edges_of(windows)
     cell = grid(edges)
     uniform = Slicing(edges=(cell,), rate=SECOND / cell.period)
-    if len(edges) > _MOST_PROGRESSIONS:
+    # A few of the edges may be enough to tell that a grid is not much finer than all of them.
+    densest = sorted(edges)[:_FEW_PROGRESSIONS]
+    if len(edges) > _MOST_PROGRESSIONS or uniform.rate <= _GRID_FACTOR * edge_rate(densest):
         return uniform
     rate = edge_rate(edges)
     return uniform if uniform.rate <= _GRID_FACTOR * rate else Slicing(edges=edges, rate=rate)

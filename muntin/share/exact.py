@@ -63,20 +63,26 @@ def cheapest_grouping(count: int, cost_of: Callable[[tuple[int, ...]], float]) -
 
 def exact(workload: Workload) -> Plan:
     """The cheapest grouping into flat trees, under the runtime's cost model."""
-    rate, keys, prices = workload.rate, workload.keys, cost.PRICES
 
     def grow(queries: tuple[Query, ...]) -> list[Tree]:
         nodes = nodes_of(queries)
+        alone = [tree_of(queries[0].family, [node], workload).cost for node in nodes]
+        answers = [
+            workload.prices.answer
+            * len(node.queries)
+            * cost.partials_per_second(node.window, workload)
+            for node in nodes
+        ]
 
         def flat_cost(part: tuple[int, ...]) -> float:
-            # Answers cost the same in every grouping.
-            cut = slicing(nodes[i].window for i in part)
-            read = cost.partials_per_second(cut, rate=rate, keys=keys)
-            combines = sum(
-                len(nodes[i].aggregates) * cost.operations_per_partial(cut, nodes[i].window)
-                for i in part
+            few = [nodes[i] for i in part]
+            if len(few) == 1:
+                return alone[part[0]]
+            cut = slicing(node.window for node in few)
+            read = sum(
+                cost.combine_cost(cut, node.window, node.aggregates, workload) for node in few
             )
-            return cost.cut_cost(cut, rate=rate, keys=keys) + prices.combine * combines * read
+            return cost.cut_cost(cut, workload) + read + sum(answers[i] for i in part)
 
         return [
             tree_of(queries[0].family, [nodes[i] for i in part], workload)

@@ -50,7 +50,7 @@ def candidates(nodes: Sequence[Node]) -> list[Window]:
         window = node.window
         rest = window.size % window.slide
         # Where overlap is harmless, a size that is not a multiple needs no finer slide.
-        if rest and all(aggregate.definition.idempotent for aggregate in node.aggregates):
+        if rest and cost.harmless(node.aggregates):
             short = Window(size=window.slide + rest, slide=window.slide, offset=window.offset)
             found |= {short} - asked
     serves = {w: sum(reads_from(w, n.window, n.aggregates) for n in nodes) for w in found}
@@ -75,10 +75,10 @@ class Hanging:
             window: [w for w in self._windows if w != window and w.covers(window)]
             for window in self._windows
         }
-        # What each may read, with the cost for all its aggregates and what the source would lack.
+        # What each may read, with the cost for all its aggregates.
         self._offers = {
             window: sorted(
-                (self._link(window, parent) * len(wanted[window]), parent)
+                (cost.combine_cost(parent, window, wanted[window], workload), parent)
                 for parent in self._covering[window]
                 if reads_from(parent, window, wanted[window])
             )
@@ -86,12 +86,6 @@ class Hanging:
         }
         self._wanted = wanted
         self._slicings: dict[tuple[Window, ...], Slicing] = {}
-
-    def _link(self, window: Window, source: Window | Slicing) -> float:
-        """Combines for reading a source, for each aggregate."""
-        rate, keys = self._workload.rate, self._workload.keys
-        read = cost.partials_per_second(source, rate=rate, keys=keys)
-        return cost.PRICES.combine * read * cost.operations_per_partial(source, window)
 
     def _slicing(self, roots: tuple[Window, ...]) -> Slicing:
         if roots not in self._slicings:
@@ -111,13 +105,13 @@ class Hanging:
         chosen: dict[Window, Window | None] = {}
         for window in windows:
             wanted = self._wanted[window]
-            best, least = None, self._link(window, slices) * len(wanted)
+            best, least = None, cost.combine_cost(slices, window, wanted, self._workload)
             for spent, parent in self._offers[window]:
                 if spent >= least:
                     break
-                missing = len(wanted - self._wanted[parent])
+                missing = wanted - self._wanted[parent]
                 if missing:
-                    spent += missing * self._link(parent, slices)
+                    spent += cost.combine_cost(slices, parent, missing, self._workload)
                 if parent in here and spent < least:
                     best, least = parent, spent
             chosen[window] = best
@@ -125,7 +119,6 @@ class Hanging:
 
     def cost(self, parents: dict[Window, Window | None]) -> float:
         """The cost of `tree` without building it."""
-        rate, keys = self._workload.rate, self._workload.keys
         carried: dict[Window, frozenset[Aggregate]] = dict(self._asked)
         total, sources = 0.0, {}
         for window in sorted(parents, reverse=True):
@@ -142,13 +135,12 @@ class Hanging:
         for window, parent in sources.items():
             total += cost.node_cost(
                 window,
-                len(carried[window]),
+                carried[window],
                 parent or slices,
+                self._workload,
                 queries=self._queries.get(window, 0),
-                rate=rate,
-                keys=keys,
             )
-        return total + cost.cut_cost(slices, rate=rate, keys=keys)
+        return total + cost.cut_cost(slices, self._workload)
 
     def tree(self, parents: dict[Window, Window | None]) -> Tree:
         """The tree in which each window reads its parent."""

@@ -2,15 +2,27 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from math import e, factorial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from muntin.errors import PlanError, nearest
-from muntin.model.plan import Slicing
+from muntin.model.aggregate import (
+    ADD,
+    ADD_FLOAT,
+    ADD_WIDE,
+    FUNCTIONS,
+    MAX,
+    MIN,
+    MOMENTS,
+    Monoid,
+)
+from muntin.model.plan import BEST, Slicing
 from muntin.model.time import SECOND
 from muntin.model.window import Window
+from muntin.techniques.table import TECHNIQUES
 
 # From here on the sum of inverse factorials in equation 7 no longer changes.
 _LONG_DEQUE = 18
@@ -104,12 +116,16 @@ OPERATIONS: dict[str, Callable[[Load, float], float]] = {
     "b_int": _flat_fat,
     "flat_fit": _per_query(3.0),
     "two_stacks": _per_query(3.0),
+    "two_stacks_lite": _per_query(3.0),
     "daba": _per_query(5.0),
+    "daba_lite": _per_query(4.0),
     "slick_deque": _slick_deque,
 }
 
 # Where Ω of two trees together is the sum of both, whatever the slices are.
-ADDITIVE = frozenset({"recalc", "panes", "flat_fit", "two_stacks", "daba"})
+ADDITIVE = frozenset(
+    {"recalc", "panes", "flat_fit", "two_stacks", "two_stacks_lite", "daba", "daba_lite"}
+)
 
 
 def operations_of(technique: str) -> Callable[[Load, float], float]:
@@ -124,3 +140,39 @@ def operations_of(technique: str) -> Callable[[Load, float], float]:
 def operations_per_slice(technique: str, windows: Iterable[Window], slicing: Slicing) -> float:
     """Ω of distinct windows that all read the same slices."""
     return operations_of(technique)(load_of(windows), slicing.rate)
+
+
+# What each kind of component may be combined by, over all types it may meet.
+_MONOIDS: dict[str, tuple[Monoid, ...]] = {
+    "count": (ADD,),
+    "count_if": (ADD,),
+    "sum": (ADD, ADD_WIDE, ADD_FLOAT),
+    "float_sum": (ADD_FLOAT,),
+    "min": (MIN,),
+    "max": (MAX,),
+    "moments": (MOMENTS,),
+}
+
+
+@cache
+def steady_operations(function: str) -> float:
+    """The fewest combines per slice of a technique that takes as many however long the window is.
+
+    It must do for every type that the aggregate may meet, since a plan does not know them.
+    """
+    monoids = [monoid for kind in FUNCTIONS[function].kinds for monoid in _MONOIDS[kind]]
+    long = load_of([Window(size=1 << 40, slide=1)])
+    return min(
+        count(long, SECOND)
+        for name, count in OPERATIONS.items()
+        if all(TECHNIQUES[name].allows(monoid) for monoid in monoids)
+    )
+
+
+def least_technique(function: str, held: float) -> str:
+    """The technique with the fewest combines for partials that so many windows hold.
+
+    Where windows overlap little that is to combine anew; else `BEST`, by which the runtime takes
+    the fewest for the type, and for all the windows that read the same partials.
+    """
+    return "recalc" if held < steady_operations(function) else BEST

@@ -1,13 +1,14 @@
 """The table of strategies, and the one door to them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
 from muntin.model.plan import Plan, Tree
+from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Family, PlainQuery, Query, Workload, workload
-from muntin.share import cost
+from muntin.share.bound import least_with_one_tree, least_with_two_trees
 from muntin.share.coverage import coverage
-from muntin.share.edges import slicing
 from muntin.share.exact import exact, exact_factor
 from muntin.share.factor import factor
 from muntin.share.intermediate import best_tree, intermediate
@@ -19,18 +20,23 @@ from muntin.share.triweave import triweave
 from muntin.share.unshared import unshared
 from muntin.share.weave import weave
 
-# One tree for each family, or no sharing at all.
-_TREES: dict[str, Callable[[Workload], Plan]] = {
+Strategy = Callable[[Workload], Plan]
+
+# No sharing at all, or one tree for each family: what nearly always has the cheapest.
+_FIRST: dict[str, Strategy] = {
     "unshared": unshared,
     "shared": shared,
+    "intermediate": intermediate,
+}
+# Other ways to hang the windows of one tree.
+_TREES: dict[str, Strategy] = {
     "coverage": coverage,
     "factor": factor,
     "exact_factor": exact_factor,
     "triweave": triweave,
-    "intermediate": intermediate,
 }
 # Several trees for a family, each with slices of its own.
-_GROUPINGS: dict[str, Callable[[Workload], Plan]] = {
+_GROUPINGS: dict[str, Strategy] = {
     "weave": weave,
     "subsume": subsume,
     "exact": exact,
@@ -38,37 +44,59 @@ _GROUPINGS: dict[str, Callable[[Workload], Plan]] = {
     "local_search": local,
     "random": random,
 }
+# What could be this much cheaper at most is not looked for.
+_CLOSE_ENOUGH = 1.001
+# Distinct windows up to which `auto` tries a strategy, where its time grows faster than they do.
+_MOST_WINDOWS = {
+    **dict.fromkeys(("insert_then_weave", "local_search", "random"), 30),
+    **dict.fromkeys(("intermediate", "coverage", "factor", "exact_factor", "subsume"), 200),
+    **dict.fromkeys(("triweave", "weave"), 1000),
+}
 
 
 def auto(workload: Workload) -> Plan:
-    """The cheapest plan over all strategies by the cost model, chosen for each family.
+    """The cheapest plan over all strategies by the cost model, to a thousandth, for each family.
 
-    Groupings are tried only where a second tree could pay; their trees are then hung anew with
-    intermediate windows, and kept so if that is cheaper.
+    Strategies are left out where a bound says that they cannot find a cheaper one, and where there
+    are too many windows for them. The trees of groupings are hung anew with intermediate windows,
+    and kept so if that is cheaper.
     """
-    best: dict[Family, tuple[Tree, ...]] = {}
+    windows = max((len({q.window for q in one}) for one in workload.families.values()), default=0)
+    best: dict[Family, tuple[str, tuple[Tree, ...]]] = {}
+    tried: dict[str, float] = {}
 
-    def consider(strategies: Iterable[Callable[[Workload], Plan]]) -> None:
-        for strategy in strategies:
+    def consider(strategies: Mapping[str, Strategy]) -> None:
+        for name, strategy in strategies.items():
+            if windows > _MOST_WINDOWS.get(name, windows):
+                continue
             try:
                 found = strategy(workload)
             except PlanError:
                 # The exact strategies refuse what is too large for them.
                 continue
+            tried[name] = found.cost
             for family in workload.families:
                 trees = tuple(tree for tree in found.trees if tree.family == family)
-                if family not in best or _cost(trees) < _cost(best[family]):
-                    best[family] = trees
+                if family not in best or _cost(trees) < _cost(best[family][1]):
+                    best[family] = name, trees
 
-    consider(_TREES.values())
-    if any(
-        _cost(best[family]) > least_with_two_trees(queries, workload)
-        for family, queries in workload.families.items()
-    ):
-        consider(_GROUPINGS.values())
-        for family, trees in best.items():
-            best[family] = tuple(_rehung(tree, workload) for tree in trees)
-    return plan_of("auto", workload, lambda queries: best[queries[0].family])
+    def may_be_cheaper(bound: Callable[[Iterable[Query], Workload], float]) -> bool:
+        return any(
+            _cost(best[family][1]) > bound(queries, workload) * _CLOSE_ENOUGH
+            for family, queries in workload.families.items()
+        )
+
+    consider(_FIRST)
+    if may_be_cheaper(least_with_one_tree):
+        consider(_TREES)
+    if may_be_cheaper(least_with_two_trees):
+        consider(_GROUPINGS)
+        if windows <= _MOST_WINDOWS["intermediate"]:
+            for family, (name, trees) in best.items():
+                best[family] = name, tuple(_rehung(tree, workload) for tree in trees)
+    chosen = plan_of("auto", workload, lambda queries: best[queries[0].family][1])
+    taken = tuple(dict.fromkeys(name for name, _ in best.values()))
+    return replace(chosen, considered=tried, taken=taken)
 
 
 def _cost(trees: Iterable[Tree]) -> float:
@@ -81,22 +109,13 @@ def _rehung(tree: Tree, workload: Workload) -> Tree:
     return min(tree, best_tree(tree.family, asked, workload), key=lambda one: one.cost)
 
 
-def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
-    """What any plan of a family costs at least once it has two trees: two cuts, and the answers."""
-    rate, keys = workload.rate, workload.keys
-    windows = [query.window for query in queries]
-    answers = sum(
-        cost.PRICES.answer * cost.partials_per_second(window, rate=rate, keys=keys)
-        for window in windows
-    )
-    cut = min(cost.cut_cost(slicing([window]), rate=rate, keys=keys) for window in set(windows))
-    return answers + 2 * cut
-
-
 # The CLI, the documents and the tests iterate over this table.
-STRATEGIES: dict[str, Callable[[Workload], Plan]] = {**_TREES, **_GROUPINGS, "auto": auto}
+STRATEGIES: dict[str, Strategy] = {**_FIRST, **_TREES, **_GROUPINGS, "auto": auto}
 
-DEFAULT = "shared"
+DEFAULT = "auto"
+# The default of streams: one tree per family whatever the rate, so that a query that comes or goes
+# never moves the others to a tree that has kept nothing for them.
+STEADY = "shared"
 
 
 def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
@@ -108,15 +127,27 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
     return STRATEGIES[strategy](workload)
 
 
+def compare(workload: Workload) -> dict[str, float]:
+    """What every strategy costs, `auto` aside; those that refuse the workload are left out."""
+    found = {}
+    for name, strategy in {**_FIRST, **_TREES, **_GROUPINGS}.items():
+        try:
+            found[name] = strategy(workload).cost
+        except PlanError:
+            continue
+    return found
+
+
 def plan(
     queries: Workload | Query | PlainQuery | Iterable[Query | PlainQuery],
     *,
     strategy: str = DEFAULT,
     rate: float = 1000.0,
     keys: float = 1.0,
+    prices: Prices = SHIPPED,
 ) -> Plan:
     """What is shared by these queries, and what it costs beside the unshared plan.
 
     `rate` is events per second, `keys` how many keys are live; costs are computed for them.
     """
-    return optimize(workload(queries, rate=rate, keys=keys), strategy)
+    return optimize(workload(queries, rate=rate, keys=keys, prices=prices), strategy)

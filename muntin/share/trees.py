@@ -11,6 +11,7 @@ from muntin.model.query import Family, Query, Workload
 from muntin.model.window import Window
 from muntin.share import cost, edges
 from muntin.share.discretized import discretized_cost, discretized_trees
+from muntin.share.operations import least_technique
 
 
 def nodes_of(queries: Iterable[Query]) -> tuple[Node, ...]:
@@ -33,9 +34,7 @@ def _order(window: Window) -> tuple[int, int, int]:
 
 def reads_from(parent: Window, window: Window, aggregates: Iterable[Aggregate]) -> bool:
     """Whether a node may read these aggregates from another: overlap must harm none of them."""
-    return parent.partitions(window) or (
-        parent.covers(window) and all(one.definition.idempotent for one in aggregates)
-    )
+    return parent.partitions(window) or (parent.covers(window) and cost.harmless(tuple(aggregates)))
 
 
 def tree_of(
@@ -69,29 +68,41 @@ def tree_of(
             carried = tuple(dict.fromkeys((*nodes[parent].aggregates, *node.aggregates)))
             nodes[parent] = replace(nodes[parent], aggregates=carried, techniques=())
     slicing = edges.slicing(window for window, parent in sources.items() if parent is None)
-    rate, keys = workload.rate, workload.keys
+    if is_alone(nodes, sources):
+        (node,) = nodes.values()
+        cut_cost, spent = cost.alone_cost(node.window, workload)
+        return Tree(
+            family=family, slicing=slicing, nodes=(replace(node, cost=spent),), cut_cost=cut_cost
+        )
     return Tree(
         family=family,
         slicing=slicing,
         nodes=tuple(
-            _hung(nodes[window], parent, slicing, rate, keys)
+            _hung(nodes[window], parent, slicing, workload)
             for window, parent in reversed(sources.items())
         ),
-        cut_cost=cost.cut_cost(slicing, rate=rate, keys=keys),
+        cut_cost=cost.cut_cost(slicing, workload),
     )
 
 
-def _hung(node: Node, parent: Window | None, slicing: Slicing, rate: float, keys: float) -> Node:
-    """The node below its parent, with its cost."""
-    spent = cost.node_cost(
-        node.window,
-        len(node.aggregates),
-        parent or slicing,
-        queries=len(node.queries),
-        rate=rate,
-        keys=keys,
+def is_alone(nodes: Mapping[Window, Node], sources: Mapping[Window, Window | None]) -> bool:
+    """Whether a tree is one query and its windows are the slices: Spark answers it unaided."""
+    (node, *others) = (nodes[window] for window in sources)
+    return not others and len(node.queries) == 1 and node.window.is_tumbling
+
+
+def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workload) -> Node:
+    """The node below its parent, with its techniques and its cost."""
+    source = parent or slicing
+    times = cost.held(source, node.window)
+    return replace(
+        node,
+        parent=parent,
+        techniques=tuple(least_technique(one.function, times) for one in node.aggregates),
+        cost=cost.node_cost(
+            node.window, node.aggregates, source, workload, queries=len(node.queries)
+        ),
     )
-    return replace(node, parent=parent, cost=spent)
 
 
 def flat_tree(queries: Sequence[Query], workload: Workload) -> Tree:
@@ -105,11 +116,13 @@ def single_slicing(slide: int, offset: int, rest: int) -> Slicing:
     return edges.slicing([Window(size=slide + rest, slide=slide, offset=offset)])
 
 
-def single_cost(window: Window, aggregates: int, *, rate: float, keys: float) -> float:
+def single_cost(window: Window, aggregates: frozenset[Aggregate], workload: Workload) -> float:
     """What one query costs with a tree of its own."""
+    if window.is_tumbling:
+        return sum(cost.alone_cost(window, workload))
     slicing = single_slicing(window.slide, window.offset, window.size % window.slide)
-    return cost.cut_cost(slicing, rate=rate, keys=keys) + cost.node_cost(
-        window, aggregates, slicing, queries=1, rate=rate, keys=keys
+    return cost.cut_cost(slicing, workload) + cost.node_cost(
+        window, aggregates, slicing, workload, queries=1
     )
 
 
@@ -117,11 +130,10 @@ def plan_of(
     strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[Tree]]
 ) -> Plan:
     """A plan with the trees that `grow` makes of each family, beside what it is measured by."""
-    rate, keys = workload.rate, workload.keys
     trees = tuple(tree for queries in workload.families.values() for tree in grow(queries))
     # Alike queries cost alike, and there may be very many of them.
     alike = Counter(
-        (query.window, len(set(query.aggregates.values()))) for query in workload.shared
+        (query.window, frozenset(query.aggregates.values())) for query in workload.shared
     )
     # User-defined windows are measured by what they cost one by one: Spark has few of them.
     apart = discretized_cost(workload)
@@ -129,11 +141,14 @@ def plan_of(
         strategy=strategy,
         trees=trees,
         queries=workload.queries,
-        rate=rate,
-        keys=keys,
+        rate=workload.rate,
+        keys=workload.keys,
         unshared_cost=apart
-        + sum(count * single_cost(*one, rate=rate, keys=keys) for one, count in alike.items()),
+        + sum(count * single_cost(*one, workload) for one, count in alike.items()),
         plain_cost=apart
-        + sum(count * cost.plain_cost(*one, rate=rate, keys=keys) for one, count in alike.items()),
+        + sum(
+            count * cost.plain_cost(window, len(asked), workload)
+            for (window, asked), count in alike.items()
+        ),
         discretized=discretized_trees(workload),
     )

@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
-from muntin.model.query import PlainQuery, Query, Workload, workload
-from muntin.share.optimizer import DEFAULT, optimize
+from muntin.model.query import PlainQuery, Query, Workload
+from muntin.share.optimizer import DEFAULT
 from muntin.spark.bind import bind
+from muntin.spark.planning import planned_for
 from muntin.spark.relations import Data, Relations, first_line
 from muntin.spark.together import named
 from muntin.spark.tree import TreeAnswers
@@ -27,10 +28,12 @@ def run(
 ) -> "Results":
     """Answers of a plan, or of queries under a strategy; nothing is computed until one is used.
 
+    Where the best plan depends on how dense the events are, their first rows are looked at.
+
     `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
     are looked up in the active session.
     """
-    plan = queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
+    plan = queries if isinstance(queries, Plan) else planned_for(queries, data, strategy)
     return Results(plan, data)
 
 
@@ -48,6 +51,7 @@ class Results(Mapping[str, DataFrame]):
             raise RunError(f"query {name!r}: windows that are not periodic do not run yet")
         self._relations = Relations(data, plan.queries)
         bound = bind(plan, self._relations)
+        self._bound = bound
         # The plan that runs: queries whose types keep them from sharing have become plain ones.
         self.plan = bound.plan
         self._trees = [TreeAnswers(tree, self.plan, self._relations) for tree in bound.trees]
@@ -71,6 +75,13 @@ class Results(Mapping[str, DataFrame]):
 
     def __contains__(self, name: object) -> bool:
         return any(query.name == name for query in self.plan.queries)
+
+    def to_sql(self, name: str | None = None) -> str:
+        """The plan as Spark SQL, as `Plan.to_sql`, with the types of this data."""
+        types = {
+            a: kind.simpleString() for one in self._bound.trees for a, kind in one.types.items()
+        }
+        return self.plan.to_sql(name, types=types)
 
     def together(self) -> DataFrame:
         """The long form: all answers in one DataFrame, computed in one pass per tree.

@@ -5,6 +5,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import DataType
 
 from muntin.model.aggregate import Aggregate
+from muntin.model.moments import merged_moments
 from muntin.model.plan import Node
 from muntin.runtime.tree import BEGIN
 from muntin.spark.bind import NUMERIC
@@ -51,7 +52,10 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
         case ("float_sum", "count"):
             return f"sum({names[0]}) / nullif(sum({names[1]}), 0)"
         case ("moments",):
-            return _deviation(aggregate.function, names[0])
+            struct = (
+                f"named_struct('n', {names[0]}_0, 'mean', {names[0]}_1, 'squares', {names[0]}_2)"
+            )
+            return merged_moments(struct, finish=aggregate.function)
         case _:
             if f"{names[0]}_1" in slices.frame.columns:
                 # Turns are zero, or so many that this overflows, with Spark's own error.
@@ -63,20 +67,3 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
             # A null sum of values that were there has overflowed, and so has what holds it.
             lost = f"bool_or({names[0]} IS NULL AND {present} > 0)"
             return f"CASE WHEN {lost} THEN NULL ELSE {total} END"
-
-
-def _deviation(function: str, name: str) -> str:
-    """Chan's merge of (count, mean, squares) over a window's slices, then variance or deviation."""
-    parts = f"named_struct('n', {name}_0, 'mean', {name}_1, 'squares', {name}_2)"
-    start = "named_struct('n', 0D, 'mean', 0D, 'squares', 0D)"
-    merged = (
-        "named_struct('n', a.n + b.n,"
-        " 'mean', a.mean + (b.mean - a.mean) / (a.n + b.n) * b.n,"
-        " 'squares', a.squares + b.squares"
-        " + (b.mean - a.mean) * ((b.mean - a.mean) / (a.n + b.n)) * a.n * b.n)"
-    )
-    merge = f"(a, b) -> CASE WHEN b.n = 0 THEN a WHEN a.n = 0 THEN b ELSE {merged} END"
-    lost = 1 if function.endswith("_samp") else 0
-    variance = f"CASE WHEN a.n > {lost} THEN a.squares / (a.n - {lost}) END"
-    finish = f"sqrt({variance})" if function.startswith("stddev") else variance
-    return f"aggregate(collect_list({parts}), {start}, {merge}, a -> {finish})"

@@ -18,7 +18,7 @@ from muntin.model.time import parse_duration
 from muntin.model.window import Duration, Window
 from muntin.runtime.changes import first_start
 from muntin.runtime.running import check_same
-from muntin.share.optimizer import DEFAULT
+from muntin.share.optimizer import STEADY
 from muntin.share.replan import Replanner
 from muntin.spark.change_queue import ChangeQueue
 from muntin.spark.checkpoint import Checkpoint
@@ -51,7 +51,7 @@ def start(
     sink: SinkLike = None,
     watermark: Duration = WATERMARK,
     trigger: str | None = None,
-    strategy: str = DEFAULT,
+    strategy: str = STEADY,
     retain: Duration = 0,
     buckets: int | None = None,
     spare: int = SPARE,

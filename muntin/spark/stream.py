@@ -17,7 +17,7 @@ from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.window import Duration
 from muntin.runtime.changes import first_start
 from muntin.runtime.running import Needs, Running
-from muntin.share.optimizer import DEFAULT, optimize
+from muntin.share.optimizer import STEADY, optimize
 from muntin.spark.bind import BoundTree, bind
 from muntin.spark.instants import micros
 from muntin.spark.relations import Relations, first_line
@@ -49,7 +49,7 @@ def stream(
     data: DataFrame,
     *,
     watermark: Duration = WATERMARK,
-    strategy: str = DEFAULT,
+    strategy: str = STEADY,
     buckets: int = BUCKETS,
 ) -> DataFrame:
     """The answers of a plan as a streaming DataFrame in the long form, for your own `writeStream`.
@@ -78,7 +78,7 @@ def stream(
     return projected.together(answers)
 
 
-def planned(queries: Queries, strategy: str = DEFAULT) -> Plan:
+def planned(queries: Queries, strategy: str = STEADY) -> Plan:
     """The plan that was given, or that of a strategy."""
     return queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
 

@@ -30,7 +30,7 @@ def answer(
         check_format(format)
     if mode not in MODES:
         raise RunError(f"no mode is called {mode!r}; {nearest(mode, list(MODES))}")
-    shared = plan(queries, strategy=strategy)
+    plan(queries, strategy=strategy)
     kind = format or "parquet"
     folders = {query.name: f"{output.rstrip('/')}/{query.name}" for query in queries}
     with Steps(4) as bar:
@@ -44,7 +44,7 @@ def answer(
                 for name, folder in folders.items()
             }
             options = {"header": "true"} if kind == "csv" else {}
-            with run(shared, frames.get("", frames)) as results:
+            with run(queries, frames.get("", frames), strategy=strategy) as results:
                 results.write(output, format=kind, mode=mode, **options)
         with bar.step("counting rows"):
             rows = {

@@ -27,9 +27,9 @@ from muntin.bench.technique_figures import draw
 from muntin.bench.techniques import run as techniques
 from muntin.bench.weave import ranges as weave_ranges
 from muntin.bench.weave import run as weave
-from muntin.errors import RunError
-from muntin.share.optimizer import DEFAULT, STRATEGIES
+from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.session import local_session
+from muntin.terminal.given import check_folder
 
 bench = typer.Typer(
     help="Measure muntin beside plain Spark on this machine.", rich_markup_mode=None
@@ -85,7 +85,7 @@ def sharing_verb(
     Spark's dash10.
     """
     names = chosen(sets)
-    _check_json(json)
+    check_folder(json)
     with starting():
         session = local_session()
     report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
@@ -100,7 +100,7 @@ def streaming_verb(
     events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
     keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
     repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 2,
-    strategy: Strategy = DEFAULT,
+    strategy: Strategy = STEADY,
     state: Annotated[
         bool,
         typer.Option(
@@ -120,7 +120,7 @@ def streaming_verb(
     streaming query for each query of a set. The sets are those of `muntin bench sharing`.
     """
     names = streamed(sets)
-    _check_json(json)
+    check_folder(json)
     with starting():
         session = local_session()
     report: StateReport | StreamingReport
@@ -150,7 +150,7 @@ def memory_verb(
     $ muntin bench memory
     $ muntin bench memory --keys 100000 --events 5000000 --json memory.json
     """
-    _check_json(json)
+    check_folder(json)
     with starting():
         session = local_session(HEAP)
     report = peaks(session, keys=keys, events=events, strategy=strategy)
@@ -171,7 +171,7 @@ def techniques_verb(
 
     All of it takes some five minutes.
     """
-    _check_json(json)
+    check_folder(json)
     report = techniques(quick=quick)
     _report(report.to_json(), report.tables(), json)
     if pictures is not None:
@@ -199,7 +199,7 @@ def weave_verb(
 
     All of it takes some five minutes.
     """
-    _check_json(json)
+    check_folder(json)
     _experiment(weave(weave_ranges(queries, repeats, quick=quick)), json, pictures)
 
 
@@ -217,7 +217,7 @@ def optimizer_techniques_verb(
     $ muntin bench techniques-in-optimizers --repeats 1
     $ muntin bench techniques-in-optimizers --json optimizers.json --pictures pictures
     """
-    _check_json(json)
+    check_folder(json)
     _experiment(optimizer_techniques(repeats=repeats), json, pictures)
 
 
@@ -235,7 +235,7 @@ def subsume_verb(
     $ muntin bench subsume
     $ muntin bench subsume --json subsume.json --pictures pictures
     """
-    _check_json(json)
+    check_folder(json)
     _experiment(subsume(seconds=seconds), json, pictures)
 
 
@@ -279,7 +279,7 @@ def factor_verb(
     """
     reports = earlier(together or ())
     names = chosen_settings(settings) if settings or not reports else []
-    _check_json(json)
+    check_folder(json)
 
     def keep(report: FactorReport) -> None:
         if json is not None:
@@ -293,12 +293,6 @@ def factor_verb(
     _report(report.to_json(), report.tables(), json)
     if pictures is not None:
         _drawn(report.draw(pictures))
-
-
-def _check_json(file: Path | None) -> None:
-    """Find out before the work, not after it, that its figures cannot be written."""
-    if file is not None and not file.absolute().parent.is_dir():
-        raise RunError(f"there is no folder {file.parent} for {file.name}")
 
 
 def _report(figures: dict[str, object], tables: Iterable[Table], file: Path | None) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from muntin.errors import RunError
+from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query
 from muntin.sql import parse_sql
 
@@ -14,6 +15,11 @@ def queries_in(file: Path) -> list[Query | PlainQuery]:
         return parse_sql(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise RunError(f"{file} is not text in UTF-8") from None
+
+
+def prices_in(file: Path | None) -> Prices:
+    """The prices of a file that `muntin calibrate` wrote; without one, the shipped ones."""
+    return SHIPPED if file is None else Prices.from_json(file.read_text(encoding="utf-8"))
 
 
 def named_inputs(texts: Sequence[str]) -> dict[str, str]:
@@ -34,3 +40,9 @@ def named_inputs(texts: Sequence[str]) -> dict[str, str]:
     if len(found) > 1 and "" in found:
         raise RunError(f"{found['']} needs a name, as in --input readings={found['']}")
     return found
+
+
+def check_folder(file: Path | None) -> None:
+    """Find out before the work, not after it, that its figures cannot be written."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise RunError(f"there is no folder {file.parent} for {file.name}")

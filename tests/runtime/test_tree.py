@@ -221,6 +221,36 @@ def test_nodes_that_read_nodes(overlapping, data, rows):
         node_module.CHUNK = before
 
 
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), rows=slices())
+def test_of_overlapping_intervals_the_fewest_are_combined(data, rows):
+    # 0               16              32
+    # [---------------)               the first of 17 intervals inside a window
+    #  [---------------)              and so on, one step apart
+    #                 [---------------)   the last: these two fill it
+    first, asked = Window(size=16, slide=1), (AGGREGATES["top"], AGGREGATES["low"])
+    family = Query(name="q", window=first, aggregates={"n": count()}, keys=["k"], time="ts").family
+    nodes = [Node(window=first, aggregates=asked)]
+    for window in (Window(size=32, slide=32), Window(size=47, slide=16, offset=3)):
+        nodes.append(Node(window=window, aggregates=asked, parent=first, queries=(str(window),)))
+    slicing = Slicing(edges=(Edges(period=1),), rate=1.0)
+    tree = Tree(family=family, slicing=slicing, nodes=tuple(nodes))
+    assert [tree_module._offsets(node) for node in nodes] == [None, (0, 16), (0, 16, 31)]
+    layout = layout_of(tree)
+    table = batch_of(rows, layout)
+    before = node_module.CHUNK
+    node_module.CHUNK = data.draw(st.integers(1, 9))
+    try:
+        batches = [
+            batch
+            for first_row, last in data.draw(cuts(rows))
+            for batch in table.slice(first_row, last - first_row).combine_chunks().to_batches()
+        ]
+        check(tree, rows, batches, layout)
+    finally:
+        node_module.CHUNK = before
+
+
 def test_memory_is_bounded_by_the_longest_window():
     window = Window(size=10, slide=1)
     query = Query(name="q", window=window, aggregates={"n": count()}, keys=["k"], time="ts")

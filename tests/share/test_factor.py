@@ -10,7 +10,7 @@ from muntin.model.query import Workload
 from muntin.model.time import SECOND
 from muntin.model.window import Window
 from muntin.share import coverage, factor
-from muntin.share.coverage import Counting, common_period, fewest, min_cost_forest, recurrence
+from muntin.share.coverage import Counting, common_period, min_cost_forest, recurrence
 from muntin.share.generators import random_gen, sequential_gen
 from muntin.share.optimizer import optimize
 
@@ -51,7 +51,7 @@ def test_examples_2_3_and_5():
     assert narrow.covers(wide)
     assert narrow.multiplier(wide) == 2
     assert not narrow.partitions(wide)
-    assert coverage.reads(narrow, wide) == (0, 2)
+    assert narrow.reads(wide) == (0, 2)
 
 
 def test_figure_5_recurrence_count():
@@ -130,8 +130,8 @@ def test_fewest_intervals_fill_the_window_and_no_fewer_do(parent, more, stride, 
     slide = min(stride, size // parent.slide) * parent.slide
     window = Window(size=size, slide=slide, offset=parent.offset + shift * parent.slide)
     assert parent.covers(window)
-    starts = coverage.reads(parent, window)
-    assert len(starts) == fewest(parent, window) <= parent.multiplier(window)
+    starts = parent.reads(window)
+    assert len(starts) == parent.fewest(window) <= parent.multiplier(window)
     filled = {t for start in starts for t in range(start, start + parent.size)}
     assert filled == set(range(window.size))
     assert all(start % parent.slide == 0 for start in starts)

@@ -5,11 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muntin.errors import PlanError
-from muntin.model.plan import Edges, Slicing
+from muntin.model.plan import BEST, Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.window import Window
-from muntin.share.operations import ADDITIVE, OPERATIONS, load_of, operations_of
+from muntin.share.operations import (
+    ADDITIVE,
+    OPERATIONS,
+    least_technique,
+    load_of,
+    operations_of,
+    steady_operations,
+)
 from muntin.share.operations import operations_per_slice as omega
+from muntin.techniques.table import TECHNIQUES
 
 from . import strategies as my
 
@@ -67,6 +75,18 @@ def test_sharing_a_tree_never_adds_operations(windows, rate):
         assert together <= count(one, rate) + count(rest, rate) + 1e-9
         if technique in ADDITIVE:
             assert together == pytest.approx(count(one, rate) + count(rest, rate))
+
+
+def test_the_lite_forms_of_table_2():
+    assert omega("two_stacks_lite", WINDOWS, SLICES) == 12
+    assert omega("daba_lite", WINDOWS, SLICES) == 16
+    assert set(OPERATIONS) == set(TECHNIQUES)
+
+
+def test_windows_that_overlap_little_are_combined_anew():
+    assert [steady_operations(name) for name in ("count", "sum", "avg", "max")] == [2, 3, 3, 3]
+    assert least_technique("count", 1.0) == least_technique("max", 2.5) == "recalc"
+    assert least_technique("count", 2.0) == least_technique("max", 3.0) == BEST
 
 
 def test_unknown_technique_is_refused():

@@ -1,0 +1,185 @@
+"""A plan as Spark SQL: a statement for each query, slices and windows its table expressions.
+
+The first expression groups the events by `window(time, width)`: the slices. Each window after it
+groups the rows of what it reads by `window(w.start, size, slide)`.
+"""
+
+from collections.abc import Mapping
+
+from muntin.errors import ModelError
+from muntin.model.aggregate import Aggregate, Component
+from muntin.model.moments import deviation, merged_moments
+from muntin.model.plan import Node, Plan, Tree
+from muntin.model.query import PlainQuery, Query, quoted, squeeze, substitute
+from muntin.model.time import format_duration
+from muntin.model.window import Window
+from muntin.share.edges import grid
+
+# Spark's types of aggregates, where they are known.
+Types = Mapping[Aggregate, str]
+
+SLICES = "slices"
+# The name of the relation where a query has none.
+_NAMES = {"": "data"}
+
+
+def sql(plan: Plan, types: Types | None = None) -> str:
+    """All queries of a plan as statements, each under its name and ended by a semicolon."""
+    found = []
+    for query in plan.queries:
+        try:
+            found.append(f"-- name: {query.name}\n{statement(plan, query.name, types)};")
+        except ModelError as error:
+            # Some windows can be written in no SQL.
+            found.append(f"-- {error}")
+    return "\n\n".join(found) + "\n"
+
+
+def statement(plan: Plan, name: str, types: Types | None = None) -> str:
+    """One query of a plan as a statement; one that does not share is the plain query."""
+    query = plan.query(name)
+    if isinstance(query, PlainQuery):
+        return query.statement.fill(_NAMES).strip().rstrip(";")
+    if not isinstance(query.window, Window):
+        return query.to_sql().fill(_NAMES)
+    tree = plan.place(name)[0].answering([query])
+    return _Statement(tree, query, types or {}).text()
+
+
+class _Statement:
+    def __init__(self, tree: Tree, query: Query, types: Types) -> None:
+        self._tree, self._query, self._types = tree, query, types
+        parts = (part for one in tree.aggregates for part in one.components)
+        self._names = {part: f"c{index}" for index, part in enumerate(dict.fromkeys(parts))}
+        self._keys = [f"k{index}" for index in range(len(tree.family.keys))]
+        # Edges that fill no grid are cut on the grid that holds them: Spark's window has no other.
+        cell = grid(tree.slicing.edges)
+        self._cut = Window(size=cell.period, slide=cell.period, offset=cell.phase)
+        self._tables = {self._cut: SLICES}
+        for index, node in enumerate(tree.nodes, start=1):
+            self._tables.setdefault(node.window, f"w{index}")
+
+    def text(self) -> str:
+        tables = [(SLICES, self._slices())]
+        tables += [
+            (self._tables[node.window], self._node(node))
+            for node in self._tree.nodes
+            if node.window != self._cut
+        ]
+        with_ = ",\n".join(f"{name} AS (\n{_indented(body)}\n)" for name, body in tables)
+        return f"WITH {with_}\n{self._answer()}"
+
+    def _slices(self) -> str:
+        """The events of the family, grouped by its keys and slices of one width."""
+        family = self._tree.family
+        keys = zip(family.keys, self._keys, strict=True)
+        columns = [f"{key} AS {name}" for key, name in keys] + ["window AS w"]
+        columns += [f"{lifted(part)} AS {name}" for part, name in self._names.items()]
+        relation = family.relation.fill(_NAMES).strip()
+        where = f"\nWHERE {family.where}" if family.where else ""
+        groups = ", ".join([*family.keys, _call(self._cut, family.time)])
+        return f"SELECT {_listed(columns)}\nFROM {relation}{where}\nGROUP BY {groups}"
+
+    def _node(self, node: Node) -> str:
+        """The window of a node from the rows of what it reads."""
+        parts = dict.fromkeys(part for one in node.aggregates for part in one.components)
+        columns = [f"{combined(part, self._names[part])} AS {self._names[part]}" for part in parts]
+        parent = node.parent
+        if parent is None or parent.is_tumbling:
+            source = SLICES if parent is None else self._tables[parent]
+            columns = [*self._keys, "window AS w", *columns]
+            window = _call(node.window, "w.start")
+            groups = ", ".join([*self._keys, window])
+            return f"SELECT {_listed(columns)}\nFROM {source}\nGROUP BY {groups}"
+        # Intervals that overlap begin inside windows in which they do not end.
+        columns = [*self._keys, "around AS w", *columns]
+        inner = f"SELECT *, {_call(node.window, 'w.start')} AS around"
+        groups = ", ".join([*self._keys, "around"])
+        return (
+            f"SELECT {_listed(columns)}\nFROM (\n  {inner}\n  FROM {self._tables[parent]}\n)\n"
+            f"WHERE w.end <= around.end\nGROUP BY {groups}"
+        )
+
+    def _answer(self) -> str:
+        """The query's columns from its window's rows."""
+        query = self._query
+        position = {key: name for key, name in zip(self._tree.family.keys, self._keys, strict=True)}
+        names = {name: position[squeeze(key)] for name, key in query.key_expressions.items()}
+        names["window"] = "w"
+        names.update({name: self._lowered(one) for name, one in query.aggregates.items()})
+        columns = [
+            _named(substitute(column.expression, names), column.name) for column in query.columns
+        ]
+        having = f"\nWHERE {substitute(query.having, names)}" if query.having else ""
+        source = self._tables[self._tree.nodes[-1].window]
+        answer = f"SELECT {_listed(columns)}\nFROM {source}{having}"
+        if all(column.name for column in query.columns):
+            return answer
+        # Columns without a name get the one that Spark gives them in the plain query.
+        plain = query.to_sql().fill(_NAMES).strip().rstrip(";")
+        return f"SELECT * FROM (\n{_indented(plain)}\n) WHERE false\nUNION ALL\n{answer}"
+
+    def _lowered(self, aggregate: Aggregate) -> str:
+        names = [self._names[part] for part in aggregate.components]
+        match aggregate.definition.kinds:
+            case ("count",) | ("count_if",):
+                return f"coalesce({names[0]}, 0L)"
+            case ("float_sum", "count"):
+                return f"({names[0]} / nullif({names[1]}, 0L))"
+            case ("moments",):
+                return f"({deviation(aggregate.function, names[0])})"
+            case _:
+                kind = self._types.get(aggregate)
+                return names[0] if kind is None else f"CAST({names[0]} AS {kind})"
+
+
+def lifted(part: Component) -> str:
+    """What a slice keeps of a component."""
+    value = "1" if part.argument is None else part.argument
+    number = f"CAST({value} AS DOUBLE)"
+    only = "" if part.where is None else f" FILTER (WHERE {part.where})"
+    match part.kind:
+        case "float_sum":
+            return f"sum({number}){only}"
+        case "moments":
+            return (
+                f"named_struct(\n    'n', CAST(count({number}){only} AS DOUBLE),\n"
+                f"    'mean', avg({number}){only},\n"
+                f"    'squares', var_pop({number}){only} * count({number}){only})"
+            )
+        case kind:
+            return f"{kind}({value}){only}"
+
+
+def combined(part: Component, name: str) -> str:
+    """A component's partials in one."""
+    match part.kind:
+        case "min" | "max":
+            return f"{part.kind}({name})"
+        case "moments":
+            return merged_moments(name)
+        case _:
+            return f"sum({name})"
+
+
+def _call(window: Window, time: str) -> str:
+    lengths = [window.size]
+    if not window.is_tumbling or window.offset:
+        lengths.append(window.slide)
+    if window.offset:
+        lengths.append(window.offset)
+    texts = ", ".join(f"'{format_duration(length)}'" for length in lengths)
+    return f"window({time}, {texts})"
+
+
+def _named(expression: str, name: str | None) -> str:
+    return expression if name is None or name == expression else f"{expression} AS {quoted(name)}"
+
+
+def _listed(columns: list[str]) -> str:
+    line = ", ".join(columns)
+    return line if len(line) <= 80 else ",\n  ".join(columns)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))
