@@ -18,8 +18,8 @@ class Folding:
         self._seen: Int64s | None = None
         if column.present is not None:
             if len(scalars) == 1:
-                neutral = _neutral(monoid, scalars[0].dtype)
-                scalars = (np.where(column.present, scalars[0], neutral),)
+                gap = neutral(monoid, scalars[0].dtype)
+                scalars = (np.where(column.present, scalars[0], gap),)
             self._seen = np.concatenate([np.zeros(1, np.int64), np.cumsum(column.present)])
         self._wide = monoid.width > 1
         self._fold = Fold(monoid, scalars if self._wide else scalars[0], windows=windows)
@@ -38,7 +38,7 @@ class Folding:
         return few.over(firsts[:-1], firsts[1:], "recalc")
 
 
-def _neutral(monoid: Monoid, dtype: np.dtype[Any]) -> Any:
+def neutral(monoid: Monoid, dtype: np.dtype[Any]) -> Any:
     """What a missing partial counts as."""
     if monoid == MIN:
         # NaN is above everything in Spark's order.

@@ -4,7 +4,52 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.runtime.partials import Bools
+from muntin.runtime.partials import Bools, Int64s
+
+
+class KeyNumbers:
+    """Numbers for keys in the order in which they arrive, and the keys behind the latest numbers.
+
+    The last key of a batch may go on in the next.
+    """
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        self._columns = columns
+        # The values of the keys since `first`.
+        self._values: list[pa.Array] = []
+        self.first = 0
+
+    def number(self, batch: pa.RecordBatch) -> Int64s:
+        """Number the rows by key, and remember each key's values under its number."""
+        if not self._columns:
+            return np.zeros(batch.num_rows, np.int64)
+        columns = [batch.column(name) for name in self._columns]
+        if self._values:
+            # The last key of the batch before stands in front, and may go on.
+            columns = [
+                pa.concat_arrays([last, column])
+                for last, column in zip(self._values, columns, strict=True)
+            ]
+        steps = changes(columns)
+        firsts = np.concatenate([[0], np.flatnonzero(steps) + 1])
+        numbers = self.first + np.cumsum(steps, dtype=np.int64)
+        if not self._values:
+            numbers = np.concatenate([[np.int64(self.first)], numbers])
+        self._values = [column.take(pa.array(firsts)) for column in columns]
+        return numbers
+
+    def columns(self, numbers: Int64s) -> dict[str, pa.Array]:
+        """The keys behind numbers, a column each."""
+        indices = pa.array(numbers - self.first)
+        return {
+            name: values.take(indices)
+            for name, values in zip(self._columns, self._values, strict=True)
+        }
+
+    def forget(self, last: int) -> None:
+        """Only the last key, whose number this is, can still be asked for."""
+        self.first = last
+        self._values = [column.slice(len(column) - 1) for column in self._values]
 
 
 def changes(columns: list[pa.Array]) -> Bools:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from muntin.errors import PlanError
 from muntin.model.aggregate import ADD, ADD_FLOAT, ADD_WIDE, MAX, MIN, MOMENTS, Component, Monoid
+from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.plan import Node, Tree
 from muntin.model.window import Window
 
@@ -73,7 +74,7 @@ def float_slot(index: int) -> str:
     return f"f{index}"
 
 
-def slots_of(node: Node, layout: Layout) -> tuple[Slots, ...]:
+def slots_of(node: Node | DiscretizedNode, layout: Layout) -> tuple[Slots, ...]:
     """The slots of each aggregate of a node, in order.
 
     Answers of all nodes travel in the same few columns, so a hundred queries do not make rows of a
@@ -95,7 +96,7 @@ def slots_of(node: Node, layout: Layout) -> tuple[Slots, ...]:
     return tuple(places)
 
 
-def all_slots(tree: Tree, layout: Layout) -> Slots:
+def all_slots(tree: Tree | DiscretizedTree, layout: Layout) -> Slots:
     """Every slot that some node fills, integers first."""
     names: dict[str, None] = {}
     for node in tree.nodes:

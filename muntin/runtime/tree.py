@@ -1,18 +1,16 @@
 """A tree at run time: Arrow batches of slices in, Arrow batches of answers out."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from muntin.model.aggregate import MOMENTS
 from muntin.model.plan import Node, Tree
 from muntin.model.window import Window
 from muntin.runtime.feed import Feed
-from muntin.runtime.keys import changes
+from muntin.runtime.keys import KeyNumbers
 from muntin.runtime.layout import INTEGER, Kept, Layout, all_slots, node_numbers, slots_of
+from muntin.runtime.lift import numbers, read_partials
 from muntin.runtime.lower import lower
 from muntin.runtime.node import END, NodeRuntime, Position
 from muntin.runtime.partials import Int64s, PartialColumn, Partials
@@ -43,9 +41,8 @@ class TreeRuntime:
             for window in (None, *(node.window for node in tree.nodes))
             if (readers := tree.children(window))
         }
-        # The values of the keys that answers may be about, and the number of the first of them.
-        self._keys: list[pa.Array] = []
-        self._first = 0
+        # The keys that answers may be about.
+        self._keys = KeyNumbers(layout.key_columns)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """All answers of a stream of slices that ends."""
@@ -57,12 +54,11 @@ class TreeRuntime:
         """The answers that a batch of slices completes."""
         if not batch.num_rows:
             return
-        partials = partials_of(batch, self._layout, self._number(batch))
+        partials = partials_of(batch, self._layout, self._keys.number(batch))
         until = Position(int(partials.keys[-1]), int(partials.starts[-1]) + 1)
         yield from self._descend(None, partials, until)
         # Only the last key can still get answers.
-        self._first = until.key
-        self._keys = [column.slice(len(column) - 1) for column in self._keys]
+        self._keys.forget(until.key)
 
     def between(
         self, batch: pa.RecordBatch, *, after: int | None, until: int
@@ -74,7 +70,7 @@ class TreeRuntime:
         """
         if batch.num_rows:
             begins = begins_between(self._tree, after=after, until=until)
-            partials = partials_of(batch, self._layout, self._number(batch))
+            partials = partials_of(batch, self._layout, self._keys.number(batch))
             yield from self._descend(None, partials, Position(END, END), begins, after)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
@@ -85,25 +81,6 @@ class TreeRuntime:
             columns={kept.component: _empty(kept) for kept in self._layout.kept},
         )
         yield from self._descend(None, nothing, Position(END, END))
-
-    def _number(self, batch: pa.RecordBatch) -> Int64s:
-        """Number the rows by key, and remember each key's values under its number."""
-        if not self._layout.key_columns:
-            return np.zeros(batch.num_rows, np.int64)
-        columns = [batch.column(name) for name in self._layout.key_columns]
-        if self._keys:
-            # The last key of the batch before stands in front, and may go on.
-            columns = [
-                pa.concat_arrays([last, column])
-                for last, column in zip(self._keys, columns, strict=True)
-            ]
-        steps = changes(columns)
-        firsts = np.concatenate([[0], np.flatnonzero(steps) + 1])
-        numbers = self._first + np.cumsum(steps, dtype=np.int64)
-        if not self._keys:
-            numbers = np.concatenate([[np.int64(self._first)], numbers])
-        self._keys = [column.take(pa.array(firsts)) for column in columns]
-        return numbers
 
     def _descend(
         self,
@@ -131,10 +108,7 @@ class TreeRuntime:
         for aggregate, places in zip(node.aggregates, slots_of(node, self._layout), strict=True):
             filled.update(zip(places, lower(aggregate, partials, self._layout), strict=True))
         columns = {NODE: pa.array(np.full(rows, self._numbers[node.window], np.int32))}
-        if self._layout.key_columns:
-            indices = pa.array(partials.keys - self._first)
-            for name, values in zip(self._layout.key_columns, self._keys, strict=True):
-                columns[name] = values.take(indices)
+        columns.update(self._keys.columns(partials.keys))
         columns[BEGIN] = pa.array(partials.starts)
         for slot in self._slots:
             kind = pa.int64() if slot.startswith("i") else pa.float64()
@@ -163,8 +137,8 @@ def partials_of(batch: pa.RecordBatch, layout: Layout, keys: Int64s) -> Partials
     """Slices as partials; `keys` has the number of each row's key."""
     return Partials(
         keys=keys,
-        starts=_numbers(batch.column(layout.start), INTEGER),
-        columns={kept.component: _read(kept, batch) for kept in layout.kept},
+        starts=numbers(batch.column(layout.start), INTEGER),
+        columns={kept.component: read_partials(kept, batch) for kept in layout.kept},
     )
 
 
@@ -201,22 +175,6 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _merge(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if batches:
         yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
-
-
-def _numbers(column: pa.Array, number: str) -> NDArray[Any]:
-    """A column in memory of its own: Arrow's cannot be written to, which to a kernel is a type."""
-    values = column.fill_null(0).to_numpy(zero_copy_only=False)
-    return np.array(values, np.int64 if number == INTEGER else np.float64)
-
-
-def _read(kept: Kept, batch: pa.RecordBatch) -> PartialColumn:
-    """A component's columns of the slices as partials."""
-    first = batch.column(kept.columns[0])
-    present = None
-    if first.null_count and kept.monoid != MOMENTS:
-        present = first.is_valid().to_numpy(zero_copy_only=False)
-    scalars = tuple(_numbers(batch.column(name), kept.number) for name in kept.columns)
-    return PartialColumn(scalars=scalars, present=present)
 
 
 def _empty(kept: Kept) -> PartialColumn:

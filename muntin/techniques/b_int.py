@@ -69,6 +69,11 @@ def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
     return combine(older, newer)
 
 
+def at(memory: Any, cursor: Any, number: int) -> Any:
+    """The partial that came in as `number`, one of those that are held."""
+    return load(memory[0], _place(0, number, cursor[2]))
+
+
 def _place(level: int, interval: int, mask: int) -> int:
     """Where an interval lies: level after level, each half as long as the one before."""
     return 2 * (mask - (mask >> level)) + (interval & (mask >> level))

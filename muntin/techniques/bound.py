@@ -73,6 +73,11 @@ def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
     raise NotImplementedError
 
 
+def at(memory: Any, cursor: Any, number: int) -> Any:
+    """The partial that came in as `number`; only of algorithms that can be a store of slices."""
+    raise NotImplementedError
+
+
 # --- the uncounted functions under the counting ones in `layout.py`
 
 plain_combine = combine

@@ -25,6 +25,8 @@ Function = Callable[..., Any]
 _njit: Callable[..., Function] = numba.njit
 # What a driver calls of an algorithm.
 FACE = ("start", "insert", "evict", "query")
+# And what those have besides that can be a store of slices: reading a partial back.
+STORE = ("at",)
 
 
 @cache
@@ -109,6 +111,7 @@ def _given(
         }
     if algorithm is not None:
         given |= {name: getattr(algorithm, name) for name in FACE}
+        given |= {name: getattr(algorithm, name) for name in STORE if hasattr(algorithm, name)}
     return given
 
 

@@ -70,3 +70,8 @@ def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
         first >>= 1
         last >>= 1
     return combine(older, newer)
+
+
+def at(memory: Any, cursor: Any, number: int) -> Any:
+    """The partial that came in as `number`, one of those that are held."""
+    return load(memory[0], cursor[2] + 1 + (number & cursor[2]))

@@ -41,3 +41,8 @@ def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
     for position in range(high - size + 1, high):
         total = combine(total, load(memory[0], position & mask))
     return total
+
+
+def at(memory: Any, cursor: Any, number: int) -> Any:
+    """The partial that came in as `number`, one of those that are held."""
+    return load(memory[0], number & cursor[2])

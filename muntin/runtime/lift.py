@@ -1,0 +1,59 @@
+"""Records to partials: what each component keeps of one record."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregate import ADD_WIDE, MOMENTS, Component
+from muntin.runtime.layout import INTEGER, Kept
+from muntin.runtime.partials import PartialColumn
+
+
+def lifted(
+    kept: Kept, batch: pa.RecordBatch, values: Mapping[Component, str | None] | None
+) -> PartialColumn:
+    """A component's partials in a batch of records.
+
+    `values` has the column with a component's argument, null where its filter leaves a row out;
+    none counts every row. Without `values` the batch has partials already, as slices have them.
+    """
+    if values is None:
+        return read_partials(kept, batch)
+    name = values[kept.component]
+    rows = batch.num_rows
+    if name is None:
+        return PartialColumn(scalars=(np.ones(rows, np.int64),))
+    column = batch.column(name)
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    if kept.component.kind == "count":
+        return PartialColumn(scalars=(there.astype(np.int64),))
+    scalar = numbers(column, kept.number)
+    if kept.component.kind == "count_if":
+        return PartialColumn(scalars=(scalar,))
+    if kept.monoid == MOMENTS:
+        return PartialColumn(scalars=(there.astype(np.float64), scalar, np.zeros(rows)))
+    present = None if there.all() else there
+    if kept.monoid == ADD_WIDE:
+        return PartialColumn(scalars=(scalar, np.zeros(rows, np.int64)), present=present)
+    return PartialColumn(scalars=(scalar,), present=present)
+
+
+def read_partials(kept: Kept, batch: pa.RecordBatch) -> PartialColumn:
+    """A component's columns of the slices as partials."""
+    first = batch.column(kept.columns[0])
+    present = None
+    if first.null_count and kept.monoid != MOMENTS:
+        present = first.is_valid().to_numpy(zero_copy_only=False)
+    scalars = tuple(numbers(batch.column(name), kept.number) for name in kept.columns)
+    return PartialColumn(scalars=scalars, present=present)
+
+
+def numbers(column: pa.Array, number: str) -> Any:
+    """A column in memory of its own: Arrow's cannot be written to, which to a kernel is a type."""
+    kind = pa.int64() if number == INTEGER else pa.float64()
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int64())
+    values = column.fill_null(0).cast(kind).to_numpy(zero_copy_only=False)
+    return np.array(values, np.int64 if number == INTEGER else np.float64)

@@ -1,0 +1,158 @@
+"""Cutty's aggregator: slices start only where a window begins; an end reads the open partial.
+
+needs      an associative combine; order is kept
+time       a combine per record, an insert into the store per slice, an answer of it per window
+space      a partial per slice in the store, from the oldest window that is still open
+windows    any number, of any kind, nested too
+appeared   Carbone, Traub, Katsifodimos, Haridi and Markl, CIKM 2016 (algorithm 1)
+
+The store is a technique of many windows: `flat_fat` or `b_int` (eager), or `panes` (lazy). It grows
+when it is full, and shrinks when two thirds of it are empty.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from muntin.techniques.bound import at, combine, evict, insert, load, query, start, store
+
+LEAST_ROOM = 16
+# What `state` counts, by position.
+FILLED = 0  # whether the open partial holds a record
+OLDEST = 1  # the oldest slice that a live window begins with, or else the newest slice
+SLICES = 2  # slices that were ever begun, as `leaves` counts them
+LIVE = 3  # windows that are open
+MOST_STORED = 4  # partials in the store, at most
+MOST_BEYOND = 5  # partials in the store beyond the live windows, at most
+INSERTS = 6  # partials put into the store
+FOLDS = 7  # combines that took a record into the open partial
+STATE = 8
+
+
+def new_store(values: Any) -> Any:
+    """(memory, cursor) of a store without slices, for partials like `values`."""
+    room = np.empty(1, np.int64)
+    room[0] = LEAST_ROOM
+    return start(values, room)
+
+
+def cut(
+    memory: Any,
+    cursor: Any,
+    opened: Any,
+    state: Any,
+    leaves: Any,
+    alive: Any,
+    values: Any,
+    rows: int,
+    cuts: Any,
+    begun: Any,
+    reads: Any,
+    slices: Any,
+    closes: Any,
+    asks: Any,
+    answers: Any,
+) -> Any:
+    """Run a batch of `rows` records; returns (memory, cursor).
+
+    `begun[i]` windows begin with the record `cuts[i]`, in ascending order. Read `i` happens before
+    the record `reads[i]`, in order: it aggregates from the slice number `slices[i]` on, if it
+    `asks`, and takes `closes[i]` windows (none or one) from those that begin with that slice.
+    `leaves` and `alive` have a place for every slice, old and new: its number in the store, and how
+    many windows that begin with it are open. `opened` has room for the open partial.
+    """
+    row = 0
+    new = 0
+    read = 0
+    while new < len(cuts) or read < len(reads):
+        here = cuts[new] if new < len(cuts) else rows
+        if read < len(reads) and reads[read] <= here:
+            here = reads[read]
+        _fold(opened, state, values, row, here)
+        row = here
+        while read < len(reads) and reads[read] == row:
+            if asks[read]:
+                store(answers, read, _answer(memory, cursor, opened, leaves[slices[read]]))
+            alive[slices[read]] -= closes[read]
+            state[LIVE] -= closes[read]
+            read += 1
+        memory, cursor = _collect(memory, cursor, state, leaves, alive, values)
+        if new < len(cuts) and cuts[new] == row:
+            memory, cursor = _close(memory, cursor, opened, state, leaves, values)
+            leaves[state[SLICES]] = cursor[1]
+            alive[state[SLICES]] = begun[new]
+            if state[LIVE] == 0:
+                state[OLDEST] = state[SLICES]
+            state[LIVE] += begun[new]
+            state[SLICES] += 1
+            new += 1
+    _fold(opened, state, values, row, rows)
+    return memory, cursor
+
+
+def _fold(opened: Any, state: Any, values: Any, low: int, high: int) -> None:
+    """Take records into the open partial, if a window is open that holds them."""
+    if low >= high or state[LIVE] == 0:
+        return
+    if state[FILLED] == 0:
+        partial = load(values, low)
+        low += 1
+    else:
+        partial = load(opened, 0)
+    state[FOLDS] += high - low
+    for row in range(low, high):
+        partial = combine(partial, load(values, row))
+    store(opened, 0, partial)
+    state[FILLED] = 1
+
+
+def _answer(memory: Any, cursor: Any, opened: Any, leaf: int) -> Any:
+    """The aggregate from a slice on: what the store has of it, and the open partial."""
+    partial = load(opened, 0)
+    if leaf < cursor[1]:
+        partial = combine(query(memory, cursor, cursor[1] - leaf, 0), partial)
+    return partial
+
+
+def _collect(memory: Any, cursor: Any, state: Any, leaves: Any, alive: Any, values: Any) -> Any:
+    """Forget the slices before the oldest that a live window begins with."""
+    if state[LIVE] == 0:
+        state[FILLED] = 0
+        state[OLDEST] = max(state[SLICES] - 1, 0)
+    else:
+        while alive[state[OLDEST]] == 0:
+            state[OLDEST] += 1
+    needed = cursor[1] if state[LIVE] == 0 else leaves[state[OLDEST]]
+    while cursor[0] < needed:
+        cursor = evict(memory, cursor)
+    room = cursor[2] + 1
+    if room > LEAST_ROOM and 3 * (cursor[1] - cursor[0]) <= room:
+        memory, cursor = _resized(memory, cursor, state, leaves, values, room // 2)
+    return memory, cursor
+
+
+def _close(memory: Any, cursor: Any, opened: Any, state: Any, leaves: Any, values: Any) -> Any:
+    """Put the open partial into the store, if a live window holds it, and begin a new one."""
+    if state[FILLED] != 0 and state[LIVE] != 0:
+        if cursor[1] - cursor[0] > cursor[2]:
+            memory, cursor = _resized(memory, cursor, state, leaves, values, 2 * cursor[2] + 2)
+        cursor = insert(memory, cursor, load(opened, 0))
+        stored = cursor[1] - cursor[0]
+        state[INSERTS] += 1
+        state[MOST_STORED] = max(state[MOST_STORED], stored)
+        state[MOST_BEYOND] = max(state[MOST_BEYOND], stored - state[LIVE])
+    state[FILLED] = 0
+    return memory, cursor
+
+
+def _resized(memory: Any, cursor: Any, state: Any, leaves: Any, values: Any, length: int) -> Any:
+    """The same partials in a store of another size, numbered from zero."""
+    room = np.empty(1, np.int64)
+    room[0] = length
+    larger, fresh = start(values, room)
+    for number in range(cursor[0], cursor[1]):
+        fresh = insert(larger, fresh, at(memory, cursor, number))
+    for slice_ in range(state[OLDEST], state[SLICES]):
+        leaves[slice_] -= cursor[0]
+    return larger, fresh

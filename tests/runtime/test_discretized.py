@@ -1,0 +1,254 @@
+"""User-defined windows in the runtime against the naive answer: each window from its records."""
+
+import math
+from statistics import variance as naive_variance
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muntin import (
+    count_window,
+    custom,
+    delta,
+    hopping,
+    landmark,
+    punctuation,
+    session,
+    threshold,
+    tumbling,
+)
+from muntin.model.aggregate import avg, count, max_, min_, sum_, variance
+from muntin.model.discretized import DiscretizedNode, DiscretizedTree
+from muntin.model.query import Family, SqlText
+from muntin.runtime.cutter import STORES
+from muntin.runtime.discretized import DiscretizedRuntime, RecordLayout
+from muntin.runtime.layout import FLOAT, INTEGER, Layout, kept, slots_of
+from tests.runtime.windows import Event, windows
+
+AGGREGATES = {
+    "n": count(),
+    "some": count("x"),
+    "top": max_("x"),
+    "low": min_("x"),
+    "mean": avg("x"),
+    "spread": variance("x"),
+    "total": sum_("i"),
+}
+
+
+class Bursts:
+    """At every third record two windows begin, and one ends at each multiple of four."""
+
+    def __init__(self):
+        self.seen = -1
+        self.open = 0
+
+    def f_disc(self, record):
+        self.seen += 1
+        ends = min(self.open, int(self.seen % 4 == 0) + int(bool(record.a)))
+        begins = 2 * int(self.seen % 3 == 0)
+        self.open += begins - ends
+        return begins, ends
+
+
+class Tumbles:
+    """Three records each, told batch by batch."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def f_disc(self, record):
+        begins = self.seen % 3 == 0
+        self.seen += 1
+        return int(begins), int(begins and self.seen > 1)
+
+    def f_disc_batch(self, records):
+        rows = self.seen + np.arange(len(records.time))
+        self.seen += len(rows)
+        return rows % 3 == 0, (rows % 3 == 0) & (rows > 0)
+
+
+class LastThree:
+    """The last three records, every ten of time: the paper's window that is not deterministic."""
+
+    def __init__(self):
+        self.due = None
+
+    def trigger(self, record):
+        if self.due is None or record.time >= self.due:
+            fires = self.due is not None
+            self.due = record.time - record.time % 10 + 10
+            return fires
+        return False
+
+    def evict(self, record, held):
+        return max(0, held - 2)
+
+
+KINDS = {
+    "session": session(3),
+    "long session": session(7),
+    "punctuation": punctuation("a"),
+    "landmark": landmark("a", end="b"),
+    "landmark for a while": landmark("a", end=6),
+    "count": count_window(4),
+    "count, overlapping": count_window(5, every=2),
+    "delta": delta("km", 10, every=4),
+    "delta, not whole": delta("km", 1.5, every=0.3),
+    "threshold": threshold("a", inside=hopping(5, every=2), outside=hopping(10, every=5)),
+    "tumbling": tumbling(6, offset=1),
+    "hopping": hopping(11, every=4),
+    "bursts": custom(Bursts, columns=["a"]),
+    "tumbles": custom(Tumbles),
+}
+LAST_THREE = custom(LastThree)
+
+events_of_a_key = st.lists(
+    st.builds(
+        Event,
+        # Time and measure are made to grow below: gaps here.
+        time=st.sampled_from([0, 0, 1, 1, 2, 3, 4, 9, 30]),
+        x=st.one_of(st.none(), st.integers(-8, 8).map(lambda n: n / 4)),
+        i=st.integers(-5, 5),
+        a=st.sampled_from([True, False, False, None]),
+        b=st.sampled_from([True, False, False, None]),
+        km=st.sampled_from([None, 0.0, 0.5, 1.0, 3.0, 25.0, -1.0]),
+    ),
+    max_size=25,
+)
+
+
+def in_order(steps: list[Event]) -> list[Event]:
+    time, km, found = -40, 3.0, []
+    for step in steps:
+        time += step.time
+        km += step.km or 0.0
+        found.append(Event(time, step.x, step.i, step.a, step.b, None if step.km is None else km))
+    return found
+
+
+def tree_of(kinds, aggregates=None) -> DiscretizedTree:
+    asked = tuple((aggregates or AGGREGATES).values())
+    return DiscretizedTree(
+        family=Family(relation=SqlText(("", ""), ("",)), time="ts", where=None, keys=("k",)),
+        nodes=tuple(
+            DiscretizedNode(window=kind, aggregates=asked, queries=(str(number),))
+            for number, kind in enumerate(kinds)
+        ),
+    )
+
+
+def layout_of(tree: DiscretizedTree) -> RecordLayout:
+    components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
+    return RecordLayout(
+        layout=Layout(
+            key_columns=("k",),
+            start="time",
+            kept=tuple(
+                kept(
+                    component,
+                    number=FLOAT
+                    if component.argument == "x" and component.kind != "count"
+                    else INTEGER,
+                    name=f"c{index}",
+                    checked=False,
+                )
+                for index, component in enumerate(components)
+            ),
+        ),
+        conditions={"a": "a", "b": "b"},
+        measures={"km": "km"},
+        columns={"a": "a"},
+        values={component: component.argument for component in components},
+    )
+
+
+def table_of(keys: list[list[Event]]) -> pa.Table:
+    rows = [(f"k{number}", event) for number, events in enumerate(keys) for event in events]
+    columns = {"k": pa.array([key for key, _ in rows], pa.string())}
+    kinds = {"time": pa.int64(), "x": pa.float64(), "i": pa.int64(), "a": pa.bool_()}
+    for name, kind in {**kinds, "b": pa.bool_(), "km": pa.float64()}.items():
+        columns[name] = pa.array([getattr(event, name) for _, event in rows], kind)
+    return pa.table(columns)
+
+
+def answers(tree, layout, runtime, table, rows_a_batch):
+    batches = table.to_batches(max_chunksize=rows_a_batch)
+    found = [one for batch in batches for one in runtime.push(batch)] + list(runtime.finish())
+    rows: dict[int, list] = {number: [] for number in range(len(tree.nodes))}
+    for batch in found:
+        for row in batch.to_pylist():
+            node = tree.nodes[row["node"]]
+            places = [one[0] for one in slots_of(node, layout.layout)]
+            values = tuple(row[place] for place in places)
+            rows[row["node"]].append((row["k"], row["begin"], row["end"], *values))
+    return rows
+
+
+def expected(kind, keys):
+    found = []
+    for number, events in enumerate(keys):
+        for start, end, held in windows(kind, events):
+            found.append((f"k{number}", start, end, *naive(held)))
+    return found
+
+
+def naive(held: list[Event]):
+    xs = [event.x for event in held if event.x is not None]
+    return (
+        len(held),
+        len(xs),
+        max(xs, default=None),
+        min(xs, default=None),
+        sum(xs) / len(xs) if xs else None,
+        naive_variance(xs) if len(xs) > 1 else None,
+        sum(event.i for event in held),
+    )
+
+
+def assert_same_rows(found, wanted):
+    order = [sorted(rows, key=repr_of_bounds) for rows in (found, wanted)]
+    assert len(order[0]) == len(order[1])
+    for ours, theirs in zip(*order, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            if isinstance(one, float):
+                assert math.isclose(one, other, abs_tol=1e-9)
+            else:
+                assert one == other
+
+
+def repr_of_bounds(row):
+    return repr([-math.inf if value is None else value for value in row[1:6]]) + row[0]
+
+
+@pytest.mark.parametrize("store", STORES)
+@given(
+    keys=st.lists(events_of_a_key, min_size=1, max_size=4),
+    chosen=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5, unique=True),
+    rows_a_batch=st.sampled_from([1, 2, 3, 7, 100]),
+)
+@settings(max_examples=120)
+def test_windows_together_equal_the_naive_answer(store, keys, chosen, rows_a_batch):
+    keys = [ordered for steps in keys if (ordered := in_order(steps))]
+    kinds = [*(KINDS[name] for name in chosen), LAST_THREE]
+    tree = tree_of(kinds)
+    layout = layout_of(tree)
+    runtime = DiscretizedRuntime(tree, layout, store=store)
+    found = answers(tree, layout, runtime, table_of(keys), rows_a_batch)
+    for number, kind in enumerate(kinds):
+        assert_same_rows(found[number], expected(kind, keys))
+
+
+@pytest.mark.parametrize("name", KINDS)
+@given(steps=events_of_a_key, rows_a_batch=st.sampled_from([1, 4, 100]))
+@settings(max_examples=40)
+def test_a_window_alone_equals_the_naive_answer(name, steps, rows_a_batch):
+    events = in_order(steps)
+    tree = tree_of([KINDS[name]])
+    layout = layout_of(tree)
+    runtime = DiscretizedRuntime(tree, layout)
+    found = answers(tree, layout, runtime, table_of([events]), rows_a_batch)
+    assert_same_rows(found[0], expected(KINDS[name], [events]))
