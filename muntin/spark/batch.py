@@ -13,6 +13,8 @@ from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, Workload
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.bind import bind
+from muntin.spark.bind_discretized import bind_discretized
+from muntin.spark.discretized import DiscretizedAnswers
 from muntin.spark.planning import planned_for
 from muntin.spark.relations import Data, Relations, first_line
 from muntin.spark.together import named
@@ -45,16 +47,16 @@ class Results(Mapping[str, DataFrame]):
     """
 
     def __init__(self, plan: Plan, data: Data = None) -> None:
-        for name in (
-            name for tree in plan.discretized for one in tree.nodes for name in one.queries
-        ):
-            raise RunError(f"query {name!r}: windows that are not periodic do not run yet")
         self._relations = Relations(data, plan.queries)
+        plan, discretized = bind_discretized(plan, self._relations)
         bound = bind(plan, self._relations)
         self._bound = bound
         # The plan that runs: queries whose types keep them from sharing have become plain ones.
         self.plan = bound.plan
-        self._trees = [TreeAnswers(tree, self.plan, self._relations) for tree in bound.trees]
+        self._trees: list[TreeAnswers | DiscretizedAnswers] = [
+            *(TreeAnswers(tree, self.plan, self._relations) for tree in bound.trees),
+            *(DiscretizedAnswers(tree, self.plan, self._relations) for tree in discretized),
+        ]
         self._answers: dict[str, DataFrame] = {}
         for query in self.plan.plain:
             self._answers[query.name] = self._relations.check(query)

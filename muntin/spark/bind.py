@@ -72,7 +72,7 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
             for name in node.queries:
                 query = plan.query(name)
                 assert isinstance(query, Query)
-                reason = _reason(query, one.types, relations)
+                reason = reason_alone(query, one.types, relations)
                 if reason is not None:
                     statement = query.to_sql()
                     alone[name] = PlainQuery(name=name, statement=statement, reason=reason)
@@ -108,7 +108,7 @@ def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
     start = schema["w"].dataType
     assert isinstance(start, StructType)
     types = {a: schema[f"a{index}"].dataType for index, a in enumerate(aggregates)}
-    carried = all(_is_carried(field.dataType) for field in keys)
+    carried = all(is_carried(field.dataType) for field in keys)
     return BoundTree(
         tree=tree,
         time_type=start["start"].dataType,
@@ -118,19 +118,21 @@ def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
     )
 
 
-def _is_carried(kind: DataType) -> bool:
+def is_carried(kind: DataType) -> bool:
     """Whether keys of this type can be sorted, sent to Python and compared there by value."""
     if isinstance(kind, ArrayType):
-        return _is_carried(kind.elementType)
+        return is_carried(kind.elementType)
     if isinstance(kind, StructType):
-        return all(_is_carried(field.dataType) for field in kind.fields)
+        return all(is_carried(field.dataType) for field in kind.fields)
     if isinstance(kind, StringType):
         # Under other collations different bytes are one key, and only Spark knows which.
         return kind == StringType()
     return isinstance(kind, _CARRIED)
 
 
-def _reason(query: Query, types: dict[Aggregate, DataType], relations: Relations) -> str | None:
+def reason_alone(
+    query: Query, types: dict[Aggregate, DataType], relations: Relations
+) -> str | None:
     """Why a query cannot be built from slices after all, now that its types are known."""
     legacy = relations.session.conf.get("spark.sql.legacy.statisticalAggregate", "false")
     for aggregate in query.aggregates.values():

@@ -35,6 +35,12 @@ def window_struct(begin: str, size: str, kind: DataType, *, nullable: bool) -> s
     return f"if({begin} IS NULL, NULL, {struct})" if nullable else struct
 
 
+def span_struct(begin: str, end: str, kind: DataType) -> str:
+    """The `window` column of a window whose end is not known from its begin; it may have none."""
+    ends = (instant(f"nullif({one}, NULL)", kind) for one in (begin, end))
+    return "named_struct('start', {}, 'end', {})".format(*ends)
+
+
 def slice_start(slicing: Slicing, time: str) -> str:
     """The latest edge at or before `time`, both in microseconds: one arithmetic expression."""
     ages = [_age(edges, time) for edges in slicing.edges]

@@ -10,16 +10,21 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType
 
 from muntin.model.aggregate import ADD_WIDE, Aggregate
+from muntin.model.discretized import DiscretizedNode
+from muntin.model.kinds import Kind, Session
 from muntin.model.plan import Node
 from muntin.model.query import Query, quoted, squeeze, substitute
+from muntin.runtime.discretized import END
 from muntin.runtime.layout import Layout, slots_of
 from muntin.runtime.tree import BEGIN
 from muntin.spark.bind import BoundTree
+from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.events import key_column
-from muntin.spark.instants import window_struct
+from muntin.spark.instants import span_struct, window_struct
 
 # By this mark Spark knows a window's column, and lets `window` and `window_time` take it.
 WINDOW_METADATA = {"spark.timeWindow": True}
+SESSION_METADATA = {"spark.sessionWindow": True}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,28 +59,33 @@ class Projection:
 def projection(
     query: Query,
     answers: dict[Aggregate, str],
-    bound: BoundTree,
+    bound: BoundTree | BoundDiscretized,
     *,
-    size: str,
+    size: str | None,
     plain: StructType | None = None,
     keys: Sequence[str] | None = None,
 ) -> Projection:
     """Put SQL in the place of every name that a query's columns and HAVING speak of.
 
-    `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds.
+    `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds; there
+    is none where answers have an end of their own.
     `plain` is the schema that Spark gives the query, where columns are left for Spark to name.
     `keys` has the SQL of each of the family's keys, where they are not columns of their own.
     """
     position = {key: index for index, key in enumerate(bound.tree.family.keys)}
     keys = keys or [key_column(index) for index in position.values()]
     names = {name: keys[position[squeeze(key)]] for name, key in query.key_expressions.items()}
-    names["window"] = window_struct(
-        BEGIN, size, bound.time_type, nullable=not query.window.is_tumbling
-    )
+    if size is None:
+        names["window"] = span_struct(BEGIN, END, bound.time_type)
+    else:
+        names["window"] = window_struct(
+            BEGIN, size, bound.time_type, nullable=not query.window.is_tumbling
+        )
     names.update({name: answers[aggregate] for name, aggregate in query.aggregates.items()})
     outputs = []
     for index, column in enumerate(query.columns):
-        metadata = WINDOW_METADATA if column.expression in ("window", quoted("window")) else {}
+        is_window = column.expression in ("window", quoted("window"))
+        metadata = _window_metadata(query) if is_window else {}
         name = column.name
         if name is None:
             assert plain is not None
@@ -87,7 +97,15 @@ def projection(
     return Projection(having=having, outputs=tuple(outputs))
 
 
-def from_slots(node: Node, layout: Layout, bound: BoundTree) -> dict[Aggregate, str]:
+def _window_metadata(query: Query) -> dict[str, Any]:
+    if isinstance(query.window, Session):
+        return SESSION_METADATA
+    return {} if isinstance(query.window, Kind) else WINDOW_METADATA
+
+
+def from_slots(
+    node: Node | DiscretizedNode, layout: Layout, bound: BoundTree | BoundDiscretized
+) -> dict[Aggregate, str]:
     """Each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
     found = {}
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):

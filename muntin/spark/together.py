@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
+from muntin.model.discretized import DiscretizedNode
 from muntin.model.plan import Node
 from muntin.runtime.tree import NODE
 from muntin.spark.project import Output, Projection
@@ -19,7 +20,7 @@ def named(name: str, frame: DataFrame) -> DataFrame:
 
 
 def stack(
-    projections: Mapping[str, Projection], nodes: Sequence[Node], frame: DataFrame
+    projections: Mapping[str, Projection], nodes: Sequence[Node | DiscretizedNode], frame: DataFrame
 ) -> DataFrame:
     """Answers of the nodes, by their number, as rows of (query, all columns by name), in one pass.
 
@@ -41,7 +42,9 @@ def stack(
     )
 
 
-def _number(queries: Sequence[str], nodes: Sequence[Node], frame: DataFrame) -> DataFrame:
+def _number(
+    queries: Sequence[str], nodes: Sequence[Node | DiscretizedNode], frame: DataFrame
+) -> DataFrame:
     """Each row once for every query that its node answers, with that query's number."""
     numbers = {name: number for number, name in enumerate(queries)}
     asked = [[numbers[name] for name in node.queries] for node in nodes]

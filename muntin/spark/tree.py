@@ -23,7 +23,7 @@ from muntin.spark.together import named, pick, stack
 _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 
 
-def _stored(frame: DataFrame) -> DataFrame:
+def stored(frame: DataFrame) -> DataFrame:
     """The frame, to be kept in Spark's storage when it is first computed."""
     conf = frame.sparkSession.conf
     before = conf.get(_ADAPTIVE)
@@ -86,7 +86,7 @@ class TreeAnswers:
     def keep(self) -> None:
         """Have Spark store the slices when they are first computed."""
         if self._kept is None:
-            self._kept = _stored(self._read)
+            self._kept = stored(self._read)
 
     def release(self) -> None:
         """Give the storage back."""
@@ -122,7 +122,7 @@ class TreeAnswers:
             self.keep()
         tree = self._bound.tree.answering(compiled)
         if len(compiled) > 1:
-            self._gathered = _stored(self._combined(tree))
+            self._gathered = stored(self._combined(tree))
         for name, query in self.queries.items():
             if self._gathered is not None and self._is_compiled(query):
                 yield name, self._from_runtime(query, tree, self._gathered)

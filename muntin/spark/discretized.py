@@ -1,0 +1,110 @@
+"""One tree of user-defined windows on Spark: its records, and its queries' answers."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property, partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
+
+from muntin.model.aggregate import Aggregate
+from muntin.model.discretized import DiscretizedTree
+from muntin.model.plan import Plan
+from muntin.model.query import Query
+from muntin.runtime.discretized import END, DiscretizedRuntime, RecordLayout
+from muntin.runtime.layout import all_slots
+from muntin.runtime.tree import BEGIN, NODE
+from muntin.spark.answers import same_python
+from muntin.spark.bind_discretized import BoundDiscretized
+from muntin.spark.project import Projection, from_slots, projection
+from muntin.spark.records import OrderedRecords, records_in_order
+from muntin.spark.relations import Relations, blaming
+from muntin.spark.together import stack
+from muntin.spark.tree import stored
+
+
+class DiscretizedAnswers:
+    """The answers of one tree's queries, all of them computed by the first that is used."""
+
+    def __init__(self, bound: BoundDiscretized, plan: Plan, relations: Relations) -> None:
+        self._bound = bound
+        self._relations = relations
+        self.queries = {
+            name: query
+            for node in bound.tree.nodes
+            for name in node.queries
+            if isinstance(query := plan.query(name), Query)
+        }
+        self._kept: DataFrame | None = None
+
+    @cached_property
+    def _ordered(self) -> OrderedRecords:
+        ansi = self._relations.session.conf.get("spark.sql.ansi.enabled", "true")
+        return records_in_order(self._bound, self._relations, checked=ansi == "true")
+
+    @property
+    def _combined(self) -> DataFrame:
+        """All answers, in Spark's storage where several queries read them."""
+        if self._kept is None:
+            found = _combine(self._bound.tree, self._ordered)
+            if len(self.queries) == 1:
+                return found
+            self._kept = stored(found)
+        return self._kept
+
+    def answer(self, name: str) -> DataFrame:
+        """One query's answer."""
+        query = self.queries[name]
+        with blaming(query):
+            number = self._number(query)
+            return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
+
+    def gather(self) -> Iterator[tuple[str, DataFrame]]:
+        """Every query's answer."""
+        for name in self.queries:
+            yield name, self.answer(name)
+
+    def scatter(self) -> None:
+        """Nothing is stored for `gather` alone."""
+
+    def together(self) -> list[DataFrame]:
+        """All queries' answers under their names, in one DataFrame."""
+        projections = {name: self._project(query) for name, query in self.queries.items()}
+        return [stack(projections, self._bound.tree.nodes, self._combined)]
+
+    def release(self) -> None:
+        """Give the storage back."""
+        if self._kept is not None:
+            self._kept.unpersist()
+            self._kept = None
+
+    def _number(self, query: Query) -> int:
+        nodes = self._bound.tree.nodes
+        return next(number for number, node in enumerate(nodes) if query.name in node.queries)
+
+    def _project(self, query: Query) -> Projection:
+        node = self._bound.tree.nodes[self._number(query)]
+        slots: dict[Aggregate, str] = from_slots(node, self._ordered.layout.layout, self._bound)
+        unnamed = any(column.name is None for column in query.columns)
+        plain = self._relations.check(query).schema if unnamed else None
+        return projection(query, slots, self._bound, size=None, plain=plain)
+
+
+def _combine(tree: DiscretizedTree, ordered: OrderedRecords) -> DataFrame:
+    """Answers of all queries of a tree: node number, keys, the window's begin and end, slots."""
+    layout = ordered.layout.layout
+    keys = [ordered.frame.schema[name] for name in layout.key_columns]
+    slots = [
+        StructField(slot, LongType() if slot.startswith("i") else DoubleType())
+        for slot in all_slots(tree, layout)
+    ]
+    bounds = [StructField(BEGIN, LongType()), StructField(END, LongType())]
+    schema = StructType([StructField(NODE, IntegerType(), False), *keys, *bounds, *slots])
+    same_python(ordered.frame.sparkSession)
+    return ordered.frame.mapInArrow(partial(_run, tree=tree, layout=ordered.layout), schema)
+
+
+def _run(
+    batches: Iterable[pa.RecordBatch], *, tree: DiscretizedTree, layout: RecordLayout
+) -> Iterator[pa.RecordBatch]:
+    return DiscretizedRuntime(tree, layout).run(batches)

@@ -1,0 +1,149 @@
+"""Events to the records that user-defined windows are found in: Spark SQL, no Python."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType
+
+from muntin.model.aggregate import Aggregate, Component
+from muntin.model.discretized import DiscretizedTree
+from muntin.model.kinds import Custom
+from muntin.model.query import SqlText
+from muntin.runtime.discretized import RecordLayout
+from muntin.runtime.layout import INTEGER, Kept, Layout, kept
+from muntin.spark.bind_discretized import BoundDiscretized
+from muntin.spark.events import grouped, key_column, selected
+from muntin.spark.instants import micros
+from muntin.spark.relations import Relations
+from muntin.spark.slices import START, lift, number_of
+
+LAST = "last"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderedRecords:
+    """Records as the runtime reads them: each key's in one partition, in order of time.
+
+    Records of one time are ordered by all that windows and aggregates look at, so that answers do
+    not depend on how the data was stored.
+    """
+
+    frame: DataFrame
+    layout: RecordLayout
+
+
+def records_in_order(
+    bound: BoundDiscretized, relations: Relations, *, checked: bool
+) -> OrderedRecords:
+    """A tree's records: one for each event, or one for all events of a key within a grain."""
+    tree = bound.tree
+    layout = _layout(tree, bound.types, checked=checked)
+    columns = (
+        _grains(bound, layout) if tree.grain is not None else _events(bound, relations, layout)
+    )
+    text, records = columns
+    frame = relations.sql(text).select(*layout.key_columns, *(name for name in records.names))
+    keys = layout.key_columns
+    placed = frame.repartition(*keys) if keys else frame.repartition(1)
+    return OrderedRecords(
+        frame=placed.sortWithinPartitions(*keys, *(name for name in records.names)),
+        layout=records.layout,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Columns:
+    """Names of the columns behind the keys, the time first, and what they are."""
+
+    names: tuple[str, ...]
+    layout: RecordLayout
+
+
+def _layout(tree: DiscretizedTree, types: dict[Aggregate, DataType], *, checked: bool) -> Layout:
+    found: dict[Component, Kept] = {}
+    for aggregate in tree.aggregates:
+        for component in aggregate.components:
+            if component not in found:
+                number = number_of(component, types[aggregate])
+                name = f"c{len(found)}"
+                found[component] = kept(component, number=number, name=name, checked=checked)
+    keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
+    return Layout(key_columns=keys, start=START, kept=tuple(found.values()))
+
+
+def _grains(bound: BoundDiscretized, layout: Layout) -> tuple[SqlText, _Columns]:
+    """Events of a key within a grain as one record, from the first to the last of them."""
+    family = bound.tree.family
+    time = micros(family.time, bound.time_type)
+    columns = {START: f"min({time})", LAST: f"max({time})"}
+    for one in layout.kept:
+        name = one.columns[0].split("_")[0]
+        columns.update(lift(one.component, name, one))
+    text = grouped(family, f"{time} - pmod({time}, {bound.tree.grain}L)", columns)
+    return text, _Columns(names=tuple(columns), layout=RecordLayout(layout=layout, last=LAST))
+
+
+def _events(
+    bound: BoundDiscretized, relations: Relations, layout: Layout
+) -> tuple[SqlText, _Columns]:
+    """Every event with what windows look at, and the arguments of aggregates."""
+    tree = bound.tree
+    family = tree.family
+    columns = {START: micros(family.time, bound.time_type)}
+    conditions = {sql: f"b{index}" for index, sql in enumerate(tree.conditions)}
+    measures = {sql: f"m{index}" for index, sql in enumerate(tree.measures)}
+    customs = [kind for kind in tree.kinds if isinstance(kind, Custom)]
+    seen = dict.fromkeys(sql for kind in customs for _, sql in kind.columns)
+    others = {sql: f"u{index}" for index, sql in enumerate(seen)}
+    columns.update(
+        {name: f"coalesce(CAST({sql} AS BOOLEAN), false)" for sql, name in conditions.items()}
+    )
+    columns.update({name: f"({sql})" for sql, name in (*measures.items(), *others.items())})
+    types = relations.sql(selected(family, columns)).schema
+    for sql, name in measures.items():
+        number = "BIGINT" if isinstance(types[name].dataType, IntegralType) else "DOUBLE"
+        columns[name] = f"CAST({sql} AS {number})"
+    values: dict[Component, str | None] = {}
+    lifted: dict[str, str] = {}
+    for one in layout.kept:
+        value = _value(one)
+        values[one.component] = None
+        if value is not None:
+            values[one.component] = lifted.setdefault(value, f"v{len(lifted)}")
+    columns.update({name: sql for sql, name in lifted.items()})
+    keys = {
+        key_column(index): _plain_zero(key, bound.keys[index].dataType)
+        for index, key in enumerate(family.keys)
+    }
+    return selected(family, {**keys, **columns}), _Columns(
+        names=tuple(columns),
+        layout=RecordLayout(
+            layout=layout,
+            conditions=conditions,
+            measures=measures,
+            columns=others,
+            values=values,
+        ),
+    )
+
+
+def _value(one: Kept) -> str | None:
+    """What a component is lifted from, as Spark SQL; none where every row counts as one."""
+    component = one.component
+    if component.argument is None and component.where is None:
+        return None
+    value = "1" if component.argument is None else f"({component.argument})"
+    if component.kind == "count":
+        value = f"IF({value} IS NULL, NULL, 1L)"
+    elif component.kind == "count_if":
+        value = f"IF({value}, 1L, 0L)"
+    else:
+        value = f"CAST({value} AS {'BIGINT' if one.number == INTEGER else 'DOUBLE'})"
+    return value if component.where is None else f"CASE WHEN {component.where} THEN {value} END"
+
+
+def _plain_zero(key: str, kind: DataType) -> str:
+    """A key by which rows can be placed: of the two zeros of floats, which are one key, the one."""
+    if isinstance(kind, FloatType | DoubleType):
+        return f"IF(({key}) = 0, CAST(0 AS {kind.simpleString()}), {key})"
+    return key
