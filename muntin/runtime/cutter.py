@@ -74,11 +74,21 @@ class Cutter:
         self._waiting = [_Waiting() for _ in range(streams)]
 
     def feed(
-        self, rows: int, marks: Sequence[Marks], values: Mapping[Component, PartialColumn]
+        self,
+        rows: int,
+        marks: Sequence[Marks],
+        values: Mapping[Component, PartialColumn],
+        edges: Int64s = _NOTHING,
     ) -> list[Read]:
-        """Run a batch of records, given where each stream's windows begin and are read."""
+        """Run a batch of records, given where each stream's windows begin and are read.
+
+        `edges` are rows with which a slice starts although no window begins there: what other
+        ways to slice would do.
+        """
         begins = np.concatenate([one.begins for one in marks])
-        cuts, place, begun = np.unique(begins, return_inverse=True, return_counts=True)
+        cuts = np.unique(np.concatenate([begins, edges]))
+        place = np.searchsorted(cuts, begins)
+        begun = np.bincount(place, minlength=len(cuts))
         known = self._base + len(self._leaves)
         splits = np.cumsum([len(one.begins) for one in marks])[:-1]
         pairs = zip(self._waiting, marks, np.split(known + place, splits), strict=True)

@@ -1,0 +1,270 @@
+"""User-defined windows: Cutty beside other ways to share slices (figures 8 and 9 of the paper).
+
+A stream like that of the DEBS 2012 challenge: energy readings of a machine at 100 Hz, and sensor
+bits that flip now and then. Combines, stored partials and throughput of one core.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from muntin.bench.machine import machine
+from muntin.bench.techniques import Target
+from muntin.model.aggregate import ADD_FLOAT, Component
+from muntin.model.kinds import CountWindow
+from muntin.runtime.cutter import Cutter
+from muntin.runtime.partials import Int64s, PartialColumn
+from muntin.runtime.records import Marks, Records
+from muntin.runtime.streams import CountStream
+from muntin.techniques import cutty
+from muntin.techniques.table import fold
+
+QUERIES = (1, 10, 20, 40, 60, 80, 100)
+_ROWS_AT_ONCE = 100_000
+_ENERGY = Component(kind="float_sum", argument="energy")
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """A way to share: where slices start, and how they are stored."""
+
+    name: str
+    store: str
+    # Where slices start beside the begins of windows, given their ends and the number of rows.
+    edges: Callable[[Int64s, int], Int64s]
+
+
+WAYS = (
+    Way(name="Pairs", store="lazy", edges=lambda ends, rows: ends),
+    Way(name="Pairs, eager store", store="flat_fat", edges=lambda ends, rows: ends),
+    Way(name="Pairs, our store", store="eager", edges=lambda ends, rows: ends),
+    Way(name="Reactive Aggregator", store="flat_fat", edges=lambda ends, rows: np.arange(rows)),
+    Way(name="Cutty, lazy store", store="lazy", edges=lambda ends, rows: _NONE),
+    Way(name="Cutty, eager store", store="flat_fat", edges=lambda ends, rows: _NONE),
+    Way(name="Cutty, our store", store="eager", edges=lambda ends, rows: _NONE),
+)
+OURS, CUTTY, PAIRS, REACTIVE = WAYS[6].name, WAYS[5].name, WAYS[1].name, WAYS[3].name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """What one way did for some queries. Combines of records into the open slice are apart."""
+
+    windows: str
+    way: str
+    queries: int
+    combines: int
+    folds: int
+    stored: int
+    # Stored partials beyond the windows that were open, at most.
+    beyond: int
+    per_second: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All figures of a run."""
+
+    records: int
+    figures: list[Figure] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Every figure, the targets with `met`, and what they were measured on."""
+        found = asdict(self)
+        for entry, target in zip(found["targets"], self.targets, strict=True):
+            entry["met"] = target.met
+        return {**found, "machine": machine()}
+
+    def tables(self) -> Iterator[Table]:
+        """A table for each kind of windows, and one of the targets."""
+        for windows in dict.fromkeys(one.windows for one in self.figures):
+            table = Table(title=f"{windows}, {self.records:,} records", title_justify="left")
+            for name in ("way", "queries", "combines", "stored", "beyond", "records/s"):
+                table.add_column(name, justify="left" if name == "way" else "right")
+            for one in self.figures:
+                if one.windows == windows:
+                    table.add_row(
+                        one.way,
+                        f"{one.queries}",
+                        f"{one.combines:,}",
+                        f"{one.stored:,}",
+                        f"{one.beyond:,}",
+                        f"{one.per_second:,.0f}",
+                    )
+            yield table
+        table = Table(title="targets", title_justify="left")
+        for name in ("figure", "found", "bound", "met"):
+            table.add_column(name)
+        for it in self.targets:
+            bound = f"at most {it.most:g}" if it.most is not None else f"at least {it.least:g}"
+            table.add_row(it.name, f"{it.found:,.2f}", bound, "yes" if it.met else "NO")
+        yield table
+
+
+def run(*, records: int, queries: Sequence[int] = QUERIES, seed: int = 12) -> Report:
+    """Measure all ways; a million records take about a minute, and more to compile at first."""
+    rng = np.random.default_rng(seed)
+    energy = 8_000 + 500 * np.sin(np.arange(records) / 5_000) + rng.normal(0, 40, records)
+    figures: list[Figure] = []
+    windows = _periodic(rng, max(queries))
+    for count in queries:
+        marks = _count_marks(windows[:count], records)
+        figures += [_measured("periodic", way, energy, marks) for way in WAYS]
+        figures.append(_naive(windows[:count], energy))
+    flips = [_flips(rng, records) for _ in range(max(queries))]
+    for count in queries:
+        marks = [_session_marks(one, records) for one in flips[:count]]
+        figures += [_measured("sessions", way, energy, marks) for way in WAYS[3:]]
+    return Report(records=records, figures=figures, targets=_targets(figures, max(queries)))
+
+
+def _targets(figures: list[Figure], queries: int) -> list[Target]:
+    def of(way: str, windows: str = "periodic") -> Figure:
+        return next(
+            one for one in figures if (one.way, one.windows, one.queries) == (way, windows, queries)
+        )
+
+    ours, theirs = of(OURS), of(PAIRS)
+    return [
+        Target(
+            name="combines, Cutty to Pairs, both with an eager store",
+            found=of(CUTTY).combines / theirs.combines,
+            most=0.6,
+        ),
+        Target(
+            name="combines, Cutty with our store to Pairs with an eager store",
+            found=ours.combines / theirs.combines,
+            most=0.6,
+        ),
+        Target(
+            name="combines, Reactive Aggregator to Cutty with our store",
+            found=of(REACTIVE).combines / ours.combines,
+            least=100,
+        ),
+        Target(
+            name="the same for sessions",
+            found=of(REACTIVE, "sessions").combines / of(OURS, "sessions").combines,
+            least=100,
+        ),
+        Target(name="stored slices beyond live windows", found=ours.beyond, most=1),
+        Target(name="records a second", found=ours.per_second, least=1e6),
+    ]
+
+
+def _periodic(rng: np.random.Generator, count: int) -> list[CountWindow]:
+    """Sizes of 20,000 to 80,000 rows, slides of 1,000 to 20,000, multiples of ten (section 7.2)."""
+    sizes, slides = rng.integers(2_000, 8_001, count) * 10, rng.integers(100, 2_001, count) * 10
+    pairs = zip(sizes.tolist(), slides.tolist(), strict=True)
+    return [CountWindow(size, slide) for size, slide in pairs]
+
+
+def _flips(rng: np.random.Generator, records: int) -> Int64s:
+    """Where a sensor's bit flips: every hundred records to every ten thousand (section 7.3)."""
+    mean = 10 ** rng.uniform(2, 4)
+    gaps = rng.geometric(1 / mean, int(2 * records / mean) + 10)
+    rows = np.cumsum(gaps)
+    found: Int64s = rows[rows < records]
+    return found
+
+
+Batches = list[Marks]
+
+
+def _count_marks(windows: Sequence[CountWindow], records: int) -> list[Batches]:
+    """Begins and ends of count windows, batch by batch, by the discretizer itself."""
+    return [
+        [stream.feed(batch) for batch in _batches(records)]
+        for stream in (CountStream(window) for window in windows)
+    ]
+
+
+def _session_marks(flips: Int64s, records: int) -> Batches:
+    """A window from each flip to the next."""
+    found = []
+    is_open = False
+    for low in range(0, records, _ROWS_AT_ONCE):
+        high = min(low + _ROWS_AT_ONCE, records)
+        begins = flips[(flips >= low) & (flips < high)] - low
+        reads = begins if is_open else begins[1:]
+        is_open = is_open or len(begins) > 0
+        found.append(Marks(begins=begins, starts=begins, reads=reads, ends=reads))
+    return found
+
+
+def _batches(records: int) -> Iterator[Records]:
+    for low in range(0, records, _ROWS_AT_ONCE):
+        times = np.arange(low, min(low + _ROWS_AT_ONCE, records)) * 10_000
+        yield Records(
+            firsts=np.zeros(1 if low == 0 else 0, np.int64),
+            times=times,
+            lasts=times,
+            conditions={},
+            measures={},
+            columns={},
+            lasts_before=np.concatenate([[0], times]),
+            conditions_before={},
+        )
+
+
+def _measured(
+    windows: str, way: Way, energy: NDArray[np.float64], marks: Sequence[Batches]
+) -> Figure:
+    tally = np.zeros(2, np.int64)
+    counting = Cutter({_ENERGY: (ADD_FLOAT, np.float64)}, len(marks), store=way.store, tally=tally)
+    _drive(counting, way, energy, marks)
+    folds = int(counting.state[cutty.FOLDS])
+    fastest = float("inf")
+    for _ in range(2):
+        plain = Cutter({_ENERGY: (ADD_FLOAT, np.float64)}, len(marks), store=way.store)
+        before = time.perf_counter()
+        _drive(plain, way, energy, marks)
+        fastest = min(fastest, time.perf_counter() - before)
+    return Figure(
+        windows=windows,
+        way=way.name,
+        queries=len(marks),
+        combines=int(tally.sum()) - folds,
+        folds=folds,
+        stored=int(counting.state[cutty.MOST_STORED]),
+        beyond=int(counting.state[cutty.MOST_BEYOND]),
+        per_second=len(energy) / fastest,
+    )
+
+
+def _drive(cutter: Cutter, way: Way, energy: NDArray[np.float64], marks: Sequence[Batches]) -> None:
+    for number, low in enumerate(range(0, len(energy), _ROWS_AT_ONCE)):
+        batch = [one[number] for one in marks]
+        values = energy[low : low + _ROWS_AT_ONCE]
+        ends = np.concatenate([one.reads for one in batch])
+        edges = way.edges(ends[ends < len(values)], len(values))
+        cutter.feed(len(values), batch, {_ENERGY: PartialColumn(scalars=(values,))}, edges)
+
+
+def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> Figure:
+    """Every window of every query from its records."""
+    combines = 0
+    before = time.perf_counter()
+    for window in windows:
+        lows = np.arange(0, len(energy) - window.size + 1, window.slide)
+        if len(lows):
+            fold(ADD_FLOAT, energy, lows, lows + window.size, technique="recalc")
+        combines += len(lows) * (window.size - 1)
+    spent = time.perf_counter() - before
+    stored = sum(window.size for window in windows)
+    return Figure(
+        windows="periodic",
+        way="naive",
+        queries=len(windows),
+        combines=combines,
+        folds=0,
+        stored=stored,
+        beyond=stored,
+        per_second=len(energy) / spent,
+    )
