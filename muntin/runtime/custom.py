@@ -80,13 +80,14 @@ class CountedStream(_CustomStream):
     def _counts(self, records: Records, low: int, high: int) -> tuple[Int64s, Int64s]:
         if low == high:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        if hasattr(self._made, "f_disc_batch"):
-            found = self._made.f_disc_batch(self._record(*self._columns(records, low, high)))
+        made, found = self._made, None
+        if hasattr(made, "f_disc_batch"):
+            found = made.f_disc_batch(self._record(*self._columns(records, low, high)))
         else:
-            counts = [self._made.f_disc(record) for record in self._rows(records, low, high)]
-            found = tuple(zip(*counts, strict=True))
+            counts = [made.f_disc(record) for record in self._rows(records, low, high)]
         try:
-            began, ended = (np.asarray(part, np.int64) for part in found)
+            pair = zip(*counts, strict=True) if found is None else found
+            began, ended = (np.asarray(part, np.int64) for part in pair)
         except (TypeError, ValueError):
             raise RunError(
                 f"{self._window} must give two counts for each record: windows that begin with it, "

@@ -17,7 +17,7 @@ from muntin.sql.tokens import (
     render,
     unwrapped,
 )
-from muntin.sql.windows import WindowCall, is_window, read_window
+from muntin.sql.windows import NAMES, WindowCall, is_window, read_window
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
@@ -64,7 +64,7 @@ def fold(tokens: Span, clauses: Clauses) -> Span:
             and [here.end, *(token.end for token in after[:1])] == [token.start for token in after]
             and after[0].kind == "DOT"
             and after[1].is_name
-            and after[1].norm != "window"
+            and after[1].norm not in NAMES
         ):
             last = after[1]
             here = Token(
@@ -91,8 +91,6 @@ def read_grouping(query: str, text: str, clauses: Clauses, taken: frozenset[str]
     for written in clauses.keys:
         item = _ordinal(written, clauses)
         tokens = fold(written if item is None else item, clauses)
-        if tokens[0].norm == "session_window":
-            raise NotSharedError("a session window")
         if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
             windows.append(read_window(query, text, tokens))
             continue

@@ -78,7 +78,7 @@ def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
 def _implied_name(tokens: Span, clauses: Clauses) -> str | None:
     """The name of an item without an alias where it is sure; else Spark is asked."""
     if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
-        return "window"
+        return tokens[0].norm
     return column_name(tokens) if tokens[0].start in clauses.columns else None
 
 

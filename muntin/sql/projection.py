@@ -72,7 +72,7 @@ class Projection:
             if read_window(self.query, self.text, tokens[place:stop])[0] != self.grouping.window:
                 raise NotSharedError("two windows in one query")
             return Swap(stop=stop, text=quoted("window"))
-        if here.norm == "window" and here.start in self.clauses.columns:
+        if here.norm == self.grouping.window.name and here.start in self.clauses.columns:
             return Swap(stop=place + 1, text=quoted("window"))
         found = [key for key in self.grouping.keys if matches(key, tokens, place, self.clauses)]
         if found:
@@ -103,8 +103,6 @@ class Projection:
                 raise NotSharedError(f"{name}() gives other values each time")
             if name in GENERATORS:
                 raise NotSharedError(f"{name} makes several rows of one")
-            if name == "session_window":
-                raise NotSharedError("a session window")
             if name == "window_time":
                 raise NotSharedError("window_time reads Spark's own window")
             if name in self.clauses.unknown and not any(

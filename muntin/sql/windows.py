@@ -1,13 +1,18 @@
-"""`window(time, size, slide, offset)`: the call in GROUP BY that makes a statement shareable."""
+"""`window(time, size, slide, offset)` and `session_window(time, gap)` in GROUP BY.
+
+One of these calls is what makes a statement shareable.
+"""
 
 import re
 from dataclasses import dataclass
 
 from muntin.errors import ModelError, ParseError
+from muntin.model.kinds import Session
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.window import Window
 from muntin.sql.tokens import NotSharedError, Span, norms, render, split, unwrapped
 
+NAMES = ("window", "session_window")
 _PARTS = ("size", "slide", "offset")
 
 # Spellings that Spark reads and `parse_duration` does not: '.5 seconds', '1. seconds', '0 months'.
@@ -18,13 +23,18 @@ _ODD = re.compile(r"(?<!\d)\.\d|\d\.(?!\d)|(?<![\d.])0+\s+(?:month|year)", re.IG
 class WindowCall:
     """A window over a time expression; two calls are one window where both fields are equal."""
 
-    window: Window
+    window: Window | Session
     time: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What Spark calls its column."""
+        return "session_window" if isinstance(self.window, Session) else "window"
 
 
 def is_window(tokens: Span) -> bool:
-    """Whether the tokens begin with a call of `window`."""
-    return len(tokens) > 1 and tokens[0].norm == "window" and tokens[1].kind == "L_PAREN"
+    """Whether the tokens begin with a call of `window` or `session_window`."""
+    return len(tokens) > 1 and tokens[0].norm in NAMES and tokens[1].kind == "L_PAREN"
 
 
 def read_window(query: str, text: str, tokens: Span) -> tuple[WindowCall, str]:
@@ -34,6 +44,8 @@ def read_window(query: str, text: str, tokens: Span) -> tuple[WindowCall, str]:
     cannot be resolved.
     """
     time, *durations = split(tokens[2:-1]) or [()]
+    if tokens[0].norm == "session_window":
+        return _session(text, time, durations)
     if not 1 <= len(durations) <= 3 or not time:
         raise NotSharedError(
             f"window takes a time, a size, a slide and an offset, not {len(durations) + 1} "
@@ -56,6 +68,22 @@ def read_window(query: str, text: str, tokens: Span) -> tuple[WindowCall, str]:
         window = Window(size=size, slide=slide, offset=offset)
     except ModelError as error:
         raise ParseError(f"query {query!r}: {error}") from None
+    return WindowCall(window=window, time=norms(time)), render(text, time)
+
+
+def _session(text: str, time: Span, gaps: list[Span]) -> tuple[WindowCall, str]:
+    """A session's window, if its gap is one and the same for all rows."""
+    if len(gaps) != 1 or not time or [token.kind for token in unwrapped(gaps[0])] != ["STRING"]:
+        raise NotSharedError("a session window whose gap is not a text")
+    if any(token.norm in NAMES for token in time):
+        raise NotSharedError("its time is itself a window")
+    written = render(text, unwrapped(gaps[0]))
+    try:
+        window = Session(parse_duration(written[1:-1]))
+    except ModelError:
+        raise NotSharedError(
+            f"its session's gap is spelled {written}, which only Spark reads"
+        ) from (None)
     return WindowCall(window=window, time=norms(time)), render(text, time)
 
 

@@ -65,21 +65,24 @@ def cut(
     row = 0
     new = 0
     read = 0
-    while new < len(cuts) or read < len(reads):
+    while True:
         here = cuts[new] if new < len(cuts) else rows
         if read < len(reads) and reads[read] <= here:
             here = reads[read]
         _fold(opened, state, values, row, here)
         row = here
+        if new == len(cuts) and read == len(reads):
+            return memory, cursor
         while read < len(reads) and reads[read] == row:
             if asks[read]:
                 store(answers, read, _answer(memory, cursor, opened, leaves[slices[read]]))
             alive[slices[read]] -= closes[read]
             state[LIVE] -= closes[read]
             read += 1
-        memory, cursor = _collect(memory, cursor, state, leaves, alive, values)
+        cursor = _collect(memory, cursor, state, leaves, alive)
         if new < len(cuts) and cuts[new] == row:
-            memory, cursor = _close(memory, cursor, opened, state, leaves, values)
+            memory, cursor = _fitted(memory, cursor, state, leaves, values)
+            cursor = _close(memory, cursor, opened, state)
             leaves[state[SLICES]] = cursor[1]
             alive[state[SLICES]] = begun[new]
             if state[LIVE] == 0:
@@ -87,8 +90,6 @@ def cut(
             state[LIVE] += begun[new]
             state[SLICES] += 1
             new += 1
-    _fold(opened, state, values, row, rows)
-    return memory, cursor
 
 
 def _fold(opened: Any, state: Any, values: Any, low: int, high: int) -> None:
@@ -115,44 +116,52 @@ def _answer(memory: Any, cursor: Any, opened: Any, leaf: int) -> Any:
     return partial
 
 
-def _collect(memory: Any, cursor: Any, state: Any, leaves: Any, alive: Any, values: Any) -> Any:
+def _collect(memory: Any, cursor: Any, state: Any, leaves: Any, alive: Any) -> Any:
     """Forget the slices before the oldest that a live window begins with."""
+    needed = cursor[1]
     if state[LIVE] == 0:
         state[FILLED] = 0
         state[OLDEST] = max(state[SLICES] - 1, 0)
     else:
         while alive[state[OLDEST]] == 0:
             state[OLDEST] += 1
-    needed = cursor[1] if state[LIVE] == 0 else leaves[state[OLDEST]]
+        needed = leaves[state[OLDEST]]
     while cursor[0] < needed:
         cursor = evict(memory, cursor)
-    room = cursor[2] + 1
-    if room > LEAST_ROOM and 3 * (cursor[1] - cursor[0]) <= room:
-        memory, cursor = _resized(memory, cursor, state, leaves, values, room // 2)
-    return memory, cursor
+    return cursor
 
 
-def _close(memory: Any, cursor: Any, opened: Any, state: Any, leaves: Any, values: Any) -> Any:
+def _close(memory: Any, cursor: Any, opened: Any, state: Any) -> Any:
     """Put the open partial into the store, if a live window holds it, and begin a new one."""
     if state[FILLED] != 0 and state[LIVE] != 0:
-        if cursor[1] - cursor[0] > cursor[2]:
-            memory, cursor = _resized(memory, cursor, state, leaves, values, 2 * cursor[2] + 2)
         cursor = insert(memory, cursor, load(opened, 0))
         stored = cursor[1] - cursor[0]
         state[INSERTS] += 1
         state[MOST_STORED] = max(state[MOST_STORED], stored)
         state[MOST_BEYOND] = max(state[MOST_BEYOND], stored - state[LIVE])
     state[FILLED] = 0
-    return memory, cursor
+    return cursor
 
 
-def _resized(memory: Any, cursor: Any, state: Any, leaves: Any, values: Any, length: int) -> Any:
-    """The same partials in a store of another size, numbered from zero."""
-    room = np.empty(1, np.int64)
-    room[0] = length
-    larger, fresh = start(values, room)
+def _fitted(memory: Any, cursor: Any, state: Any, leaves: Any, values: Any) -> Any:
+    """The store with room for one more: twice as large if it is full, half if it is empty enough.
+
+    The partials of a store of another size are numbered from zero.
+    """
+    room = cursor[2] + 1
+    held = cursor[1] - cursor[0]
+    length = room
+    if held == room:
+        length = 2 * room
+    elif room > LEAST_ROOM and 3 * held <= room:
+        length = room // 2
+    if length == room:
+        return memory, cursor
+    sizes = np.empty(1, np.int64)
+    sizes[0] = length
+    other, fresh = start(values, sizes)
     for number in range(cursor[0], cursor[1]):
-        fresh = insert(larger, fresh, at(memory, cursor, number))
+        fresh = insert(other, fresh, at(memory, cursor, number))
     for slice_ in range(state[OLDEST], state[SLICES]):
         leaves[slice_] -= cursor[0]
-    return larger, fresh
+    return other, fresh

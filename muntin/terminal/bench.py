@@ -25,6 +25,7 @@ from muntin.bench.streaming import Report as StreamingReport
 from muntin.bench.subsume import run as subsume
 from muntin.bench.technique_figures import draw
 from muntin.bench.techniques import run as techniques
+from muntin.bench.udw import run as user_defined
 from muntin.bench.weave import ranges as weave_ranges
 from muntin.bench.weave import run as weave
 from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
@@ -176,6 +177,26 @@ def techniques_verb(
     _report(report.to_json(), report.tables(), json)
     if pictures is not None:
         _drawn(draw(report, pictures))
+
+
+@bench.command("udw", short_help="User-defined windows: Cutty beside other ways to slice.")
+def udw_verb(
+    records: Annotated[
+        int, typer.Option(metavar="N", min=1000, help="How many records the stream has.")
+    ] = 1_000_000,
+    json: Json = None,
+) -> None:
+    """Periodic windows and sessions, 1 to 100 queries: combines, partials stored, records a second.
+
+    \b
+    $ muntin bench udw
+    $ muntin bench udw --records 33000000 --json udw.json
+
+    One core, without Spark: figures 8 and 9 of the Cutty paper. A million records take a minute.
+    """
+    _check_json(json)
+    report = user_defined(records=records)
+    _report(report.to_json(), report.tables(), json)
 
 
 @bench.command("weave", short_help="Weave Share beside its rivals, by cost and time.")

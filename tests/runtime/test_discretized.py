@@ -20,12 +20,13 @@ from muntin import (
     threshold,
     tumbling,
 )
+from muntin.errors import RunError
 from muntin.model.aggregate import avg, count, max_, min_, sum_, variance
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.query import Family, SqlText
-from muntin.runtime.cutter import STORES
 from muntin.runtime.discretized import DiscretizedRuntime, RecordLayout
 from muntin.runtime.layout import FLOAT, INTEGER, Layout, kept, slots_of
+from muntin.techniques import cutty
 from tests.runtime.windows import Event, windows
 
 AGGREGATES = {
@@ -130,8 +131,8 @@ def in_order(steps: list[Event]) -> list[Event]:
     return found
 
 
-def tree_of(kinds, aggregates=None) -> DiscretizedTree:
-    asked = tuple((aggregates or AGGREGATES).values())
+def tree_of(kinds, aggregates=AGGREGATES) -> DiscretizedTree:
+    asked = tuple(aggregates.values())
     return DiscretizedTree(
         family=Family(relation=SqlText(("", ""), ("",)), time="ts", where=None, keys=("k",)),
         nodes=tuple(
@@ -224,22 +225,36 @@ def repr_of_bounds(row):
     return repr([-math.inf if value is None else value for value in row[1:6]]) + row[0]
 
 
-@pytest.mark.parametrize("store", STORES)
-@given(
+together = given(
     keys=st.lists(events_of_a_key, min_size=1, max_size=4),
     chosen=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5, unique=True),
     rows_a_batch=st.sampled_from([1, 2, 3, 7, 100]),
 )
-@settings(max_examples=120)
-def test_windows_together_equal_the_naive_answer(store, keys, chosen, rows_a_batch):
+
+
+@together
+@settings(max_examples=100)
+def test_windows_together_equal_the_naive_answer(keys, chosen, rows_a_batch):
+    check_together(keys, chosen, rows_a_batch, "eager", AGGREGATES)
+
+
+@pytest.mark.parametrize("store", ["lazy", "flat_fat"])
+@together
+@settings(max_examples=40)
+def test_every_store_gives_the_same(store, keys, chosen, rows_a_batch):
+    check_together(keys, chosen, rows_a_batch, store, {"n": count()})
+
+
+def check_together(keys, chosen, rows_a_batch, store, aggregates):
     keys = [ordered for steps in keys if (ordered := in_order(steps))]
     kinds = [*(KINDS[name] for name in chosen), LAST_THREE]
-    tree = tree_of(kinds)
+    tree = tree_of(kinds, aggregates)
     layout = layout_of(tree)
     runtime = DiscretizedRuntime(tree, layout, store=store)
     found = answers(tree, layout, runtime, table_of(keys), rows_a_batch)
     for number, kind in enumerate(kinds):
-        assert_same_rows(found[number], expected(kind, keys))
+        wanted = [row[: 3 + len(aggregates)] for row in expected(kind, keys)]
+        assert_same_rows(found[number], wanted)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -252,3 +267,79 @@ def test_a_window_alone_equals_the_naive_answer(name, steps, rows_a_batch):
     runtime = DiscretizedRuntime(tree, layout)
     found = answers(tree, layout, runtime, table_of([events]), rows_a_batch)
     assert_same_rows(found[0], expected(KINDS[name], [events]))
+
+
+def run_alone(kind, events, rows_a_batch=100):
+    tree = tree_of([kind], {"n": count(), "total": sum_("i")})
+    layout = layout_of(tree)
+    runtime = DiscretizedRuntime(tree, layout)
+    return runtime, answers(tree, layout, runtime, table_of([events]), rows_a_batch)[0]
+
+
+def event(time, i=1, a=False, b=False, km=None):
+    return Event(time, None, i, a, b, km)
+
+
+def test_a_record_may_end_one_window_and_begin_several():
+    # km   0    5    10   15   20   25   30
+    # [---------)                            3 is in [0, 10)
+    #                     [---------)        27 is in [20, 30) and [25, 35), which begin with it
+    #                          [---------)
+    events = [event(1, km=3.0), event(2, i=10, km=27.0)]
+    _, found = run_alone(delta("km", 10, every=5), events)
+    assert sorted(found, key=repr) == [
+        ("k0", 1, 2, 1, 1),
+        ("k0", 1, 2, 1, 1),
+        ("k0", 2, None, 1, 10),
+        ("k0", 2, None, 1, 10),
+    ]
+
+
+def test_windows_nest():
+    # 0 1 2 3 4 5
+    # [---------)   a begins at 0, and again at 2; both end where b holds
+    #     [-----)
+    events = [event(t, i=1 << t, a=t in (0, 2), b=t == 5) for t in range(6)]
+    _, found = run_alone(landmark("a", end="b"), events)
+    assert sorted(found) == [("k0", 0, 5, 5, 31), ("k0", 2, 5, 3, 28)]
+
+
+def test_state_is_no_larger_than_the_open_windows():
+    events = [event(t) for t in range(5000)]
+    runtime, found = run_alone(count_window(500, every=10), events, rows_a_batch=700)
+    assert len(found) == 500
+    state = runtime.cutters[0][0].state
+    # Fifty windows are open at a time, each with a slice.
+    assert state[cutty.MOST_STORED] <= 50
+    assert state[cutty.MOST_BEYOND] <= 1
+
+
+class Wrong:
+    def f_disc(self, record):
+        return 0, 1
+
+
+class Short:
+    def f_disc(self, record):
+        return 1
+
+
+class Greedy:
+    def trigger(self, record):
+        return False
+
+    def evict(self, record, held):
+        return held + 1
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (Wrong, "Wrong ended a window that had not begun before"),
+        (Short, "Short must give two counts for each record"),
+        (Greedy, "Greedy cannot evict 1 of 0 records"),
+    ],
+)
+def test_a_class_that_cannot_be_right_is_refused(made, message):
+    with pytest.raises(RunError, match=message):
+        run_alone(custom(made), [event(1), event(2)])

@@ -81,6 +81,24 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
         assert_equal_answers(results, readings)
 
 
+def test_sessions_in_sql_equal_sparks_own(spark: SparkSession, readings: DataFrame):
+    texts = {
+        "plain": "SELECT device, session_window, count(*) AS n, avg(temp) FROM readings "
+        "GROUP BY device, session_window(ts, '2 seconds')",
+        "parts": "SELECT session_window.start AS s, max(temp) - min(temp) AS span FROM readings "
+        "WHERE load > 2 GROUP BY session_window(ts, '1 second'), upper(device), device "
+        "HAVING count(*) > 1",
+        "gaps": "SELECT session_window, count(*) FROM readings "
+        "GROUP BY session_window(ts, CASE WHEN load > 3 THEN '1 second' ELSE '2 seconds' END)",
+    }
+    text = ";".join(f"-- name: {name}\n{one}" for name, one in texts.items())
+    readings.createOrReplaceTempView("readings")
+    with mt.run(mt.parse_sql(text), {"readings": readings}) as results:
+        assert [one.name for one in results.plan.plain] == ["gaps"]
+        for name, one in texts.items():
+            assert_same(results[name], spark.sql(one), name)
+
+
 def test_events_a_gap_apart_are_one_session(spark: SparkSession):
     data = spark.sql(
         "SELECT timestamp_seconds(s) AS ts FROM VALUES (0), (1), (2), (4), (4) AS t(s)"

@@ -4,6 +4,7 @@
 import pytest
 
 from muntin.errors import ParseError
+from muntin.model.kinds import session
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.window import Window
@@ -108,3 +109,19 @@ def test_what_only_spark_can_judge_is_left_to_it(arguments, reason):
     query = grouped(arguments)
     assert isinstance(query, PlainQuery)
     assert reason in query.reason
+
+
+def test_a_session_window_is_shared():
+    (query,) = parse_sql(
+        "SELECT device, SESSION_WINDOW, session_window.start AS s, count(*) AS n FROM r "
+        "GROUP BY device, session_window(ts, '5 minutes') HAVING session_window.end > '2024-01-01'"
+    )
+    assert isinstance(query, Query)
+    assert query.window == session("5 minutes")
+    assert (query.time, query.having) == ("ts", "`window`.end > '2024-01-01'")
+    assert [(column.name, column.expression) for column in query.columns] == [
+        ("device", "`device`"),
+        ("SESSION_WINDOW", "`window`"),
+        ("s", "`window`.start"),
+        ("n", "`_a0`"),
+    ]
