@@ -22,6 +22,7 @@ from muntin.model.kinds import (
 from muntin.model.plan import Plan
 from muntin.model.prices import Prices
 from muntin.model.query import Column, PlainQuery, Query, Workload
+from muntin.model.user_aggregate import aggregate
 from muntin.model.window import Window, hopping, tumbling
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ __all__ = [
     "Tables",
     "Window",
     "Workload",
+    "aggregate",
     "any",
     "avg",
     "count",

@@ -10,6 +10,7 @@ from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.kinds_json import window_from_json, window_to_json
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.query import Column, Family, PlainQuery, Query, SqlText
+from muntin.model.user_aggregate import UserAggregate
 from muntin.model.window import Window
 
 VERSION = 1
@@ -62,7 +63,7 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
         "name": query.name,
         "window": window_to_json(query.window),
         # Lists of pairs: the order of keys and aggregates is that of the columns.
-        "aggregates": [[name, asdict(one)] for name, one in query.aggregates.items()],
+        "aggregates": [[name, _aggregate_to_json(one)] for name, one in query.aggregates.items()],
         "time": query.time,
         "keys": [list(pair) for pair in query.key_expressions.items()],
         "where": query.where,
@@ -101,6 +102,14 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
         columns=tuple(Column(**one) for one in data["columns"]),
         statement=None if statement is None else _text_from_json(statement),
     )
+
+
+def _aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
+    if isinstance(aggregate, UserAggregate):
+        raise ModelError(
+            f"the aggregate {aggregate} has functions of its own, and a plan is written as data"
+        )
+    return asdict(aggregate)
 
 
 def tree_to_json(tree: Tree) -> dict[str, Any]:

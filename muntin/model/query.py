@@ -10,6 +10,7 @@ from muntin.errors import ModelError
 from muntin.model.aggregate import Aggregate
 from muntin.model.kinds import Kind, Session
 from muntin.model.prices import SHIPPED, Prices
+from muntin.model.user_aggregate import UserAggregate
 from muntin.model.window import Window
 
 
@@ -180,6 +181,13 @@ class Query:
         return self.relation
 
     @property
+    def is_periodic(self) -> bool:
+        """Whether slices of time can answer it, cut by Spark itself."""
+        return isinstance(self.window, Window) and not any(
+            isinstance(one, UserAggregate) for one in self.aggregates.values()
+        )
+
+    @property
     def family(self) -> Family:
         """What it shares slices by; the order of keys does not matter."""
         return Family(
@@ -205,6 +213,9 @@ class Query:
         """The query as one Spark SQL statement: what plain Spark would be asked."""
         if self.statement is not None:
             return self.statement
+        for one in self.aggregates.values():
+            if isinstance(one, UserAggregate):
+                raise ModelError(f"query {self.name!r}: Spark SQL has no aggregate such as {one}")
         call, window = self._window_call()
         inner = [f"{key} AS {quoted(name)}" for name, key in self.key_expressions.items()]
         inner += [window]
@@ -260,21 +271,13 @@ class Workload:
 
     @property
     def shared(self) -> tuple[Query, ...]:
-        """The queries of periodic windows, which slices can answer."""
-        return tuple(
-            query
-            for query in self.queries
-            if isinstance(query, Query) and isinstance(query.window, Window)
-        )
+        """The queries of periodic windows, which slices of time can answer."""
+        return tuple(q for q in self.queries if isinstance(q, Query) and q.is_periodic)
 
     @property
     def discretized(self) -> tuple[Query, ...]:
-        """The queries of user-defined windows."""
-        return tuple(
-            query
-            for query in self.queries
-            if isinstance(query, Query) and isinstance(query.window, Kind)
-        )
+        """The queries of user-defined windows, or with aggregates of the user's."""
+        return tuple(q for q in self.queries if isinstance(q, Query) and not q.is_periodic)
 
     @property
     def plain(self) -> tuple[PlainQuery, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from muntin.model.aggregate import MOMENTS, Component, Monoid
 from muntin.runtime.folding import neutral
-from muntin.runtime.partials import Bools, Int64s, PartialColumn
+from muntin.runtime.partials import Bools, Int64s, PartialColumn, Scalars
 from muntin.runtime.records import Marks
 from muntin.techniques import b_int, cutty, flat_fat, panes
 from muntin.techniques.compile import bind, bind_python
@@ -143,7 +143,7 @@ class Cutter:
             if self._tally is not None:
                 answers = answers[0]
             found[column.component] = PartialColumn(
-                scalars=answers if isinstance(answers, tuple) else (answers,),
+                scalars=_arrays(column.monoid, answers),
                 present=_present(column, given, rows, cuts, reads, slices),
             )
         oldest = int(state[cutty.OLDEST])
@@ -226,8 +226,10 @@ def _column(
 def _scalars(monoid: Monoid, given: PartialColumn, reads: int, opened: Any) -> tuple[Any, Any]:
     """A column's partials, missing ones neutral, and room for answers."""
     scalars = given.scalars
-    if isinstance(scalars[0], list):
-        return scalars[0], [None] * reads
+    if isinstance(opened, list):
+        # Combined as Python objects.
+        parts = [scalar.tolist() for scalar in scalars]
+        return parts[0] if monoid.width == 1 else list(zip(*parts, strict=True)), [None] * reads
     if given.present is not None and len(scalars) == 1:
         gap = neutral(monoid, scalars[0].dtype)
         scalars = (np.where(given.present, scalars[0], gap),)
@@ -235,11 +237,20 @@ def _scalars(monoid: Monoid, given: PartialColumn, reads: int, opened: Any) -> t
     return (scalars, answers) if monoid.width > 1 else (scalars[0], answers[0])
 
 
+def _arrays(monoid: Monoid, answers: Any) -> Scalars:
+    """Answers as a column for each scalar; what nobody asked for may be anything."""
+    if not isinstance(answers, list):
+        return answers if isinstance(answers, tuple) else (answers,)
+    nothing = 0.0 if monoid.width == 1 else (0.0,) * monoid.width
+    filled = np.array([nothing if one is None else one for one in answers], np.float64)
+    return tuple(filled.reshape(len(answers), monoid.width).T)
+
+
 def _present(
     column: _Column, given: PartialColumn, rows: int, cuts: Int64s, reads: Int64s, slices: Int64s
 ) -> Bools | None:
     """For each read, whether its window holds a value; none where a missing one counts as zero."""
-    if column.component.kind.startswith("count") or column.monoid == MOMENTS:
+    if column.component.kind.startswith(("count", "user")) or column.monoid == MOMENTS:
         return None
     if given.present is None:
         counts = column.seen + np.arange(rows + 1)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from muntin.model.aggregate import Component
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.kinds import Custom
+from muntin.model.user_aggregate import UserComponent
 from muntin.runtime.cutter import Cutter, Read
 from muntin.runtime.keys import KeyNumbers
 from muntin.runtime.layout import INTEGER, Layout, all_slots, slots_of
@@ -20,6 +21,7 @@ from muntin.runtime.periods import grow
 from muntin.runtime.records import NO_END, Records
 from muntin.runtime.streams import streams_of
 from muntin.runtime.tree import BEGIN, NODE, gather
+from muntin.techniques.compile import compiles
 
 END = "end"
 
@@ -37,7 +39,7 @@ class RecordLayout:
     measures: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     # Columns of the records by what a component is lifted from; without one, partials come lifted.
-    values: Mapping[Component, str | None] | None = None
+    values: Mapping[Component, tuple[str, ...]] | None = None
 
 
 class DiscretizedRuntime:
@@ -202,6 +204,8 @@ def _cutters(
         for component in components:
             kept = layout.of(component)
             dtype: Any = np.int64 if kept.number == INTEGER else np.float64
+            if isinstance(component, UserComponent) and not compiles(kept.monoid):
+                dtype = object
             monoids[component] = (kept.monoid, dtype)
         yield Cutter(monoids, len(members), store=store), members
 

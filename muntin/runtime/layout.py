@@ -7,6 +7,7 @@ from muntin.errors import PlanError
 from muntin.model.aggregate import ADD, ADD_FLOAT, ADD_WIDE, MAX, MIN, MOMENTS, Component, Monoid
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.plan import Node, Tree
+from muntin.model.user_aggregate import UserComponent
 from muntin.model.window import Window
 
 INTEGER = "integer"
@@ -29,7 +30,9 @@ def kept(component: Component, *, number: str, name: str, checked: bool) -> Kept
     `checked` integer sums know whether they overflowed, as Spark's do under ANSI.
     """
     monoid: Monoid
-    if component.kind == "moments":
+    if isinstance(component, UserComponent):
+        monoid = component.monoid
+    elif component.kind == "moments":
         monoid = MOMENTS
     elif component.kind in ("min", "max"):
         monoid = MIN if component.kind == "min" else MAX

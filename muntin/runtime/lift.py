@@ -7,25 +7,28 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregate import ADD_WIDE, MOMENTS, Component
-from muntin.runtime.layout import INTEGER, Kept
+from muntin.model.user_aggregate import UserComponent
+from muntin.runtime.layout import FLOAT, INTEGER, Kept
 from muntin.runtime.partials import PartialColumn
 
 
 def lifted(
-    kept: Kept, batch: pa.RecordBatch, values: Mapping[Component, str | None] | None
+    kept: Kept, batch: pa.RecordBatch, values: Mapping[Component, tuple[str, ...]] | None
 ) -> PartialColumn:
     """A component's partials in a batch of records.
 
-    `values` has the column with a component's argument, null where its filter leaves a row out;
+    `values` has the columns with a component's argument, null where its filter leaves a row out;
     none counts every row. Without `values` the batch has partials already, as slices have them.
     """
     if values is None:
         return read_partials(kept, batch)
-    name = values[kept.component]
+    names = values[kept.component]
     rows = batch.num_rows
-    if name is None:
+    if not names:
         return PartialColumn(scalars=(np.ones(rows, np.int64),))
-    column = batch.column(name)
+    column = batch.column(names[0])
+    if isinstance(kept.component, UserComponent):
+        return _own(kept.component, [batch.column(name) for name in names])
     there = column.is_valid().to_numpy(zero_copy_only=False)
     if kept.component.kind == "count":
         return PartialColumn(scalars=(there.astype(np.int64),))
@@ -38,6 +41,15 @@ def lifted(
     if kept.monoid == ADD_WIDE:
         return PartialColumn(scalars=(scalar, np.zeros(rows, np.int64)), present=present)
     return PartialColumn(scalars=(scalar,), present=present)
+
+
+def _own(component: UserComponent, columns: list[pa.Array]) -> PartialColumn:
+    """Partials of the user's; a record of which some part is null counts as the identity."""
+    there = np.logical_and.reduce([c.is_valid().to_numpy(zero_copy_only=False) for c in columns])
+    pairs = zip(columns, component.identity, strict=True)
+    return PartialColumn(
+        scalars=tuple(np.where(there, numbers(c, FLOAT), identity) for c, identity in pairs)
+    )
 
 
 def read_partials(kept: Kept, batch: pa.RecordBatch) -> PartialColumn:

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregate import ADD_WIDE, MOMENTS, Aggregate
+from muntin.model.user_aggregate import UserAggregate
 from muntin.runtime.layout import Layout
 from muntin.runtime.partials import Bools, PartialColumn, Partials
 
@@ -15,6 +16,8 @@ _INT64 = np.iinfo(np.int64)
 def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.Array, ...]:
     """An aggregate's answers, an Arrow column for each of its slots."""
     columns = [partials.columns[component] for component in aggregate.components]
+    if isinstance(aggregate, UserAggregate):
+        return (_own(aggregate, columns[0]),)
     monoid = layout.of(aggregate.components[0]).monoid
     if monoid == MOMENTS:
         return (_moments(aggregate.function, columns[0]),)
@@ -26,6 +29,14 @@ def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.
     if monoid == ADD_WIDE:
         return _checked(columns[0], missing_or_none)
     return (pa.array(columns[0].scalars[0], mask=missing_or_none),)
+
+
+def _own(aggregate: UserAggregate, column: PartialColumn) -> pa.Array:
+    """What the user's `lower` makes of each partial; none is null."""
+    scalars = [scalar.tolist() for scalar in column.scalars]
+    partials = scalars[0] if aggregate.monoid.width == 1 else zip(*scalars, strict=True)
+    answers = (aggregate.lower(partial) for partial in partials)
+    return pa.array([None if one is None else float(one) for one in answers], pa.float64())
 
 
 def _checked(column: PartialColumn, missing: Bools | None) -> tuple[pa.Array, ...]:

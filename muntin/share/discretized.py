@@ -1,6 +1,6 @@
 """User-defined windows of a workload on trees: sessions on grains, the others record by record."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from math import exp
 
 from muntin.model.aggregate import Aggregate
@@ -8,6 +8,8 @@ from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.kinds import CountWindow, Custom, Kind, Session, Threshold
 from muntin.model.query import Family, Query, Workload
 from muntin.model.time import SECOND
+from muntin.model.user_aggregate import UserAggregate
+from muntin.model.window import Window
 from muntin.share import cost
 
 # How many records have a window, where only the data could tell.
@@ -26,7 +28,7 @@ def discretized_trees(workload: Workload) -> tuple[DiscretizedTree, ...]:
     """
     groups: dict[tuple[Family, str], list[Query]] = {}
     for query in workload.discretized:
-        groups.setdefault((query.family, _group(query.window)), []).append(query)
+        groups.setdefault((query.family, _group(query)), []).append(query)
     return tuple(_tree(family, queries, workload) for (family, _), queries in groups.items())
 
 
@@ -35,22 +37,29 @@ def discretized_cost(workload: Workload) -> float:
     return sum(_tree(query.family, [query], workload).cost for query in workload.discretized)
 
 
-def _group(window: Kind) -> str:
-    if isinstance(window, Session):
+def _group(query: Query) -> str:
+    window = query.window
+    if isinstance(window, Session) and not _has_own(query):
         return "sessions"
     if isinstance(window, Custom) and not window.is_deterministic:
         return "partial per record"
     return "records"
 
 
-def _tree(family: Family, queries: Iterable[Query], workload: Workload) -> DiscretizedTree:
-    asked: dict[Kind, tuple[list[str], dict[Aggregate, None]]] = {}
+def _has_own(query: Query) -> bool:
+    """Whether it asks for an aggregate of the user's, which Spark cannot compute."""
+    return any(isinstance(one, UserAggregate) for one in query.aggregates.values())
+
+
+def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> DiscretizedTree:
+    asked: dict[Kind | Window, tuple[list[str], dict[Aggregate, None]]] = {}
     for query in queries:
         names, aggregates = asked.setdefault(query.window, ([], {}))
         names.append(query.name)
         aggregates.update(dict.fromkeys(query.aggregates.values()))
     gaps = [window.gap for window in asked if isinstance(window, Session)]
-    grain = min(gaps) if len(gaps) == len(asked) else None
+    alike = len(gaps) == len(asked) and not any(map(_has_own, queries))
+    grain = min(gaps) if alike else None
     handed = workload.rate
     if grain is not None:
         handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
@@ -71,14 +80,14 @@ def _tree(family: Family, queries: Iterable[Query], workload: Workload) -> Discr
 
 
 def _node_cost(
-    window: Kind, aggregates: int, queries: int, handed: float, workload: Workload
+    window: Kind | Window, aggregates: int, queries: int, handed: float, workload: Workload
 ) -> float:
     each = _PER_CALL if isinstance(window, Custom) else _PER_RECORD
     given = workload.prices.answer * queries * _answers(window, workload)
     return handed * (each + workload.prices.combine * aggregates) + given
 
 
-def _answers(window: Kind, workload: Workload) -> float:
+def _answers(window: Kind | Window, workload: Workload) -> float:
     """How many windows end per second, for all keys."""
     rate, keys = workload.rate, workload.keys
     if isinstance(window, Session):
@@ -86,6 +95,8 @@ def _answers(window: Kind, workload: Workload) -> float:
         return rate * exp(-rate / keys * window.gap / SECOND)
     if isinstance(window, CountWindow):
         return rate / window.slide
+    if isinstance(window, Window):
+        return cost.partials_per_second(window, rate=rate, keys=keys)
     if isinstance(window, Threshold):
         sides = (window.inside, window.outside)
         return max(cost.partials_per_second(side, workload) for side in sides)

@@ -9,6 +9,7 @@ from muntin.model.aggregate import Aggregate, Component
 from muntin.model.discretized import DiscretizedTree
 from muntin.model.kinds import Custom
 from muntin.model.query import SqlText
+from muntin.model.user_aggregate import UserComponent
 from muntin.runtime.discretized import RecordLayout
 from muntin.runtime.layout import INTEGER, Kept, Layout, kept
 from muntin.spark.bind_discretized import BoundDiscretized
@@ -103,13 +104,12 @@ def _events(
     for sql, name in measures.items():
         number = "BIGINT" if isinstance(types[name].dataType, IntegralType) else "DOUBLE"
         columns[name] = f"CAST({sql} AS {number})"
-    values: dict[Component, str | None] = {}
+    values: dict[Component, tuple[str, ...]] = {}
     lifted: dict[str, str] = {}
     for one in layout.kept:
-        value = _value(one)
-        values[one.component] = None
-        if value is not None:
-            values[one.component] = lifted.setdefault(value, f"v{len(lifted)}")
+        values[one.component] = tuple(
+            lifted.setdefault(value, f"v{len(lifted)}") for value in _values(one)
+        )
     columns.update({name: sql for sql, name in lifted.items()})
     keys = {
         key_column(index): _plain_zero(key, bound.keys[index].dataType)
@@ -127,11 +127,13 @@ def _events(
     )
 
 
-def _value(one: Kept) -> str | None:
-    """What a component is lifted from, as Spark SQL; none where every row counts as one."""
+def _values(one: Kept) -> tuple[str, ...]:
+    """What a component is lifted from, as Spark SQL; nothing where every row counts as one."""
     component = one.component
+    if isinstance(component, UserComponent):
+        return tuple(f"CAST(({sql}) AS DOUBLE)" for sql in component.lift)
     if component.argument is None and component.where is None:
-        return None
+        return ()
     value = "1" if component.argument is None else f"({component.argument})"
     if component.kind == "count":
         value = f"IF({value} IS NULL, NULL, 1L)"
@@ -139,7 +141,9 @@ def _value(one: Kept) -> str | None:
         value = f"IF({value}, 1L, 0L)"
     else:
         value = f"CAST({value} AS {'BIGINT' if one.number == INTEGER else 'DOUBLE'})"
-    return value if component.where is None else f"CASE WHEN {component.where} THEN {value} END"
+    if component.where is not None:
+        value = f"CASE WHEN {component.where} THEN {value} END"
+    return (value,)
 
 
 def _plain_zero(key: str, kind: DataType) -> str:

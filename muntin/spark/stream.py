@@ -121,8 +121,8 @@ class Source:
             name for tree in plan.discretized for one in tree.nodes for name in one.queries
         ):
             raise RunError(
-                f"query {name!r} cannot be streamed: its window is not periodic, and such windows "
-                f"run on batch DataFrames only, by mt.run"
+                f"query {name!r} cannot be streamed: its window is not periodic, or its "
+                f"aggregates are your own; such queries run on batch DataFrames only, by mt.run"
             )
         # A change asks several times for the same plan, and each time Spark would analyse it.
         known = plan_to_json(plan)

@@ -66,6 +66,18 @@ def bind_python(
     return _bound(function, _given(combine, inverse, OBJECTS, algorithm, counted), lambda it, _: it)
 
 
+@cache
+def compiles(monoid: Monoid) -> bool:
+    """Whether a combine of floating partials can be machine code: it is tried."""
+    one = (1.0,) * monoid.width if monoid.width > 1 else 1.0
+    try:
+        _njit(monoid.combine)(one, one)
+    except Exception:
+        # Whatever it was, Python will say it in words that the user knows.
+        return False
+    return True
+
+
 def compiled(function: Function) -> Function:
     """`function` as machine code, compiled at its first call and kept on disk."""
     # Where neither the package's folder nor the home is writable, as on some executors, numba

@@ -1,6 +1,7 @@
 """User-defined windows in the runtime against the naive answer: each window from its records."""
 
 import math
+from dataclasses import replace
 from statistics import variance as naive_variance
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin import (
+    aggregate,
     count_window,
     custom,
     delta,
@@ -163,7 +165,7 @@ def layout_of(tree: DiscretizedTree) -> RecordLayout:
         conditions={"a": "a", "b": "b"},
         measures={"km": "km"},
         columns={"a": "a"},
-        values={component: component.argument for component in components},
+        values={c: () if c.argument is None else (c.argument,) for c in components},
     )
 
 
@@ -343,3 +345,42 @@ class Greedy:
 def test_a_class_that_cannot_be_right_is_refused(made, message):
     with pytest.raises(RunError, match=message):
         run_alone(custom(made), [event(1), event(2)])
+
+
+def test_aggregates_of_the_users_own():
+    events = in_order([Event(t % 3, t / 4, t, t % 5 == 0, False, None) for t in range(40)])
+    for number in (3, 17):
+        events[number] = Event(events[number].time, None, number, None, False, None)
+
+    def older(a, b):
+        return a if a[0] <= b[0] else b
+
+    words = {}
+
+    def not_compiled(a, b):
+        words[a] = str(b)
+        return max(a, b)
+
+    first = aggregate(["i", "x"], older, lambda partial: partial[1], (math.inf, 0.0))
+    top = aggregate("x", not_compiled, lambda partial: -partial, -math.inf)
+    kinds = [count_window(7, every=3), hopping(11, every=4), punctuation("a")]
+    tree = tree_of(kinds, {"first": first, "top": top})
+    layout = layout_of(tree)
+    values = {first.components[0]: ("i", "x"), top.components[0]: ("x",)}
+    layout = replace(
+        layout,
+        layout=replace(
+            layout.layout,
+            kept=tuple(kept(c, number=FLOAT, name="c", checked=False) for c in values),
+        ),
+        values=values,
+    )
+    runtime = DiscretizedRuntime(tree, layout)
+    found = answers(tree, layout, runtime, table_of([events]), 9)
+    for number, kind in enumerate(kinds):
+        wanted = []
+        for start, end, held in windows(kind, events):
+            xs = [(e.i, e.x) for e in held if e.x is not None]
+            wanted.append(("k0", start, end, xs[0][1], -max(x for _, x in xs)))
+        assert sorted(found[number], key=repr) == sorted(wanted, key=repr)
+    assert words

@@ -206,3 +206,41 @@ def test_streams_refuse_windows_that_are_not_periodic(spark: SparkSession, tmp_p
     one = query("q", mt.session("1 second"), aggregates={"n": mt.count()})
     with pytest.raises(RunError, match="query 'q' cannot be streamed: its window is not periodic"):
         mt.start(one, stream, checkpoint=str(tmp_path))
+
+
+def first_of(a, b):
+    return a if a[0] <= b[0] else b
+
+
+def test_aggregates_of_the_users_own_in_any_window(spark: SparkSession, readings: DataFrame):
+    product = mt.aggregate("1 + load / 100", lambda a, b: a * b, lambda p: p, 1)
+    first = mt.aggregate(["unix_micros(ts)", "load"], first_of, lambda p: p[1], (float("inf"), 0.0))
+    asked = {"product": product, "first": first, "n": mt.count()}
+    window = mt.hopping("30 seconds", every="10 seconds")
+    queries = [
+        query("periodic", window, aggregates=asked),
+        query("sessions", mt.session("2 seconds"), aggregates=asked),
+        query("plain", window, aggregates={"n": mt.count()}),
+    ]
+    readings.createOrReplaceTempView("readings")
+    same = {
+        "periodic": "window(ts, '30 seconds', '10 seconds')",
+        "sessions": "session_window(ts, '2 seconds')",
+    }
+    with mt.run(queries, readings) as results:
+        assert results["plain"].count() == results["periodic"].count()
+        for name, call in same.items():
+            column = call.split("(")[0]
+            expected = spark.sql(
+                f"SELECT device, {column} AS window, exp(sum(ln(1 + load / 100))) AS product, "
+                f"CAST(min_by(load, ts) AS DOUBLE) AS first, count(*) AS n "
+                f"FROM readings GROUP BY device, {call}"
+            )
+            rows = [
+                sorted(
+                    (str(r.device), str(r.window.start), round(r.product, 6), r.first, r.n)
+                    for r in frame.collect()
+                )
+                for frame in (results[name], expected)
+            ]
+            assert rows[0] == rows[1]

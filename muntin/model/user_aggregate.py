@@ -1,0 +1,111 @@
+"""Aggregates of the user's own: lift, combine, lower, and an identity (Cutty, section 2.2)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from muntin.errors import ModelError
+from muntin.model.aggregate import Aggregate, Component, Function, Monoid
+
+# Scalars that one partial may have.
+MOST_SCALARS = 3
+_FUNCTION = Function(name="aggregate", kinds=("user",))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserComponent(Component):
+    """What a slice keeps of an aggregate of the user's."""
+
+    lift: tuple[str, ...]
+    monoid: Monoid
+    # The partial of no record, a scalar each: what a record counts as that has none.
+    identity: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserAggregate(Aggregate):
+    """An aggregate whose partials are floating numbers, up to three of them."""
+
+    lift: tuple[str, ...]
+    monoid: Monoid
+    lower: Callable[[Any], Any]
+    identity: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.lift) <= MOST_SCALARS:
+            raise ModelError(
+                f"an aggregate's lift is one to {MOST_SCALARS} expressions, not {len(self.lift)}"
+            )
+        for sql in self.lift:
+            if not isinstance(sql, str) or not sql.strip():
+                raise ModelError(f"an aggregate's lift is Spark SQL, not {sql!r}")
+        for name, part in (("combine", self.monoid.combine), ("lower", self.lower)):
+            if not callable(part):
+                raise ModelError(f"an aggregate's {name} is a function, not {part!r}")
+        if len(self.identity) != len(self.lift):
+            raise ModelError(
+                f"an aggregate's identity has as many numbers as its lift, {len(self.lift)}, "
+                f"not {len(self.identity)}"
+            )
+        identity = self.identity if self.monoid.width > 1 else self.identity[0]
+        try:
+            found = self.monoid.combine(identity, identity)
+        except Exception as error:
+            raise ModelError(
+                f"an aggregate's combine fails for its identity {identity!r}: {error}"
+            ) from error
+        if found != identity:
+            raise ModelError(
+                f"an aggregate's identity combined with itself must be itself, {identity!r}, "
+                f"and combine gives {found!r}"
+            )
+
+    @property
+    def definition(self) -> Function:
+        """It is not built from Spark's own functions."""
+        return _FUNCTION
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """One: its partial."""
+        return (
+            UserComponent(
+                kind="user",
+                argument=self.argument,
+                lift=self.lift,
+                monoid=self.monoid,
+                identity=self.identity,
+            ),
+        )
+
+    def to_sql(self) -> str:
+        """A call of the same type: Spark has none that means it."""
+        return f"max(CAST({self.lift[0]} AS DOUBLE))"
+
+    def __str__(self) -> str:
+        return f"{self.monoid.name}({self.argument})"
+
+
+def aggregate(
+    lift: str | Sequence[str],
+    combine: Callable[[Any, Any], Any],
+    lower: Callable[[Any], Any],
+    identity: float | Sequence[float],
+) -> UserAggregate:
+    """An aggregate of your own over floating numbers.
+
+    `lift` is Spark SQL for the partial of one record, or up to three: then partials are tuples.
+    `combine` takes an older and a newer partial and is associative; `lower` makes the answer of a
+    partial. A record whose lift is null counts as `identity`.
+    """
+    lifted = (lift,) if isinstance(lift, str) else tuple(lift)
+    numbers = tuple(identity) if isinstance(identity, Sequence) else (identity,)
+    name = getattr(combine, "__name__", "aggregate").strip("<>")
+    return UserAggregate(
+        function="aggregate",
+        argument=", ".join(map(str, lifted)),
+        lift=lifted,
+        monoid=Monoid(name=name, combine=combine, width=len(lifted)),
+        lower=lower,
+        identity=tuple(float(number) for number in numbers),
+    )
