@@ -43,11 +43,11 @@ class Way:
 WAYS = (
     Way(name="Pairs", store="lazy", edges=lambda ends, rows: ends),
     Way(name="Pairs, eager store", store="flat_fat", edges=lambda ends, rows: ends),
-    Way(name="Pairs, our store", store="eager", edges=lambda ends, rows: ends),
+    Way(name="Pairs, our store", store="suffixes", edges=lambda ends, rows: ends),
     Way(name="Reactive Aggregator", store="flat_fat", edges=lambda ends, rows: np.arange(rows)),
     Way(name="Cutty, lazy store", store="lazy", edges=lambda ends, rows: _NONE),
     Way(name="Cutty, eager store", store="flat_fat", edges=lambda ends, rows: _NONE),
-    Way(name="Cutty, our store", store="eager", edges=lambda ends, rows: _NONE),
+    Way(name="Cutty, our store", store="suffixes", edges=lambda ends, rows: _NONE),
 )
 OURS, CUTTY, PAIRS, REACTIVE = WAYS[6].name, WAYS[5].name, WAYS[1].name, WAYS[3].name
 

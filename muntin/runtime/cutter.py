@@ -11,12 +11,17 @@ from muntin.model.aggregate import MOMENTS, Component, Monoid
 from muntin.runtime.folding import neutral
 from muntin.runtime.partials import Bools, Int64s, PartialColumn, Scalars
 from muntin.runtime.records import Marks
-from muntin.techniques import b_int, cutty, flat_fat, panes
+from muntin.techniques import b_int, cutty, flat_fat, panes, suffixes
 from muntin.techniques.compile import bind, bind_python
 
-# How slices are stored. `eager` keeps the aggregates of dyadic ranges, each computed once, and
-# `flat_fat` those of the paper's tree, computed anew up to the root for every slice.
-STORES: dict[str, ModuleType] = {"eager": b_int, "flat_fat": flat_fat, "lazy": panes}
+# How slices are stored: the paper's eager and lazy store, and two that need fewer combines.
+STORES: dict[str, ModuleType] = {
+    "suffixes": suffixes,
+    "b_int": b_int,
+    "flat_fat": flat_fat,
+    "lazy": panes,
+}
+DEFAULT = "suffixes"
 
 _NOTHING = np.empty(0, np.int64)
 
@@ -57,7 +62,7 @@ class Cutter:
         monoids: Mapping[Component, tuple[Monoid, Any]],
         streams: int,
         *,
-        store: str = "eager",
+        store: str = DEFAULT,
         tally: Int64s | None = None,
     ) -> None:
         """`monoids` has each component's monoid and the type of its scalars, `object` for any."""

@@ -11,7 +11,7 @@ from muntin.model.aggregate import Component
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.kinds import Custom
 from muntin.model.user_aggregate import UserComponent
-from muntin.runtime.cutter import Cutter, Read
+from muntin.runtime.cutter import DEFAULT, Cutter, Read
 from muntin.runtime.keys import KeyNumbers
 from muntin.runtime.layout import INTEGER, Layout, all_slots, slots_of
 from muntin.runtime.lift import lifted
@@ -50,7 +50,7 @@ class DiscretizedRuntime:
     """
 
     def __init__(
-        self, tree: DiscretizedTree, layout: RecordLayout, *, store: str = "eager"
+        self, tree: DiscretizedTree, layout: RecordLayout, *, store: str = DEFAULT
     ) -> None:
         self._tree = tree
         self._layout = layout

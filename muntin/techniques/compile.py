@@ -25,8 +25,8 @@ Function = Callable[..., Any]
 _njit: Callable[..., Function] = numba.njit
 # What a driver calls of an algorithm.
 FACE = ("start", "insert", "evict", "query")
-# And what those have besides that can be a store of slices: reading a partial back.
-STORE = ("at",)
+# And what those may have besides that can be a store of slices (see `cutty.py`).
+STORE = ("at", "kept", "settle", "moved")
 
 
 @cache

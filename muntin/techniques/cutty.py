@@ -6,8 +6,9 @@ space      a partial per slice in the store, from the oldest window that is stil
 windows    any number, of any kind, nested too
 appeared   Carbone, Traub, Katsifodimos, Haridi and Markl, CIKM 2016 (algorithm 1)
 
-The store is a technique of many windows: `flat_fat` or `b_int` (eager), or `panes` (lazy). It grows
-when it is full, and shrinks when two thirds of it are empty.
+The store is a technique of many windows: `flat_fat` or `b_int` (eager), `panes` (lazy), or
+`suffixes`, which knows of live windows. It grows when it is full, and shrinks when two thirds of it
+are empty.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,9 @@ MOST_STORED = 4  # partials in the store, at most
 MOST_BEYOND = 5  # partials in the store beyond the live windows, at most
 INSERTS = 6  # partials put into the store
 FOLDS = 7  # combines that took a record into the open partial
-STATE = 8
+FRONT = 8  # living slices whose number in the store is below the next: `suffixes` sets both
+POINT = 9
+STATE = 10
 
 
 def new_store(values: Any) -> Any:
@@ -76,13 +79,18 @@ def cut(
         while read < len(reads) and reads[read] == row:
             if asks[read]:
                 store(answers, read, _answer(memory, cursor, opened, leaves[slices[read]]))
-            alive[slices[read]] -= closes[read]
-            state[LIVE] -= closes[read]
+            _end(state, leaves, alive, slices[read], closes[read])
             read += 1
         cursor = _collect(memory, cursor, state, leaves, alive)
-        if new < len(cuts) and cuts[new] == row:
+        is_cut = new < len(cuts) and cuts[new] == row
+        if is_cut:
             memory, cursor = _fitted(memory, cursor, state, leaves, values)
             cursor = _close(memory, cursor, opened, state)
+        cursor = settle(memory, cursor, state, leaves, alive)
+        stored = kept(cursor, state)
+        state[MOST_STORED] = max(state[MOST_STORED], stored)
+        state[MOST_BEYOND] = max(state[MOST_BEYOND], stored - state[LIVE])
+        if is_cut:
             leaves[state[SLICES]] = cursor[1]
             alive[state[SLICES]] = begun[new]
             if state[LIVE] == 0:
@@ -90,6 +98,36 @@ def cut(
             state[LIVE] += begun[new]
             state[SLICES] += 1
             new += 1
+
+
+def kept(cursor: Any, state: Any) -> Any:
+    """How many partials the store holds; a store may know better."""
+    return cursor[1] - cursor[0]
+
+
+def settle(memory: Any, cursor: Any, state: Any, leaves: Any, alive: Any) -> Any:
+    """The cursor after a store has put itself in order; most have nothing to do."""
+    return cursor
+
+
+def moved(memory: Any, cursor: Any, values: Any, length: int) -> Any:
+    """The same partials in a store of another size, numbered from zero."""
+    sizes = np.empty(1, np.int64)
+    sizes[0] = length
+    other, fresh = start(values, sizes)
+    for number in range(cursor[0], cursor[1]):
+        fresh = insert(other, fresh, at(memory, cursor, number))
+    return other, fresh
+
+
+def _end(state: Any, leaves: Any, alive: Any, slice_: int, closed: int) -> None:
+    """Take a window, or none, from those that begin with a slice."""
+    if closed == 0:
+        return
+    alive[slice_] -= 1
+    state[LIVE] -= 1
+    if alive[slice_] == 0 and leaves[slice_] < state[POINT]:
+        state[FRONT] -= 1
 
 
 def _fold(opened: Any, state: Any, values: Any, low: int, high: int) -> None:
@@ -135,19 +173,13 @@ def _close(memory: Any, cursor: Any, opened: Any, state: Any) -> Any:
     """Put the open partial into the store, if a live window holds it, and begin a new one."""
     if state[FILLED] != 0 and state[LIVE] != 0:
         cursor = insert(memory, cursor, load(opened, 0))
-        stored = cursor[1] - cursor[0]
         state[INSERTS] += 1
-        state[MOST_STORED] = max(state[MOST_STORED], stored)
-        state[MOST_BEYOND] = max(state[MOST_BEYOND], stored - state[LIVE])
     state[FILLED] = 0
     return cursor
 
 
 def _fitted(memory: Any, cursor: Any, state: Any, leaves: Any, values: Any) -> Any:
-    """The store with room for one more: twice as large if it is full, half if it is empty enough.
-
-    The partials of a store of another size are numbered from zero.
-    """
+    """The store with room for one more: twice as large if full, half as large if nearly empty."""
     room = cursor[2] + 1
     held = cursor[1] - cursor[0]
     length = room
@@ -157,11 +189,7 @@ def _fitted(memory: Any, cursor: Any, state: Any, leaves: Any, values: Any) -> A
         length = room // 2
     if length == room:
         return memory, cursor
-    sizes = np.empty(1, np.int64)
-    sizes[0] = length
-    other, fresh = start(values, sizes)
-    for number in range(cursor[0], cursor[1]):
-        fresh = insert(other, fresh, at(memory, cursor, number))
     for slice_ in range(state[OLDEST], state[SLICES]):
         leaves[slice_] -= cursor[0]
-    return other, fresh
+    state[POINT] = max(state[POINT] - cursor[0], 0)
+    return moved(memory, cursor, values, length)

@@ -26,6 +26,7 @@ from muntin.errors import RunError
 from muntin.model.aggregate import avg, count, max_, min_, sum_, variance
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.query import Family, SqlText
+from muntin.runtime.cutter import DEFAULT, STORES
 from muntin.runtime.discretized import DiscretizedRuntime, RecordLayout
 from muntin.runtime.layout import FLOAT, INTEGER, Layout, kept, slots_of
 from muntin.techniques import cutty
@@ -237,10 +238,10 @@ together = given(
 @together
 @settings(max_examples=100)
 def test_windows_together_equal_the_naive_answer(keys, chosen, rows_a_batch):
-    check_together(keys, chosen, rows_a_batch, "eager", AGGREGATES)
+    check_together(keys, chosen, rows_a_batch, DEFAULT, AGGREGATES)
 
 
-@pytest.mark.parametrize("store", ["lazy", "flat_fat"])
+@pytest.mark.parametrize("store", [name for name in STORES if name != DEFAULT])
 @together
 @settings(max_examples=40)
 def test_every_store_gives_the_same(store, keys, chosen, rows_a_batch):
@@ -254,6 +255,9 @@ def check_together(keys, chosen, rows_a_batch, store, aggregates):
     layout = layout_of(tree)
     runtime = DiscretizedRuntime(tree, layout, store=store)
     found = answers(tree, layout, runtime, table_of(keys), rows_a_batch)
+    if store == DEFAULT:
+        for cutter, _ in runtime.cutters:
+            assert cutter.state[cutty.MOST_BEYOND] <= 1
     for number, kind in enumerate(kinds):
         wanted = [row[: 3 + len(aggregates)] for row in expected(kind, keys)]
         assert_same_rows(found[number], wanted)
@@ -304,6 +308,28 @@ def test_windows_nest():
     events = [event(t, i=1 << t, a=t in (0, 2), b=t == 5) for t in range(6)]
     _, found = run_alone(landmark("a", end="b"), events)
     assert sorted(found) == [("k0", 0, 5, 5, 31), ("k0", 2, 5, 3, 28)]
+
+
+def test_many_slices_of_windows_that_nest_and_overlap():
+    # Windows of a dozen lengths: slices of short ones die between those of long ones.
+    sizes = [(300, 7), (299, 150), (80, 3), (41, 5), (40, 40), (11, 2), (3, 1), (900, 31)]
+    kinds = [count_window(size, every=every) for size, every in sizes]
+    events = [event(t, i=t * 37 % 101) for t in range(2000)]
+    tree = tree_of(kinds, {"n": count(), "total": sum_("i")})
+    layout = layout_of(tree)
+    runtime = DiscretizedRuntime(tree, layout)
+    found = answers(tree, layout, runtime, table_of([events, events[:50]]), 333)
+    for number, (size, every) in enumerate(sizes):
+        wanted = []
+        for key, rows in (("k0", 2000), ("k1", 50)):
+            for low in range(0, rows, every):
+                held = [one.i for one in events[low : min(low + size, rows)]]
+                end = low + size if low + size < rows else None
+                wanted.append((key, low, end, len(held), sum(held)))
+        assert sorted(found[number], key=repr) == sorted(wanted, key=repr)
+    state = runtime.cutters[0][0].state
+    assert state[cutty.MOST_STORED] > 100
+    assert state[cutty.MOST_BEYOND] <= 1
 
 
 def test_state_is_no_larger_than_the_open_windows():
