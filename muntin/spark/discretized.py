@@ -11,6 +11,7 @@ from muntin.model.aggregate import Aggregate
 from muntin.model.discretized import DiscretizedTree
 from muntin.model.plan import Plan
 from muntin.model.query import Query
+from muntin.model.window import Window
 from muntin.runtime.discretized import END, DiscretizedRuntime, RecordLayout
 from muntin.runtime.layout import all_slots
 from muntin.runtime.tree import BEGIN, NODE
@@ -87,7 +88,9 @@ class DiscretizedAnswers:
         slots: dict[Aggregate, str] = from_slots(node, self._ordered.layout.layout, self._bound)
         unnamed = any(column.name is None for column in query.columns)
         plain = self._relations.check(query).schema if unnamed else None
-        return projection(query, slots, self._bound, size=None, plain=plain)
+        window = query.window
+        size = f"{window.size}L" if isinstance(window, Window) else None
+        return projection(query, slots, self._bound, size=size, plain=plain)
 
 
 def _combine(tree: DiscretizedTree, ordered: OrderedRecords) -> DataFrame:

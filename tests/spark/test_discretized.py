@@ -229,6 +229,8 @@ def test_aggregates_of_the_users_own_in_any_window(spark: SparkSession, readings
     }
     with mt.run(queries, readings) as results:
         assert results["plain"].count() == results["periodic"].count()
+        fields = [results[name].schema["window"] for name in ("plain", "periodic")]
+        assert fields[0] == fields[1]
         for name, call in same.items():
             column = call.split("(")[0]
             expected = spark.sql(
