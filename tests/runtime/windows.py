@@ -67,8 +67,9 @@ def _periodic(window: Window, events: list[Event]) -> list[Found]:
     begins = {
         begin
         for event in events
-        for begin in range(window.first_after(event.time - window.size), event.time + 1)
-        if (begin - window.offset) % window.slide == 0
+        for begin in range(
+            window.first_after(event.time - window.size), event.time + 1, window.slide
+        )
     }
     return [
         (a, a + window.size, [e for e in events if a <= e.time < a + window.size])
