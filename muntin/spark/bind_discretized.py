@@ -44,10 +44,11 @@ def bind_discretized(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Boun
                         f"query {name!r}: {reason}, and Spark has no window such as {query.window}"
                     )
                 alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
-    if alone:
-        left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone]
-        trees = [replace(one, tree=one.tree.answering(left)) for one in trees]
-        trees = [one for one in trees if one.tree.nodes]
+    if not alone:
+        return plan, tuple(trees)
+    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone]
+    trees = [replace(one, tree=one.tree.answering(left)) for one in trees]
+    trees = [one for one in trees if one.tree.nodes]
     queries = tuple(alone.get(query.name, query) for query in plan.queries)
     bound_trees = tuple(one.tree for one in trees)
     return replace(plan, queries=queries, discretized=bound_trees), tuple(trees)

@@ -23,7 +23,7 @@ from muntin import (
     tumbling,
 )
 from muntin.errors import RunError
-from muntin.model.aggregate import avg, count, max_, min_, sum_, variance
+from muntin.model.aggregate import avg, count, max_, sum_, variance
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.query import Family, SqlText
 from muntin.runtime.cutter import DEFAULT, STORES
@@ -36,7 +36,6 @@ AGGREGATES = {
     "n": count(),
     "some": count("x"),
     "top": max_("x"),
-    "low": min_("x"),
     "mean": avg("x"),
     "spread": variance("x"),
     "total": sum_("i"),
@@ -206,7 +205,6 @@ def naive(held: list[Event]):
         len(held),
         len(xs),
         max(xs, default=None),
-        min(xs, default=None),
         sum(xs) / len(xs) if xs else None,
         naive_variance(xs) if len(xs) > 1 else None,
         sum(event.i for event in held),

@@ -45,7 +45,7 @@ PLAIN = {
     "GROUP BY window(ts, '1 minute')",
     "median": "SELECT window, median(temp) AS m FROM readings GROUP BY window(ts, '1 minute')",
     "session": "SELECT device, session_window, count(*) AS n FROM readings "
-    "GROUP BY device, session_window(ts, '5 seconds')",
+    "GROUP BY device, session_window(ts, CASE WHEN load > 3 THEN '5 seconds' ELSE '1 second' END)",
     "mean of decimals": "SELECT window, avg(price) AS p FROM readings "
     "GROUP BY window(ts, '1 minute')",
     "no window": "SELECT device, max(temp) AS t FROM readings GROUP BY device",
