@@ -28,7 +28,7 @@ def plan():
 
 def test_the_text_says_what_the_windows_are():
     text = plan().explain()
-    assert "shared plan: 4 queries, 3 trees" in text
+    assert "plan: 4 queries, 3 trees" in text
     assert "windows found in the data: readings by device over ts" in text
     assert "events within 1 minute are one record" in text
     row = next(line for line in text.splitlines() if "from state = 'on' to the next" in line)

@@ -40,7 +40,7 @@ def statement(plan: Plan, name: str, types: Types | None = None) -> str:
     query = plan.query(name)
     if isinstance(query, PlainQuery):
         return query.statement.fill(_NAMES).strip().rstrip(";")
-    if not isinstance(query.window, Window):
+    if not query.is_periodic:
         return query.to_sql().fill(_NAMES)
     tree = plan.place(name)[0].answering([query])
     return _Statement(tree, query, types or {}).text()

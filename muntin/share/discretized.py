@@ -96,7 +96,7 @@ def _answers(window: Kind | Window, workload: Workload) -> float:
     if isinstance(window, CountWindow):
         return rate / window.slide
     if isinstance(window, Window):
-        return cost.partials_per_second(window, rate=rate, keys=keys)
+        return cost.partials_per_second(window, workload)
     if isinstance(window, Threshold):
         sides = (window.inside, window.outside)
         return max(cost.partials_per_second(side, workload) for side in sides)

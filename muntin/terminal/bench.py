@@ -194,7 +194,7 @@ def udw_verb(
 
     One core, without Spark: figures 8 and 9 of the Cutty paper. A million records take a minute.
     """
-    _check_json(json)
+    check_folder(json)
     report = user_defined(records=records)
     _report(report.to_json(), report.tables(), json)
 
