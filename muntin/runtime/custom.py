@@ -9,7 +9,7 @@ import numpy as np
 from muntin.errors import RunError
 from muntin.model.kinds import Custom
 from muntin.runtime.partials import Int64s
-from muntin.runtime.records import Marks, Records
+from muntin.runtime.records import NO_END, Marks, Records
 
 
 class _CustomStream:
@@ -126,7 +126,7 @@ class EvictingStream(_CustomStream):
                 self._evict(found, row, self._leaving(record))
                 self._held += 1
             if is_last and self._held:
-                found.append((high, self._oldest, False, _NO_END))
+                found.append((high, self._oldest, False, int(NO_END)))
                 self._evict(found, high, self._held)
         rows = np.arange(records.rows)
         reads, numbers, closes, ends = (
@@ -152,6 +152,3 @@ class EvictingStream(_CustomStream):
         found.extend((row, self._oldest + index, True, 0) for index in range(leaving))
         self._oldest += leaving
         self._held -= leaving
-
-
-_NO_END = int(np.iinfo(np.int64).min)

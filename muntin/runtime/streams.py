@@ -23,7 +23,7 @@ from muntin.model.window import Window
 from muntin.runtime.custom import CountedStream, EvictingStream
 from muntin.runtime.partials import Int64s
 from muntin.runtime.periods import find, last_until, number_rows
-from muntin.runtime.records import NO_END, Marks, Records
+from muntin.runtime.records import Marks, Records
 
 _NONE = np.empty(0, np.int64)
 _ANY = np.iinfo(np.int64).min
@@ -224,6 +224,3 @@ class DeltaStream(_PeriodStream):
             reads=reads,
             ends=records.times_at(reads, ended),
         )
-
-
-__all__ = ["NO_END", "Stream", "streams_of"]
