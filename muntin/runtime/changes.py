@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan, Tree
-from muntin.model.plan_json import query_to_json
+from muntin.model.plan_json import definition
 from muntin.model.query import Query
 from muntin.runtime.room import Room, kind_of, room_for, value_kind
 from muntin.runtime.running import Epoch, Held, Needs, Running, RunningLane
@@ -59,14 +59,14 @@ def changed(
         else:
             lanes.append(_new_lane(number, tree, need, running, unseen))
             number += 1
-    before = {query.name: query_to_json(query) for query in running.plan.queries}
+    before = {query.name: definition(query) for query in running.plan.queries}
     complete: dict[str, int | None] = {}
     for lane, home in zip(lanes, homes, strict=True):
         there = set() if home is None else names_of(home.tree)
         for name in names_of(lane.tree):
             query = plan.query(name)
             assert isinstance(query, Query)
-            if name in there and before[name] == query_to_json(query):
+            if name in there and before[name] == definition(query):
                 complete[name] = running.complete_from[name]
             else:
                 complete[name] = lane.complete_from(query, watermark)

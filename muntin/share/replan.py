@@ -1,7 +1,7 @@
 """Plans for queries that change while they run: by increments where a strategy has them."""
 
 from muntin.model.plan import Plan
-from muntin.model.plan_json import query_to_json
+from muntin.model.plan_json import definition
 from muntin.model.query import Query, Workload
 from muntin.share.optimizer import optimize
 from muntin.share.reweave import ReweavingPlan
@@ -30,10 +30,10 @@ class Replanner:
 
     def _follow(self, woven: ReweavingPlan, queries: tuple[Query, ...]) -> None:
         """Take out what has gone or changed, then weave in what has come."""
-        wanted = {query.name: query_to_json(query) for query in queries}
-        there = {query.name: query_to_json(query) for query in self._queries}
-        for name, definition in there.items():
-            if wanted.get(name) != definition:
+        wanted = {query.name: definition(query) for query in queries}
+        there = {query.name: definition(query) for query in self._queries}
+        for name, asked in there.items():
+            if wanted.get(name) != asked:
                 woven.remove(name)
         for query in queries:
             if there.get(query.name) != wanted[query.name]:

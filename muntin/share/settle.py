@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from muntin.model.plan import Plan, Tree
-from muntin.model.plan_json import query_to_json
+from muntin.model.plan_json import definition
 from muntin.model.query import Query, Workload
 from muntin.share.intermediate import best_tree
 from muntin.share.optimizer import STRATEGIES
@@ -39,8 +39,8 @@ def settled(plan: Plan, running: Plan) -> Plan:
 
 def _homes(plan: Plan, running: Plan) -> dict[str, int]:
     """The tree in which each query that stays, by name and definition, runs now."""
-    before = {query.name: query_to_json(query) for query in running.queries}
-    stays = {query.name for query in plan.queries if before.get(query.name) == query_to_json(query)}
+    before = {query.name: definition(query) for query in running.queries}
+    stays = {query.name for query in plan.queries if before.get(query.name) == definition(query)}
     return {
         name: number
         for number, tree in enumerate(running.trees)

@@ -23,6 +23,7 @@ from muntin.share.replan import Replanner
 from muntin.spark.change_queue import ChangeQueue
 from muntin.spark.checkpoint import Checkpoint
 from muntin.spark.relay import Relay
+from muntin.spark.session import one_line
 from muntin.spark.sink_like import SinkLike, sink_for
 from muntin.spark.sinks import MemorySink, Sink
 from muntin.spark.status import QueryStatus, Status
@@ -183,7 +184,7 @@ class Pipeline:
     def stop(self) -> None:
         """Finish the batch that runs, and stop. `start` on the same checkpoint goes on."""
         with self._changes.lock:
-            self._relay.halt()
+            self._relay.close()
         log.info("stopped %s", self._relay.checkpoint.directory)
 
     def await_termination(self, timeout: float | None = None) -> bool:
@@ -206,7 +207,11 @@ class Pipeline:
 
     def process_all_available(self) -> None:
         """Wait until all that is there now has been answered: for tests."""
-        self._relay.run.query.processAllAvailable()
+        run = self._relay.run
+        try:
+            run.query.processAllAvailable()
+        except Exception as error:
+            raise run.failure() or error from None
 
     def answers(self, name: str) -> DataFrame:
         """A query's answers so far, where the sink is memory."""
@@ -221,12 +226,14 @@ class Pipeline:
 
     def status(self) -> Status:
         """What the pipeline has done since it started."""
-        relay = self._relay
-        relay.figures.note(relay.run.query)
+        relay, run = self._relay, self._relay.run
+        relay.figures.note(run.query)
+        failure = None if run.is_halted else run.failure()
         return relay.figures.status(
-            is_active=relay.run.query.isActive,
+            is_active=run.query.isActive,
             complete_from=self.complete_from,
             refused=relay.refused,
+            error=None if failure is None else one_line(failure) or str(failure),
         )
 
     def __enter__(self) -> "Pipeline":

@@ -9,6 +9,7 @@ from typing import Any
 from muntin.model.plan import Plan
 from muntin.runtime.running import Running
 from muntin.spark.checkpoint import Checkpoint, Stored
+from muntin.spark.listener import Listener
 from muntin.spark.sinks import Sink
 from muntin.spark.status import Figures
 from muntin.spark.stream import BoundStream, Source
@@ -42,6 +43,7 @@ class Relay:
         self._mark = mark
         self._lock = lock
         self.figures = Figures()
+        self._listener = Listener(source.session, self.figures, checkpoint.directory)
         self.run: StreamRun
         # A run whose first batch is not finished yet, and may prove that it cannot be.
         self.trial: StreamRun | None = None
@@ -56,6 +58,7 @@ class Relay:
             self.checkpoint.save(Stored(running=running, batch=first, mark=self._mark))
         run.start(checkpoint=self.checkpoint.for_spark, trigger=self._trigger, first=first)
         self.run = run
+        self._listener.follow(run.query.runId)
         names = ", ".join(query.name for query in running.plan.queries)
         log.info(
             "started %s, generation %d: %s", self.checkpoint.directory, running.generation, names
@@ -73,6 +76,11 @@ class Relay:
         """Stop what runs."""
         self.trial = None
         self.run.halt()
+
+    def close(self) -> None:
+        """Stop what runs, for good."""
+        self.halt()
+        self._listener.close()
 
     def change(self, plan: Plan) -> None:
         """Go on with another plan; if that fails, with the one that runs, and say why."""

@@ -1,11 +1,14 @@
 """What a pipeline has done, as it tells its user."""
 
+import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
+
+log = logging.getLogger("muntin")
 
 # How many rows, and the latest begin of a window among them.
 Counts = Mapping[str, tuple[int, int | None]]
@@ -35,6 +38,12 @@ class Status:
     batch_seconds: float | None
     state_rows: int
     state_bytes: int
+    # How many rows a second the last batch took in, and where its time went, in seconds by phase;
+    # both as Spark reports them.
+    rows_per_second: float | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    # What ended the stream, where it failed.
+    error: str | None = None
     # Why the last change of queries was taken back, where it was.
     refused: str | None = None
     queries: Mapping[str, QueryStatus] = field(default_factory=dict)
@@ -65,21 +74,32 @@ class Figures:
             self._last = (batch, counts)
 
     def note(self, query: StreamingQuery) -> None:
-        """Take in the reports that are new."""
+        """Take in what Spark remembers of a query's batches, and has not told yet."""
+        for report in query.recentProgress:
+            self.take(report)
+
+    def take(self, report: Mapping[str, Any]) -> None:
+        """Take in a report of the query that runs, if it is new and tells of a batch."""
         with self._lock:
-            for report in query.recentProgress:
-                if report["batchId"] in self._seen or "addBatch" not in report["durationMs"]:
-                    continue
-                self._seen.add(report["batchId"])
-                self._batches += 1
-                self._rows_in += report["numInputRows"]
-                self._late_rows += sum(
-                    one["numRowsDroppedByWatermark"] for one in report["stateOperators"]
-                )
-                self._report = report
+            if report["batchId"] in self._seen or "addBatch" not in report["durationMs"]:
+                return
+            self._seen.add(report["batchId"])
+            self._batches += 1
+            self._rows_in += report["numInputRows"]
+            self._late_rows += sum(
+                one["numRowsDroppedByWatermark"] for one in report["stateOperators"]
+            )
+            self._report = report
+        seconds = report["durationMs"]["triggerExecution"] / 1000
+        log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
 
     def status(
-        self, *, is_active: bool, complete_from: Mapping[str, int | None], refused: str | None
+        self,
+        *,
+        is_active: bool,
+        complete_from: Mapping[str, int | None],
+        refused: str | None,
+        error: str | None,
     ) -> Status:
         """All figures as they are now, for the queries that run."""
         with self._lock:
@@ -98,6 +118,9 @@ class Figures:
                 batch_seconds=report["durationMs"]["triggerExecution"] / 1000 if report else None,
                 state_rows=sum(one["numRowsTotal"] for one in operators),
                 state_bytes=sum(one["memoryUsedBytes"] for one in operators),
+                rows_per_second=report.get("processedRowsPerSecond"),
+                phases={name: ms / 1000 for name, ms in report.get("durationMs", {}).items()},
+                error=error,
                 refused=refused,
                 queries=queries,
             )

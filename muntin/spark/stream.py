@@ -110,6 +110,7 @@ class Source:
         if self.delay < 0 or self.delay % MILLISECOND:
             raise RunError(f"a watermark is whole milliseconds, not {format_duration(self.delay)}")
         self._data = data
+        self.session = data.sparkSession
         # The plan that was bound last, as JSON, and how.
         self._last: tuple[dict[str, Any], BoundStream] | None = None
 

@@ -38,6 +38,8 @@ class StreamRun:
         self._writing = threading.Lock()
         self._halted = threading.Event()
         self._session = self.answers.sparkSession
+        # What the sink could not do.
+        self._failed: RunError | None = None
         self.query: StreamingQuery
 
     def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
@@ -71,7 +73,10 @@ class StreamRun:
 
     def failure(self) -> BaseException | None:
         """What ended it, if it failed."""
-        return None if self.query.isActive else self.query.exception()
+        if self.query.isActive:
+            return None
+        # Spark knows an error of the sink only as the text of a Python traceback.
+        return self._failed or self.query.exception()
 
     def halt(self) -> None:
         """Stop Spark's query between two batches, if there is such a moment within a minute."""
@@ -120,6 +125,9 @@ class StreamRun:
                 if rows
             ]
             self._sink.write(batch, answers)
+        except RunError as error:
+            self._failed = error
+            raise
         finally:
             frame.unpersist()
         self._figures.wrote(batch, counts)

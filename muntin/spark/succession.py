@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
-from muntin.model.plan_json import plan_to_json, query_to_json
+from muntin.model.plan_json import definition, plan_to_json
 from muntin.runtime.changes import changed
 from muntin.runtime.running import Running
 from muntin.share.settle import settled
@@ -65,8 +65,8 @@ def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:
 
 def _leaves(old: Plan, new: Plan) -> bool:
     """Whether a query of the old plan is not, or not the same, in the new one."""
-    kept = {query.name: query_to_json(query) for query in new.queries}
-    return any(kept.get(query.name) != query_to_json(query) for query in old.queries)
+    kept = {query.name: definition(query) for query in new.queries}
+    return any(kept.get(query.name) != definition(query) for query in old.queries)
 
 
 def refused_change(error: BaseException) -> RunError:
