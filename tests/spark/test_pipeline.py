@@ -1,6 +1,8 @@
 """Pipelines that stop, go on, and change their queries: no answer is lost, repeated or partial."""
 
 import json
+import logging
+import re
 from dataclasses import replace
 
 import pytest
@@ -14,6 +16,7 @@ from muntin.spark.batch import run
 from muntin.spark.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline import start
 from muntin.spark.stream import Source, planned
+from muntin.spark.tables import Tables
 from tests.spark.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
 
 
@@ -208,7 +211,8 @@ def test_changes_that_are_refused_leave_the_pipeline_running(spark, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_sink_that_fails_stops_the_stream_and_a_restart_loses_nothing(spark, tmp_path):
+def test_a_sink_that_fails_stops_the_stream_and_a_restart_loses_nothing(spark, tmp_path, caplog):
+    caplog.set_level(logging.DEBUG, logger="muntin")
     source = Input(spark, tmp_path / "in")
     source.put(*events(13, files=3))
 
@@ -216,11 +220,48 @@ def test_a_sink_that_fails_stops_the_stream_and_a_restart_loses_nothing(spark, t
         raise OSError("disk full")
 
     pipeline = start([MINUTE], source.stream(), checkpoint=tmp_path / "check", sink=broken)
-    with pytest.raises(Exception, match="disk full"):
+    wrong = r"query 'minute': the answers of batch \d+ could not be written: OSError: disk full"
+    with pytest.raises(RunError, match=wrong):
         pipeline.process_all_available()
-    assert not pipeline.status().is_active
+    with pytest.raises(RunError, match=wrong):
+        pipeline.await_termination()
+    status = pipeline.status()
+    assert not status.is_active
+    assert re.match(wrong, status.error)
     pipeline.stop()
-    with start([MINUTE], source.stream(), checkpoint=tmp_path / "check") as again:
-        again.process_all_available()
-        watermark = at(again.status().watermark)
-        assert assert_closed(again.answers("minute"), MINUTE, source.batch(), watermark) > 0
+    spark.sql("CREATE DATABASE answers")
+    try:
+        with start(
+            [MINUTE],
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=Tables(database="answers"),
+            format="json",
+        ) as again:
+            again.process_all_available()
+            status = again.status()
+        schema = run([MINUTE], source.batch())["minute"].schema
+        found = spark.createDataFrame(spark.table("answers.minute").collect(), schema)
+        watermark = at(status.watermark)
+        assert assert_closed(found, MINUTE, source.batch(), watermark) == len(found.collect()) > 0
+    finally:
+        spark.sql("DROP DATABASE answers CASCADE")
+    assert status.error is None
+    assert status.rows_per_second > 0
+    assert 0 < status.phases["addBatch"] <= status.phases["triggerExecution"]
+    told = [record.getMessage() for record in caplog.records]
+    for begin in ("started ", "failed ", "stopped ", "batch "):
+        assert [line for line in told if line.startswith(begin)], begin
+
+
+def test_csv_is_refused_at_the_start_where_it_has_no_place_for_a_column(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    with pytest.raises(RunError, match="'minute': csv has no place for window"):
+        start(
+            [MINUTE],
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=tmp_path / "out",
+            format="csv",
+        )
+    assert not (tmp_path / "check").exists()
