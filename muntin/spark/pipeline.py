@@ -28,7 +28,6 @@ from muntin.spark.sink_like import SinkLike, sink_for
 from muntin.spark.sinks import MemorySink, Sink
 from muntin.spark.status import QueryStatus, Status
 from muntin.spark.stream import (
-    BUCKETS,
     SPARE,
     WATERMARK,
     Queries,
@@ -90,7 +89,7 @@ def start(
         running = first_start(
             bound.plan,
             bound.needs,
-            buckets=checked_buckets(BUCKETS if buckets is None else buckets),
+            buckets=checked_buckets(session, buckets),
             delay=source.delay,
             retain=kept,
             checked=is_checked(session),

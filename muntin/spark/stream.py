@@ -37,7 +37,8 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 # Buckets of keys, each a key of Spark's state: enough to spread over cores, few enough to be large.
-BUCKETS = 32
+MOST_BUCKETS = 32
+_BUCKETS_PER_PARTITION = 4
 WATERMARK = "10 seconds"
 SPARE = 2
 # The column that the watermark follows where the queries' time is not an instant.
@@ -50,7 +51,7 @@ def stream(
     *,
     watermark: Duration = WATERMARK,
     strategy: str = STEADY,
-    buckets: int = BUCKETS,
+    buckets: int | None = None,
 ) -> DataFrame:
     """The answers of a plan as a streaming DataFrame in the long form, for your own `writeStream`.
 
@@ -68,7 +69,7 @@ def stream(
     running = first_start(
         bound.plan,
         bound.needs,
-        buckets=checked_buckets(buckets),
+        buckets=checked_buckets(session, buckets),
         delay=source.delay,
         retain=0,
         checked=is_checked(session),
@@ -88,8 +89,11 @@ def is_checked(session: SparkSession) -> bool:
     return session.conf.get("spark.sql.ansi.enabled", "true") == "true"
 
 
-def checked_buckets(buckets: int) -> int:
-    """The number of buckets, if it is one."""
+def checked_buckets(session: SparkSession, buckets: int | None) -> int:
+    """The number of buckets, if it is one; none: a few for each partition of the state."""
+    if buckets is None:
+        partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        return min(MOST_BUCKETS, _BUCKETS_PER_PARTITION * partitions)
     if not isinstance(buckets, int) or not 0 < buckets <= 1 << 16:
         raise RunError(f"buckets is a number from 1 to {1 << 16}, not {buckets!r}")
     return buckets
