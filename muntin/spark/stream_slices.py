@@ -28,6 +28,9 @@ LANE = "lane"
 END = "end"
 BUCKET = "bucket"
 
+# Microseconds long before the first year that a timestamp can be in.
+_BEFORE_TIME = -(1 << 63)
+
 # By this mark Spark knows that a column is event time: rows leave the state, and late ones are
 # dropped, by comparing it with the watermark. `window` would set it on its own slices, which all
 # have one width; set on ours, slices can be cut anywhere.
@@ -96,7 +99,7 @@ def _columns(lane: RunningLane, bound: BoundTree, running: Running) -> dict[str,
     """One event as SQL: its lane, its keys, its slice, and what each column combines of it."""
     time = micros(lane.tree.family.time, bound.time_type)
     marks = iter(range(1, 1 << 30))
-    columns = {LANE: f"CAST({time} % 1L AS INT) + {lane.number}"}
+    columns = {LANE: f"CASE WHEN {_always(time, next(marks))} THEN {lane.number} END"}
     keys = dict(
         zip(lane.key_slots, zip(lane.tree.family.keys, bound.keys, strict=True), strict=True)
     )
@@ -138,11 +141,11 @@ def _argument(component: Component, always: str, kind: str, answer: DataType) ->
 
 
 def _always(time: str, mark: int) -> str:
-    return f"{time} % 1L <> {mark}L"
+    return f"{time} <> {_BEFORE_TIME + mark}L"
 
 
 def _never(time: str, mark: int) -> str:
-    return f"{time} % 1L = {mark}L"
+    return f"{time} = {_BEFORE_TIME + mark}L"
 
 
 def key_types(running: Running) -> dict[str, DataType]:
