@@ -119,7 +119,7 @@ def table(status: Status) -> Table:
             name,
             f"{one.rows:,}",
             "-" if one.last_window is None else instant(one.last_window),
-            "the start" if one.complete_from is None else instant(one.complete_from),
+            since(one.complete_from),
         )
     return found
 
@@ -140,6 +140,11 @@ def instant(micros: int) -> str:
     seconds, rest = divmod(micros, 1_000_000)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return f"{text}.{rest:06d}".rstrip("0") if rest else text
+
+
+def since(first: int | None) -> str:
+    """From when a query is complete."""
+    return "the start" if first is None else instant(first)
 
 
 def size(amount: int) -> str:

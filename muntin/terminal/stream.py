@@ -23,7 +23,7 @@ from muntin.spark.settings import settings
 from muntin.terminal.edits import Difference, Edits
 from muntin.terminal.given import queries_in
 from muntin.terminal.interrupt import asked_to_stop
-from muntin.terminal.live import View, instant, view
+from muntin.terminal.live import View, since, view
 
 # How often figures are shown, and the file of queries is looked at.
 _EVERY_S = 0.5
@@ -69,7 +69,7 @@ def stream(job: Job) -> None:
         pipeline = _start(job, queries, session)
         with view(Console()) as shown:
             shown.say(f"{len(queries)} queries over {job.input}; Ctrl-C stops after the batch")
-            _follow(pipeline, queries, edits if job.watch else None, stop, shown)
+            _follow(pipeline, edits if job.watch else None, stop, shown)
             pipeline.stop()
             shown.show(pipeline.status())
             shown.say("stopped; the same command goes on from here")
@@ -108,43 +108,38 @@ def _events(session: SparkSession, job: Job, kind: FileKind) -> DataFrame:
     return stream_files(session, job.input, kind, per_batch=job.files)
 
 
-def _follow(
-    pipeline: Pipeline,
-    queries: list[Query | PlainQuery],
-    edits: Edits | None,
-    stop: threading.Event,
-    shown: View,
-) -> None:
+def _follow(pipeline: Pipeline, edits: Edits | None, stop: threading.Event, shown: View) -> None:
     """Show figures, and follow edits, until the stream ends or is asked to."""
+    refused = None
     while not stop.wait(_EVERY_S):
         status = pipeline.status()
         shown.show(status)
-        if not status.is_active and pipeline.await_termination(1):
+        if status.refused != refused:
+            refused = status.refused
+            shown.say(refused or "", wrong=True)
+        if not status.is_active and pipeline.await_termination(_EVERY_S):
             return
         if edits is not None and edits.arrived():
-            queries = _edited(pipeline, queries, edits.file, shown)
+            _change(pipeline, edits.file, shown)
+            refused = pipeline.status().refused
 
 
-def _edited(
-    pipeline: Pipeline, queries: list[Query | PlainQuery], file: Path, shown: View
-) -> list[Query | PlainQuery]:
+def _change(pipeline: Pipeline, file: Path, shown: View) -> None:
     """Go on with the queries of an edited file; with the old ones if the new ones are wrong."""
     try:
         found = queries_in(file)
-        difference = Difference.between(queries, found)
+        difference = Difference.between(pipeline.plan.queries, found)
         if not difference:
-            return queries
+            return
         shown.say(f"changing the queries: {difference}")
         pipeline.replace(found)
     except (MuntinError, PySparkException, Py4JError) as error:
         said = str(error) if isinstance(error, MuntinError) else one_line(error)
         shown.say(f"{' '.join((said or '').split())}; the queries before go on", wrong=True)
-        return queries
+        return
     firsts = pipeline.complete_from
-    since = [
-        f"{name} complete from {'the start' if first is None else instant(first)}"
+    told = [
+        f"{name} complete from {since(firsts[name])}"
         for name in (*difference.added, *difference.changed)
-        for first in [firsts[name]]
     ]
-    shown.say("; ".join([str(difference), *since]))
-    return found
+    shown.say("; ".join([str(difference), *told]))
