@@ -86,7 +86,9 @@ def kind_of(slot: str) -> str:
 def stands_for(slot: str, *, checked: bool) -> Kept:
     """How any component in a column is lifted and combined: by the column's kind alone."""
     kind = VALUE_KINDS[kind_of(slot)]
-    component = Component(kind=kind.component, argument=slot)
+    # Without the filter Spark would read and write the partial of every column for every event,
+    # also of those to spare.
+    component = Component(kind=kind.component, argument=slot, where=f"{slot} IS NOT NULL")
     return kept(component, number=kind.number, name=slot, checked=checked)
 
 
