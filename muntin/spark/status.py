@@ -56,6 +56,7 @@ class Figures:
         self._batches = self._rows_in = self._late_rows = 0
         self._report: Mapping[str, Any] = {}
         self._seen: set[int] = set()
+        self._looked: str | None = None
         self._lock = threading.Lock()
         # Answers of all batches but the last, and of the last, which may come again.
         self._before: dict[str, tuple[int, int | None]] = {}
@@ -64,7 +65,7 @@ class Figures:
     def restart(self) -> None:
         """A new Spark query may report the number of a batch that was cut off again."""
         with self._lock:
-            self._seen = set()
+            self._seen, self._looked = set(), None
 
     def wrote(self, batch: int, counts: Counts) -> None:
         """Take in the answers of a batch, in the place of an earlier try of it."""
@@ -75,8 +76,12 @@ class Figures:
 
     def note(self, query: StreamingQuery) -> None:
         """Take in what Spark remembers of a query's batches, and has not told yet."""
-        for report in query.recentProgress:
-            self.take(report)
+        last = query.lastProgress
+        # All that it remembers is a hundred reports; mostly nothing is new.
+        if last is not None and last["timestamp"] != self._looked:
+            self._looked = last["timestamp"]
+            for report in query.recentProgress:
+                self.take(report)
 
     def take(self, report: Mapping[str, Any]) -> None:
         """Take in a report of the query that runs, if it is new and tells of a batch."""

@@ -131,6 +131,3 @@ class StreamRun:
         finally:
             frame.unpersist()
         self._figures.wrote(batch, counts)
-        # The first batch may be here before its query is.
-        if hasattr(self, "query"):
-            self._figures.note(self.query)

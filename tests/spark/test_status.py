@@ -9,6 +9,7 @@ from muntin.spark.status import Figures
 def report(batch, rows=10, late=0, **durations):
     return {
         "batchId": batch,
+        "timestamp": f"2024-01-01T01:0{batch}:00.000Z",
         "numInputRows": rows,
         "processedRowsPerSecond": rows / 2.0,
         "durationMs": {"addBatch": 1500, "triggerExecution": 2000, **durations},
@@ -25,6 +26,7 @@ class Remembers:
 
     def __init__(self, *reports):
         self.recentProgress = list(reports)
+        self.lastProgress = reports[-1] if reports else None
 
 
 def status(figures, **parts):
@@ -48,6 +50,7 @@ def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
     caplog.set_level(logging.DEBUG, logger="muntin")
     figures = Figures()
     figures.take(report(0, late=2))
+    figures.note(Remembers())
     figures.note(Remembers(report(0, late=2), report(1)))
     figures.take(report(1))
     # A trigger without a batch is none.
