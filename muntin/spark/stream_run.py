@@ -73,10 +73,10 @@ class StreamRun:
 
     def failure(self) -> BaseException | None:
         """What ended it, if it failed."""
-        if self.query.isActive:
-            return None
         # Spark knows an error of the sink only as the text of a Python traceback.
-        return self._failed or self.query.exception()
+        if self._failed is not None:
+            return self._failed
+        return None if self.query.isActive else self.query.exception()
 
     def halt(self) -> None:
         """Stop Spark's query between two batches, if there is such a moment within a minute."""
