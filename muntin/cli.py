@@ -256,7 +256,7 @@ def calibrate_verb(
     ] = Path("prices.json"),
     events: Annotated[
         int, typer.Option(metavar="N", min=10_000, help="How many events to measure with.")
-    ] = 2_000_000,
+    ] = 1_000_000,
     repeats: Annotated[
         int, typer.Option(metavar="N", min=1, help="Runs of each, after one to warm up.")
     ] = 3,

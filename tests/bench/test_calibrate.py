@@ -3,12 +3,17 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from muntin.bench.calibrate import calibrate, combine_s
+from muntin.bench.calibrate import _price, calibrate, combine_s
 from muntin.model.prices import Prices
 
 
 def test_a_combine_takes_nanoseconds():
     assert 1e-10 < combine_s() < 1e-6
+
+
+def test_a_price_that_noise_hides_is_the_shipped_one():
+    assert _price(6e-9, 2e-9, 250.0) == 3.0
+    assert _price(-6e-9, 2e-9, 250.0) == 250.0
 
 
 @pytest.mark.slow
