@@ -21,6 +21,7 @@ from muntin.bench.streaming import (
     WATERMARK,
     stream_settings,
 )
+from muntin.errors import RunError
 from muntin.model.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.window import hopping, tumbling
@@ -29,6 +30,8 @@ from muntin.spark.pipeline import start
 from muntin.spark.settings import settings
 
 _HOURS = 100
+# How long an added query is waited for.
+_PATIENCE_S = 120.0
 _KEYS = 100
 
 
@@ -184,6 +187,8 @@ def _adding(session: SparkSession, place: Path, events: Path) -> float:
         )
         before = time.monotonic()
         pipeline.add(added)
-        while pipeline.status().queries["added"].rows == 0 and pipeline.status().is_active:
+        while pipeline.status().queries["added"].rows == 0:
+            if time.monotonic() - before > _PATIENCE_S:
+                raise RunError(f"the query that was added has no answers after {_PATIENCE_S:.0f} s")
             time.sleep(0.02)
         return round(time.monotonic() - before, 2)
