@@ -218,7 +218,7 @@ def weave_verb(
     $ muntin bench weave --json weave.json --pictures pictures
     $ muntin bench weave --quick --queries 1000000
 
-    All of it takes some five minutes.
+    All of it takes minutes.
     """
     check_folder(json)
     _experiment(weave(weave_ranges(queries, repeats, quick=quick)), json, pictures)
@@ -291,7 +291,7 @@ def factor_verb(
     $ muntin bench factor --sets 2 --json factor.json --pictures pictures
 
     R is RandomGen, S SequentialGen; then the number of windows. Without --settings, those of 5
-    and 20 windows run, which takes about twenty minutes on two cores. In pieces:
+    and 20 windows run, which takes tens of minutes on two cores. In pieces:
 
     \b
     $ muntin bench factor --settings R-20-tumbling --json a.json
