@@ -1,7 +1,7 @@
 """`bench techniques`: what a slide costs by each technique, in time, tail latency and memory."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,11 @@ class Target:
         )
 
 
+def as_json(targets: Iterable[Target]) -> list[dict[str, Any]]:
+    """The targets with `met`."""
+    return [{**asdict(target), "met": target.met} for target in targets]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """All figures of one run."""
@@ -104,10 +109,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Every figure by its kind, targets with `met`, and what they were measured on."""
-        found = asdict(self)
-        for entry, target in zip(found["targets"], self.targets, strict=True):
-            entry["met"] = target.met
-        return {**found, "machine": machine()}
+        return {**asdict(self), "targets": as_json(self.targets), "machine": machine()}
 
     def tables(self) -> Iterator[Table]:
         """One table a kind."""

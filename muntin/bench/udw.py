@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from muntin.bench.machine import machine
-from muntin.bench.techniques import Target
+from muntin.bench.techniques import Target, as_json
 from muntin.model.aggregate import ADD_FLOAT, Component
 from muntin.model.kinds import CountWindow
 from muntin.runtime.cutter import Cutter
@@ -78,10 +78,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Every figure, the targets with `met`, and what they were measured on."""
-        found = asdict(self)
-        for entry, target in zip(found["targets"], self.targets, strict=True):
-            entry["met"] = target.met
-        return {**found, "machine": machine()}
+        return {**asdict(self), "targets": as_json(self.targets), "machine": machine()}
 
     def tables(self) -> Iterator[Table]:
         """A table for each kind of windows, and one of the targets."""

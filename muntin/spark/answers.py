@@ -46,10 +46,7 @@ def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
     """Answers of all queries of a tree: node number, keys, window begin, and the typed slots."""
     layout, frame = ordered.layout, ordered.frame
     keys = [frame.schema[name] for name in layout.key_columns]
-    slots = [
-        StructField(slot, LongType() if slot.startswith("i") else DoubleType())
-        for slot in all_slots(tree, layout)
-    ]
+    slots = slot_fields(all_slots(tree, layout))
     schema = StructType(
         [StructField(NODE, IntegerType(), False), *keys, StructField(BEGIN, LongType()), *slots]
     )
@@ -59,6 +56,13 @@ def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
     return frame.select(*layout.key_columns, *parts, START, *columns).mapInArrow(
         partial(_run, tree=tree, layout=layout, width=ordered.width), schema
     )
+
+
+def slot_fields(slots: Iterable[str]) -> list[StructField]:
+    """Spark's columns for the runtime's slots: integers are named `i...`, floats otherwise."""
+    return [
+        StructField(slot, LongType() if slot.startswith("i") else DoubleType()) for slot in slots
+    ]
 
 
 def same_python(session: SparkSession) -> None:

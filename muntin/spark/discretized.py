@@ -5,7 +5,7 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from muntin.model.aggregate import Aggregate
 from muntin.model.discretized import DiscretizedTree
@@ -15,11 +15,11 @@ from muntin.model.window import Window
 from muntin.runtime.discretized import END, DiscretizedRuntime, RecordLayout
 from muntin.runtime.layout import all_slots
 from muntin.runtime.tree import BEGIN, NODE
-from muntin.spark.answers import same_python
+from muntin.spark.answers import same_python, slot_fields
 from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.records import OrderedRecords, records_in_order
-from muntin.spark.relations import Relations, blaming
+from muntin.spark.relations import Relations, blaming, is_checked
 from muntin.spark.together import stack
 from muntin.spark.tree import stored
 
@@ -40,8 +40,8 @@ class DiscretizedAnswers:
 
     @cached_property
     def _ordered(self) -> OrderedRecords:
-        ansi = self._relations.session.conf.get("spark.sql.ansi.enabled", "true")
-        return records_in_order(self._bound, self._relations, checked=ansi == "true")
+        checked = is_checked(self._relations.session)
+        return records_in_order(self._bound, self._relations, checked=checked)
 
     @property
     def _combined(self) -> DataFrame:
@@ -97,10 +97,7 @@ def _combine(tree: DiscretizedTree, ordered: OrderedRecords) -> DataFrame:
     """Answers of all queries of a tree: node number, keys, the window's begin and end, slots."""
     layout = ordered.layout.layout
     keys = [ordered.frame.schema[name] for name in layout.key_columns]
-    slots = [
-        StructField(slot, LongType() if slot.startswith("i") else DoubleType())
-        for slot in all_slots(tree, layout)
-    ]
+    slots = slot_fields(all_slots(tree, layout))
     bounds = [StructField(BEGIN, LongType()), StructField(END, LongType())]
     schema = StructType([StructField(NODE, IntegerType(), False), *keys, *bounds, *slots])
     same_python(ordered.frame.sparkSession)

@@ -22,6 +22,7 @@ from muntin.share.optimizer import STEADY
 from muntin.share.replan import Replanner
 from muntin.spark.change_queue import ChangeQueue
 from muntin.spark.checkpoint import Checkpoint
+from muntin.spark.relations import is_checked
 from muntin.spark.relay import Relay
 from muntin.spark.session import one_line
 from muntin.spark.sink_like import SinkLike, sink_for
@@ -33,7 +34,6 @@ from muntin.spark.stream import (
     Queries,
     Source,
     checked_buckets,
-    is_checked,
     planned,
 )
 from muntin.spark.succession import next_plan

@@ -61,6 +61,11 @@ def blaming(query: Query | PlainQuery) -> Iterator[None]:
         raise RunError(f"query {query.name!r}: {first_line(error)}") from None
 
 
+def is_checked(session: SparkSession) -> bool:
+    """Whether integer sums notice overflow in a session."""
+    return session.conf.get("spark.sql.ansi.enabled", "true") == "true"
+
+
 def first_line(error: PySparkException) -> str:
     """What Spark found wrong, without its plan dump."""
     text = str(error).split(";\n")[0].split("\n\nJVM stacktrace")[0].strip()

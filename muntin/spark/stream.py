@@ -20,7 +20,7 @@ from muntin.runtime.running import Needs, Running
 from muntin.share.optimizer import STEADY, optimize
 from muntin.spark.bind import BoundTree, bind
 from muntin.spark.instants import micros
-from muntin.spark.relations import Relations, first_line
+from muntin.spark.relations import Relations, first_line, is_checked
 from muntin.spark.slices import number_of
 from muntin.spark.stream_answers import StreamAnswers, tree_names
 from muntin.spark.stream_keys import is_instant, key_code
@@ -82,11 +82,6 @@ def stream(
 def planned(queries: Queries, strategy: str = STEADY) -> Plan:
     """The plan that was given, or that of a strategy."""
     return queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
-
-
-def is_checked(session: SparkSession) -> bool:
-    """Whether integer sums notice overflow in a session."""
-    return session.conf.get("spark.sql.ansi.enabled", "true") == "true"
 
 
 def checked_buckets(session: SparkSession, buckets: int | None) -> int:

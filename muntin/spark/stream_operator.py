@@ -17,7 +17,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import (
     BinaryType,
-    DoubleType,
     IntegerType,
     LongType,
     StructField,
@@ -31,7 +30,7 @@ from muntin.runtime.layout import all_slots
 from muntin.runtime.running import Running
 from muntin.runtime.runs import from_bytes, to_bytes
 from muntin.runtime.tree import BEGIN, NODE, gather
-from muntin.spark.answers import same_python
+from muntin.spark.answers import same_python, slot_fields
 from muntin.spark.stream_slices import BUCKET, END, LANE, key_types, watermark_metadata
 
 _ROWS = "rows"
@@ -72,10 +71,7 @@ def _schema(running: Running, lanes: list[Lane]) -> StructType:
             StructField(NODE, IntegerType(), False),
             *(StructField(slot, kind) for slot, kind in key_types(running).items()),
             StructField(BEGIN, LongType()),
-            *(
-                StructField(slot, LongType() if slot.startswith("i") else DoubleType())
-                for slot in slots
-            ),
+            *slot_fields(slots),
         ]
     )
 

@@ -14,7 +14,7 @@ from muntin.spark.answers import Ordered, combine_compiled, in_order
 from muntin.spark.bind import BoundTree
 from muntin.spark.native import combine_natively
 from muntin.spark.project import Projection, from_columns, from_slots, projection
-from muntin.spark.relations import Relations, blaming
+from muntin.spark.relations import Relations, blaming, is_checked
 from muntin.spark.slices import Slices, slice_events
 from muntin.spark.together import named, pick, stack
 
@@ -51,14 +51,13 @@ class TreeAnswers:
 
     @cached_property
     def _slices(self) -> Slices:
-        ansi = self._relations.session.conf.get("spark.sql.ansi.enabled", "true")
         return slice_events(
             self._bound.tree,
             self._relations,
             time_type=self._bound.time_type,
             types=self._bound.types,
             numeric=self._bound.numeric,
-            checked=ansi == "true",
+            checked=is_checked(self._relations.session),
         )
 
     @cached_property

@@ -199,13 +199,8 @@ def _chain(*, overlapping: bool) -> Tree:
     return Tree(family=family, slicing=slicing, nodes=nodes)
 
 
-@pytest.mark.parametrize("overlapping", [False, True])
-@settings(max_examples=100, deadline=None)
-@given(data=st.data(), rows=slices())
-def test_nodes_that_read_nodes(overlapping, data, rows):
-    tree = _chain(overlapping=overlapping)
-    rows = [(key, start // 2 * 2, x, i) for key, start, x, i in rows]
-    rows = list({(row[0], row[1]): row for row in rows}.values())
+def check_in_pieces(data, tree: Tree, rows) -> None:
+    """`check` with the rows cut into batches, and the runtime's chunks small, at random."""
     layout = layout_of(tree)
     table = batch_of(rows, layout)
     before = node_module.CHUNK
@@ -219,6 +214,16 @@ def test_nodes_that_read_nodes(overlapping, data, rows):
         check(tree, rows, batches, layout)
     finally:
         node_module.CHUNK = before
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+@settings(max_examples=100, deadline=None)
+@given(data=st.data(), rows=slices())
+def test_nodes_that_read_nodes(overlapping, data, rows):
+    tree = _chain(overlapping=overlapping)
+    rows = [(key, start // 2 * 2, x, i) for key, start, x, i in rows]
+    rows = list({(row[0], row[1]): row for row in rows}.values())
+    check_in_pieces(data, tree, rows)
 
 
 @settings(max_examples=60, deadline=None)
@@ -236,19 +241,7 @@ def test_of_overlapping_intervals_the_fewest_are_combined(data, rows):
     slicing = Slicing(edges=(Edges(period=1),), rate=1.0)
     tree = Tree(family=family, slicing=slicing, nodes=tuple(nodes))
     assert [tree_module._offsets(node) for node in nodes] == [None, (0, 16), (0, 16, 31)]
-    layout = layout_of(tree)
-    table = batch_of(rows, layout)
-    before = node_module.CHUNK
-    node_module.CHUNK = data.draw(st.integers(1, 9))
-    try:
-        batches = [
-            batch
-            for first_row, last in data.draw(cuts(rows))
-            for batch in table.slice(first_row, last - first_row).combine_chunks().to_batches()
-        ]
-        check(tree, rows, batches, layout)
-    finally:
-        node_module.CHUNK = before
+    check_in_pieces(data, tree, rows)
 
 
 def test_memory_is_bounded_by_the_longest_window():
