@@ -39,7 +39,7 @@ def test_an_unknown_set_is_refused_with_the_nearest():
 
 
 def test_both_contenders_are_measured_and_equal(spark):
-    report = sharing(spark, ["slide3"], events=3000, keys=3, repeats=1)
+    report = sharing(spark, ["slide3"], events=3000, keys=3, repeats=1, warming=0)
     measured = report.sets["slide3"]
     assert measured.equal
     assert measured.plain.rows == measured.muntin.rows > 0
@@ -53,7 +53,7 @@ def test_a_set_too_long_for_plain_spark_is_compared_on_fewer_events(
     spark, one_is_too_long, monkeypatch
 ):
     monkeypatch.setattr(bench, "EQUAL_ON", 500)
-    report = sharing(spark, ["one"], events=3000, keys=3, repeats=1)
+    report = sharing(spark, ["one"], events=3000, keys=3, repeats=1, warming=0)
     measured = report.sets["one"]
     assert (measured.plain, measured.equal, measured.equal_on) == (None, True, 500)
     assert "plain" not in report.to_json()["sets"]["one"]
@@ -67,7 +67,7 @@ def test_a_wrong_answer_is_not_called_equal(spark, monkeypatch):
         return plain(queries, events.sparkSession.sql(f"SELECT ts, device, {colder} FROM events"))
 
     monkeypatch.setattr(bench, "plain", wrong)
-    report = sharing(spark, ["one"], events=200, keys=1, repeats=1)
+    report = sharing(spark, ["one"], events=200, keys=1, repeats=1, warming=0)
     assert not report.sets["one"].equal
 
 
