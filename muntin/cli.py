@@ -258,7 +258,7 @@ def calibrate_verb(
         int, typer.Option(metavar="N", min=10_000, help="How many events to measure with.")
     ] = 1_000_000,
     repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Runs of each, after one to warm up.")
+        int, typer.Option(metavar="N", min=1, help="Runs of each, after some to warm up.")
     ] = 3,
 ) -> None:
     """Measure the prices of the cost model by small Spark runs, and write them to a file.

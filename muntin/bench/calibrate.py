@@ -16,8 +16,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from muntin.bench.events import readings, stored
-from muntin.bench.machine import machine
-from muntin.bench.measure import cheapest, measure
+from muntin.bench.measure import Cost, cheapest, measure
 from muntin.bench.progress import Steps
 from muntin.model.aggregate import ADD_FLOAT, max_
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
@@ -40,6 +39,8 @@ _DAYS = Window(size=DAY, slide=DAY)
 # Hops of plain Spark that differ in how often an event is copied.
 _FEW_COPIES = Window(size=2 * MINUTE, slide=MINUTE)
 _MANY_COPIES = Window(size=12 * MINUTE, slide=MINUTE)
+# Turns before the timed ones, in which the JVM compiles.
+_WARMING = 3
 # A fold to time a combine with: windows of so many values.
 _VALUES = 1 << 20
 _HELD = 256
@@ -58,8 +59,8 @@ class Calibration:
         """Each price beside the shipped one, and in nanoseconds of CPU."""
         table = Table(
             box=SIMPLE,
-            title=f"{self.events:,} events, {self.partials:,} partials; {machine()['cores']} cores",
-            caption="in combines; ns are of CPU on all cores together",
+            title=f"{self.events:,} events, {self.partials:,} partials",
+            caption="in combines; ns of CPU, all cores",
             title_justify="left",
             caption_justify="left",
         )
@@ -75,36 +76,31 @@ class Calibration:
 
 
 def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibration:
-    """Measure every price; a run of each warms up."""
+    """Measure every price: all runs in turns, after some that warm up."""
     with (
         TemporaryDirectory(prefix="muntin-calibrate-") as folder,
-        Steps(2 + 7 * (1 + repeats)) as bar,
+        Steps(2 + 7 * (_WARMING + repeats)) as bar,
     ):
         with bar.step(f"making {events:,} events"):
             data = stored(readings(session, events, _KEYS, _RATE), Path(folder, "events"))
         with bar.step("counting partials"):
             partials = _slices(data)
-        bench = _Bench(data=data, bar=bar, repeats=repeats)
-        started = bench.cpu("starting", _plan(_HOURS, _DAYS, cut=_HOURS), limit=1)
-        cut = bench.cpu("events", _plan(_HOURS, _DAYS, cut=_HOURS))
-        handed = bench.cpu("partials", _plan(_HOURS, _DAYS, cut=_SECONDS))
-        kept = bench.cpu("factor window", _plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS))
-        given = bench.cpu("answers", _plan(_SECONDS, _DAYS, cut=_SECONDS))
-        few, many = (bench.copies(window) for window in (_FEW_COPIES, _MANY_COPIES))
+        spent = _in_turns(_runs(data), repeats, bar)
     unit = combine_s()
+
+    def price(shipped: float, dearer: str, cheaper: str, more: float) -> float:
+        return _price((spent[dearer] - spent[cheaper]) / more, unit, shipped)
+
+    copies = events * (_MANY_COPIES.overlap - _FEW_COPIES.overlap)
     return Calibration(
         prices=Prices(
-            event=_price((cut - started) / events, unit, SHIPPED.event),
-            # Both windows combine each partial once.
-            partial=_price((handed - cut) / partials - 2 * unit, unit, SHIPPED.partial),
+            event=price(SHIPPED.event, "events", "starting", events),
+            # With the two combines of each partial, one for either window.
+            partial=price(SHIPPED.partial, "partials", "events", partials),
             combine=1.0,
-            answer=_price((given - handed) / partials, unit, SHIPPED.answer),
-            kept=_price((kept - handed) / partials, unit, SHIPPED.kept),
-            copy=_price(
-                (many - few) / (events * (_MANY_COPIES.overlap - _FEW_COPIES.overlap)),
-                unit,
-                SHIPPED.copy,
-            ),
+            answer=price(SHIPPED.answer, "answers", "partials", partials),
+            kept=price(SHIPPED.kept, "factor window", "partials", partials),
+            copy=price(SHIPPED.copy, "many copies", "few copies", copies),
         ),
         combine_ns=unit * 1e9,
         events=events,
@@ -151,39 +147,41 @@ def _slices(data: DataFrame) -> int:
     return data.selectExpr("device", "date_trunc('second', ts) AS second").distinct().count()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Bench:
-    data: DataFrame
-    bar: Steps
-    repeats: int
+def _runs(data: DataFrame) -> dict[str, Callable[[], None]]:
+    """Work by name; each differs from another in one thing that it does more of."""
+    coarse = _plan(_HOURS, _DAYS, cut=_HOURS)
+    fine = _plan(_HOURS, _DAYS, cut=_SECONDS)
+    return {
+        "starting": lambda: _answer(coarse, data.limit(1)),
+        "events": lambda: _answer(coarse, data),
+        "partials": lambda: _answer(fine, data),
+        "factor window": lambda: _answer(_plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS), data),
+        "answers": lambda: _answer(_plan(_SECONDS, _DAYS, cut=_SECONDS), data),
+        "few copies": lambda: _copy(_FEW_COPIES, data),
+        "many copies": lambda: _copy(_MANY_COPIES, data),
+    }
 
-    def cpu(self, name: str, plan: Plan, *, limit: int | None = None) -> float:
-        """CPU seconds of all answers of a plan, the least of several runs."""
-        data = self.data if limit is None else self.data.limit(limit)
 
-        def work() -> None:
-            with run(plan, data) as results:
-                _discard(results.together())
+def _in_turns(runs: dict[str, Callable[[], None]], repeats: int, bar: Steps) -> dict[str, float]:
+    """CPU seconds of each, the least of its runs; a busy minute then hits all of them."""
+    costs: dict[str, list[Cost]] = {name: [] for name in runs}
+    for number in range(-_WARMING, repeats):
+        label = "warming up" if number < 0 else f"run {number + 1} of {repeats}"
+        for name, work in runs.items():
+            with bar.step(f"{name}: {label}"):
+                costs[name].append(measure(work))
+    return {name: cheapest(found[_WARMING:]).cpu_s for name, found in costs.items()}
 
-        return self._least(name, work)
 
-    def copies(self, window: Window) -> float:
-        """CPU seconds of plain Spark on a hopping window."""
-        query = Query(name="q", window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
+def _answer(plan: Plan, data: DataFrame) -> None:
+    with run(plan, data) as results:
+        _discard(results.together())
 
-        def work() -> None:
-            _discard(Relations(self.data, [query]).check(query))
 
-        return self._least(f"{window.overlap:.0f} copies", work)
-
-    def _least(self, name: str, work: Callable[[], None]) -> float:
-        with self.bar.step(f"{name}: warming up"):
-            work()
-        costs = []
-        for number in range(self.repeats):
-            with self.bar.step(f"{name}: run {number + 1} of {self.repeats}"):
-                costs.append(measure(work))
-        return cheapest(costs).cpu_s
+def _copy(window: Window, data: DataFrame) -> None:
+    """Plain Spark on a hopping window."""
+    query = Query(name="q", window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
+    _discard(Relations(data, [query]).check(query))
 
 
 def _discard(frame: DataFrame) -> None:
