@@ -1,5 +1,6 @@
 """`bench sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
@@ -26,10 +27,14 @@ from muntin.spark.together import QUERY, named
 # Where plain Spark would take hours over all events, answers are compared on this many.
 EQUAL_ON = 2_000
 _ADDED_UP = ("avg", "sum")
-# A run that takes longer than this is timed once: what it shows is far above the noise.
+# What takes longer than this runs once: what it shows is far above the noise.
 _LONG_S = 30.0
 # Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
-WARMING = 6
+WARMING = 4
+# Timed turns. One run differs from the next by a quarter, so the best of three is not yet steady.
+REPEATS = 9
+# Between two runs, so that the JVM is done with compiling what the first had it compile.
+_BETWEEN_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,14 +131,14 @@ def sharing(
     *,
     events: int,
     keys: int,
-    repeats: int = 3,
+    repeats: int = REPEATS,
     warming: int = WARMING,
     strategy: str = DEFAULT,
 ) -> Report:
     """Run every set both ways: once to compare, some turns to warm up, then timed in turns.
 
     Turns, so that all contenders meet the same machine and the same state of the JVM's compiler.
-    What takes long is timed once, in the first turn.
+    What takes long runs once only.
     """
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
@@ -181,23 +186,23 @@ class _Contender:
     way: str
     build: Callable[[], DataFrame]
     answers: DataFrame
-    first_s: float
+    # What the first run cost, which also stored the answers.
+    first: Cost
     costs: list[Cost] = field(default_factory=list)
 
-    def take_turn(self, turn: int, *, is_first: bool) -> None:
-        """Run, and note what it cost unless the turn (below zero) is for warming up.
+    @property
+    def is_long(self) -> bool:
+        return self.first.wall_s >= _LONG_S
 
-        What takes long has one turn, the first, and that counts.
-        """
-        is_long = self.first_s >= _LONG_S
-        if is_long and not is_first:
-            return
+    def take_turn(self, *, counts: bool) -> None:
+        """Run, and note what it cost if the turn counts."""
+        time.sleep(_BETWEEN_S)
         cost = measure(lambda: compute(self.build()))
-        if is_long or turn >= 0:
+        if counts:
             self.costs.append(cost)
 
     def side(self) -> Side:
-        best = cheapest(self.costs)
+        best = cheapest(self.costs or [self.first])
         return Side(
             cpu_s=round(best.cpu_s, 2), wall_s=round(best.wall_s, 2), rows=self.answers.count()
         )
@@ -216,15 +221,16 @@ class _Bench:
         """Every set, its contenders timed in turns."""
         contenders = {
             (name, way): self._contender(name, way)
-            for way in ("muntin", "plain")
             for name in sets
+            for way in ("muntin", "plain")
             if way == "muntin" or name not in TOO_LONG_FOR_PLAIN
         }
         for turn in range(-warming, repeats):
             said = "warming up" if turn < 0 else f"run {turn + 1} of {repeats}"
             for one in contenders.values():
                 with self.bar.step(f"{one.name}: {one.way}, {said}"):
-                    one.take_turn(turn, is_first=turn == -warming)
+                    if not one.is_long:
+                        one.take_turn(counts=turn >= 0)
         return {
             name: self._measured(name, contenders[name, "muntin"], contenders.get((name, "plain")))
             for name in sets
@@ -237,7 +243,7 @@ class _Bench:
         with self.bar.step(f"{name}: {way}, first run"):
             cost = measure(lambda: stored(build(), path))
         answers = self.data.sparkSession.read.parquet(str(path))
-        return _Contender(name, way, build, answers, cost.wall_s)
+        return _Contender(name, way, build, answers, cost)
 
     def _way(self, way: str, queries: Sequence[Query], data: DataFrame) -> Callable[[], DataFrame]:
         if way == "plain":

@@ -1,17 +1,21 @@
 """User-defined windows of a workload on trees: sessions on grains, the others record by record."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp
 
 from muntin.model.aggregate import Aggregate
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.kinds import CountWindow, Custom, Kind, Session, Threshold
+from muntin.model.plan import Plan
 from muntin.model.query import Family, Query, Workload
 from muntin.model.time import SECOND
 from muntin.model.user_aggregate import UserAggregate
 from muntin.model.window import Window
 from muntin.share import cost
 
+# The tree of windows that look at every record.
+_RECORDS = "records"
 # How many records have a window, where only the data could tell.
 _WINDOWS_PER_RECORD = 0.01
 # Finding begins and ends, and folding a record into the open slice.
@@ -37,13 +41,35 @@ def discretized_cost(workload: Workload) -> float:
     return sum(_tree(query.family, [query], workload).cost for query in workload.discretized)
 
 
+def hosting(plan: Plan, workload: Workload) -> Plan:
+    """The plan with periodic windows in the tree of records of their family, where that is cheaper.
+
+    There every event is read and put in order anyway, for windows that are found in the data.
+    """
+    for host in plan.discretized:
+        guests = [tree for tree in plan.trees if tree.family == host.family]
+        names = [name for node in host.nodes for name in node.queries]
+        names += [name for tree in guests for node in tree.nodes for name in node.queries]
+        asked = [query for name in names if isinstance(query := plan.query(name), Query)]
+        if not guests or any(_group(query) != _RECORDS for query in asked):
+            continue
+        joined = _tree(host.family, asked, workload)
+        if joined.cost < host.cost + sum(tree.cost for tree in guests):
+            plan = replace(
+                plan,
+                trees=tuple(tree for tree in plan.trees if tree not in guests),
+                discretized=tuple(joined if one is host else one for one in plan.discretized),
+            )
+    return plan
+
+
 def _group(query: Query) -> str:
     window = query.window
     if isinstance(window, Session) and not _has_own(query):
         return "sessions"
     if isinstance(window, Custom) and not window.is_deterministic:
         return "partial per record"
-    return "records"
+    return _RECORDS
 
 
 def _has_own(query: Query) -> bool:

@@ -9,6 +9,7 @@ from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Family, PlainQuery, Query, Workload, workload
 from muntin.share.bound import least_with_one_tree, least_with_two_trees
 from muntin.share.coverage import coverage
+from muntin.share.discretized import hosting
 from muntin.share.exact import exact, exact_factor
 from muntin.share.factor import factor
 from muntin.share.intermediate import best_tree, intermediate
@@ -59,7 +60,7 @@ def auto(workload: Workload) -> Plan:
 
     Strategies are left out where a bound says that they cannot find a cheaper one, and where there
     are too many windows for them. The trees of groupings are hung anew with intermediate windows,
-    and kept so if that is cheaper.
+    and kept so if that is cheaper; so are periodic windows among those that are found in the data.
     """
     windows = max((len({q.window for q in one}) for one in workload.families.values()), default=0)
     best: dict[Family, tuple[str, tuple[Tree, ...]]] = {}
@@ -96,7 +97,7 @@ def auto(workload: Workload) -> Plan:
                 best[family] = name, tuple(_rehung(tree, workload) for tree in trees)
     chosen = plan_of("auto", workload, lambda queries: best[queries[0].family][1])
     taken = tuple(dict.fromkeys(name for name, _ in best.values()))
-    return replace(chosen, considered=tried, taken=taken)
+    return hosting(replace(chosen, considered=tried, taken=taken), workload)
 
 
 def _cost(trees: Iterable[Tree]) -> float:

@@ -9,8 +9,10 @@ from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate
 from muntin.model.discretized import DiscretizedTree
 from muntin.model.kinds import Custom, Kind, Session
-from muntin.model.plan import Plan
-from muntin.model.query import PlainQuery, Query
+from muntin.model.plan import Plan, Tree
+from muntin.model.query import PlainQuery, Query, workload
+from muntin.model.window import Window
+from muntin.share.shared import shared
 from muntin.spark.bind import NUMERIC, is_carried, reason_alone
 from muntin.spark.events import grouped, selected
 from muntin.spark.relations import Relations, blaming, first_line
@@ -27,10 +29,11 @@ class BoundDiscretized:
 
 
 def bind_discretized(plan: Plan, relations: Relations) -> tuple[Plan, tuple[BoundDiscretized, ...]]:
-    """Find the types. Sessions that the runtime does not take are left to Spark; of other windows
-    that is an error, as Spark has none of them."""
+    """Find the types. Sessions that the runtime does not take are left to Spark, and periodic
+    windows to slices; of other windows that is an error, as Spark has none of them."""
     trees = [_bind_tree(tree, plan, relations) for tree in plan.discretized]
     alone: dict[str, PlainQuery] = {}
+    sliced: dict[str, Query] = {}
     for bound in trees:
         for node in bound.tree.nodes:
             for name in node.queries:
@@ -39,19 +42,30 @@ def bind_discretized(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Boun
                 reason = _reason(query, bound, relations)
                 if reason is None:
                     continue
+                if isinstance(query.window, Window):
+                    sliced[name] = query
+                    continue
                 if not isinstance(query.window, Session):
                     raise RunError(
                         f"query {name!r}: {reason}, and Spark has no window such as {query.window}"
                     )
                 alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
-    if not alone:
+    if not alone and not sliced:
         return plan, tuple(trees)
-    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone]
+    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone | sliced]
     trees = [replace(one, tree=one.tree.answering(left)) for one in trees]
     trees = [one for one in trees if one.tree.nodes]
     queries = tuple(alone.get(query.name, query) for query in plan.queries)
-    bound_trees = tuple(one.tree for one in trees)
-    return replace(plan, queries=queries, discretized=bound_trees), tuple(trees)
+    beside: tuple[Tree, ...] = ()
+    if sliced:
+        beside = shared(workload(sliced.values(), rate=plan.rate, keys=plan.keys)).trees
+    plan = replace(
+        plan,
+        queries=queries,
+        trees=plan.trees + beside,
+        discretized=tuple(one.tree for one in trees),
+    )
+    return plan, tuple(trees)
 
 
 def _bind_tree(tree: DiscretizedTree, plan: Plan, relations: Relations) -> BoundDiscretized:

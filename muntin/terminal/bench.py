@@ -18,7 +18,7 @@ from muntin.bench.memory import HEAP, peaks
 from muntin.bench.optimizer_techniques import run as optimizer_techniques
 from muntin.bench.progress import starting
 from muntin.bench.sets import SETS
-from muntin.bench.sharing import chosen, sharing
+from muntin.bench.sharing import REPEATS, chosen, sharing
 from muntin.bench.stream_state import StateReport, state_costs
 from muntin.bench.streaming import STREAMED, streamed, streaming
 from muntin.bench.streaming import Report as StreamingReport
@@ -63,8 +63,8 @@ def sharing_verb(
     events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
     keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
     repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Runs of each, after one to warm up.")
-    ] = 3,
+        int, typer.Option(metavar="N", min=1, help="Timed runs of each, after some to warm up.")
+    ] = REPEATS,
     strategy: Strategy = DEFAULT,
     json: Json = None,
 ) -> None:

@@ -10,7 +10,7 @@ def query(name, window):
     return mt.Query(name=name, window=window, aggregates={"n": mt.count()}, time="ts", keys=["k"])
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", [one for one in STRATEGIES if one != "auto"])
 def test_every_strategy_leaves_them_to_trees_of_their_own(strategy):
     found = [query("session", mt.session("1 minute")), query("rows", mt.count_window(10))]
     periodic = [query("minute", mt.tumbling("1 minute")), query("hour", mt.tumbling("1 hour"))]
@@ -33,3 +33,27 @@ def test_what_is_known_of_the_data_is_in_the_costs():
     inside, outside = mt.tumbling("1 second"), mt.tumbling("1 hour")
     often = mt.threshold("a", inside=inside, outside=outside)
     assert cost(often) > cost(mt.threshold("a", inside=outside, outside=outside))
+
+
+def test_periodic_windows_join_those_found_in_the_data_where_that_is_cheaper():
+    found, minute = query("rows", mt.count_window(10)), query("minute", mt.tumbling("1 minute"))
+    plan = mt.plan([found, minute])
+    assert plan.trees == ()
+    (tree,) = plan.discretized
+    assert [node.window for node in tree.nodes] == [found.window, minute.window]
+    assert plan.cost < mt.plan([found, minute], strategy="shared").cost
+    assert "1 minute" in plan.explain()
+    # Of many windows each looks at every record, where slices would be few.
+    many = [query(f"q{n}", mt.tumbling(f"{n} hours")) for n in range(1, 200)]
+    apart = mt.plan([found, *many])
+    assert len(apart.trees) == 1
+    assert apart.cost <= mt.plan([found, *many], strategy="shared").cost
+
+
+def test_periodic_windows_of_another_family_or_beside_sessions_stay_apart():
+    other = mt.Query(
+        name="minute", window=mt.tumbling("1 minute"), aggregates={"n": mt.count()}, time="ts"
+    )
+    beside = query("beside", mt.tumbling("1 minute"))
+    assert len(mt.plan([query("q", mt.punctuation("a")), other]).trees) == 1
+    assert len(mt.plan([query("q", mt.session("1 minute")), other, beside]).trees) == 2

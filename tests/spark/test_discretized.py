@@ -172,6 +172,22 @@ def test_each_answer_is_a_dataframe_of_its_own(answers):
     assert found.schema["window"].dataType == results["periodic"].schema["window"].dataType
 
 
+def test_periodic_windows_among_windows_found_in_the_data_equal_sparks_own(readings: DataFrame):
+    periodic = [
+        query("tumbling", mt.tumbling("3 seconds")),
+        query("hopping", mt.hopping("7 seconds", every="2 seconds", offset="1 second")),
+        query("decimals", mt.tumbling("4 seconds"), aggregates={"p": mt.sum("price")}),
+    ]
+    with mt.run([query("rows", mt.count_window(4)), *periodic], readings) as results:
+        (tree,) = results.plan.discretized
+        windows = [node.window for node in tree.nodes]
+        assert windows == [mt.count_window(4), periodic[0].window, periodic[1].window]
+        # Decimals are not the runtime's; slices take them.
+        assert [tree.nodes[0].queries for tree in results.plan.trees] == [("decimals",)]
+        for one in periodic:
+            assert_same(results[one.name], plain(one, readings), one.name)
+
+
 def test_keys_may_be_zeros_of_both_signs(spark: SparkSession):
     data = spark.sql(
         "SELECT timestamp_seconds(s) AS ts, IF(s % 2 = 0, 0D, -0D) AS k FROM VALUES "
