@@ -19,7 +19,7 @@ from muntin.model.aggregate import ADD_FLOAT, Component
 from muntin.model.kinds import CountWindow
 from muntin.runtime.cutter import Cutter
 from muntin.runtime.partials import Int64s, PartialColumn
-from muntin.runtime.records import Marks, Records
+from muntin.runtime.records import Before, Marks, Records
 from muntin.runtime.streams import CountStream
 from muntin.techniques import cutty
 from muntin.techniques.table import fold
@@ -197,7 +197,8 @@ def _session_marks(flips: Int64s, records: int) -> Batches:
         begins = flips[(flips >= low) & (flips < high)] - low
         reads = begins if is_open else begins[1:]
         is_open = is_open or len(begins) > 0
-        found.append(Marks(begins=begins, starts=begins, reads=reads, ends=reads))
+        homes = np.zeros(len(reads), np.int64)
+        found.append(Marks(begins=begins, starts=begins, reads=reads, ends=reads, stretches=homes))
     return found
 
 
@@ -211,8 +212,7 @@ def _batches(records: int) -> Iterator[Records]:
             conditions={},
             measures={},
             columns={},
-            lasts_before=np.concatenate([[0], times]),
-            conditions_before={},
+            before=Before(lasts=np.zeros(2 if low == 0 else 1, np.int64), met={}),
         )
 
 

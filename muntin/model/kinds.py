@@ -203,12 +203,29 @@ class Custom(Kind):
         return getattr(self.make, "__name__", repr(self.make))
 
     @property
+    def full_name(self) -> str | None:
+        """The name by which it is known again, with its module; none where it has none."""
+        name = getattr(self.make, "__qualname__", None)
+        return None if name is None or "<lambda>" in name else f"{self.make.__module__}.{name}"
+
+    @property
     def is_deterministic(self) -> bool:
         """Whether it knows, when a record arrives, how many windows begin with it."""
         return hasattr(self.make, "f_disc") or hasattr(self.make(), "f_disc")
 
     def __str__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True)
+class Absent(Kind):
+    """A class of the user's of which only the name was written down; it can be shown, not run."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return self.name.rpartition(".")[2]
 
 
 def session(gap: Duration) -> Session:

@@ -6,6 +6,7 @@ from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.kinds import (
+    Absent,
     CountWindow,
     Custom,
     Delta,
@@ -28,11 +29,15 @@ _KINDS: dict[str, type[Kind]] = {
 
 
 def window_to_json(window: Kind | Window) -> dict[str, Any]:
-    """A window as JSON; a periodic one has no kind."""
-    if isinstance(window, Custom):
-        raise ModelError(
-            f"the window {window} is a class of its own, and a plan is written as data only"
-        )
+    """A window as JSON; a periodic one has no kind. Of a class there is the name alone."""
+    if isinstance(window, Custom | Absent):
+        name = window.name if isinstance(window, Absent) else window.full_name
+        if name is None:
+            raise ModelError(
+                f"the window {window} has no name to be known by; give a class, or a function with "
+                f"a name"
+            )
+        return {"kind": "custom", "name": name, "columns": [list(one) for one in window.columns]}
     if isinstance(window, Window):
         return asdict(window)
     name = next(name for name, kind in _KINDS.items() if type(window) is kind)
@@ -45,6 +50,9 @@ def window_from_json(data: Mapping[str, Any]) -> Any:
     name = fields.pop("kind", None)
     if name is None:
         return Window(**fields)
+    if name == "custom":
+        columns = tuple((column, sql) for column, sql in fields["columns"])
+        return Absent(fields["name"], columns)
     if name not in _KINDS:
         raise ModelError(f"no kind of window is called {name!r}; there is: {', '.join(_KINDS)}")
     if name == "threshold":

@@ -27,7 +27,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "plain_cost": plan.plain_cost,
         "queries": [query_to_json(query) for query in plan.queries],
         "trees": [tree_to_json(tree) for tree in plan.trees],
-        "discretized": [_discretized_to_json(tree) for tree in plan.discretized],
+        "discretized": [discretized_to_json(tree) for tree in plan.discretized],
     }
 
 
@@ -46,7 +46,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         plain_cost=data["plain_cost"],
         queries=tuple(query_from_json(one) for one in data["queries"]),
         trees=tuple(tree_from_json(one) for one in data["trees"]),
-        discretized=tuple(_discretized_from_json(one) for one in data.get("discretized", ())),
+        discretized=tuple(discretized_from_json(one) for one in data.get("discretized", ())),
     )
 
 
@@ -152,7 +152,8 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
     )
 
 
-def _discretized_to_json(tree: DiscretizedTree) -> dict[str, Any]:
+def discretized_to_json(tree: DiscretizedTree) -> dict[str, Any]:
+    """A tree of user-defined windows as JSON."""
     return {
         "family": family_to_json(tree.family),
         "grain": tree.grain,
@@ -169,7 +170,8 @@ def _discretized_to_json(tree: DiscretizedTree) -> dict[str, Any]:
     }
 
 
-def _discretized_from_json(data: Mapping[str, Any]) -> DiscretizedTree:
+def discretized_from_json(data: Mapping[str, Any]) -> DiscretizedTree:
+    """The tree that `discretized_to_json` wrote."""
     return DiscretizedTree(
         family=family_from_json(data["family"]),
         grain=data["grain"],

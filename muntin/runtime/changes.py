@@ -7,13 +7,17 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan, Tree
 from muntin.model.plan_json import definition
 from muntin.model.query import Query
+from muntin.runtime.held import Held
+from muntin.runtime.record_changes import changed_records
+from muntin.runtime.record_lane import RecordNeeds
 from muntin.runtime.room import Room, kind_of, room_for, value_kind
-from muntin.runtime.running import Epoch, Held, Needs, Running, RunningLane
+from muntin.runtime.running import Epoch, Needs, Running, RunningLane
 
 
 def first_start(
     plan: Plan,
     needs: Sequence[Needs],
+    records: Sequence[RecordNeeds] = (),
     *,
     buckets: int,
     delay: int,
@@ -22,9 +26,10 @@ def first_start(
     spare: int,
 ) -> Running:
     """A plan on a new checkpoint, which decides how much room there is."""
-    room = room_for([(one.keys, one.values) for one in needs], spare=spare)
+    wanted = [(list(one.keys), one.values) for one in needs]
+    room = room_for([*wanted, *((one.groups, one.values) for one in records)], spare=spare)
     nothing = Running(
-        plan=replace(plan, trees=(), queries=()),
+        plan=replace(plan, trees=(), queries=(), discretized=()),
         lanes=(),
         room=room,
         buckets=buckets,
@@ -35,13 +40,19 @@ def first_start(
         next_lane=0,
         generation=-1,
     )
-    return changed(nothing, plan, needs, watermark=None)
+    return changed(nothing, plan, needs, records, watermark=None)
 
 
 def changed(
-    running: Running, plan: Plan, needs: Sequence[Needs], *, watermark: int | None
+    running: Running,
+    plan: Plan,
+    needs: Sequence[Needs],
+    records: Sequence[RecordNeeds] = (),
+    *,
+    watermark: int | None,
 ) -> Running:
-    """The plan that goes on where `running` stopped; `needs` are those of its trees, in order.
+    """The plan that goes on where `running` stopped; `needs` are those of its trees, in order, and
+    `records` those of its user-defined windows.
 
     `watermark` is what the next batch starts with, in microseconds; none where no batch was ever
     finished. A query that stays in its lane keeps answering from where it is (`share.settle` makes
@@ -70,11 +81,16 @@ def changed(
                 complete[name] = running.complete_from[name]
             else:
                 complete[name] = lane.complete_from(query, watermark)
+    same = {q.name for q in plan.queries if before.get(q.name) == definition(q)}
+    found, more, number = changed_records(
+        running, plan, records, stays=same, unseen=unseen, number=number, no_room=_no_room
+    )
     return replace(
         running,
         plan=plan,
         lanes=tuple(lanes),
-        complete_from=complete,
+        records=found,
+        complete_from={**complete, **more},
         next_lane=number,
         generation=running.generation + 1,
     )
@@ -153,7 +169,9 @@ def _new_lane(
     for kind in need.keys:
         slot = running.room.find(kind, slots)
         if slot is None:
-            raise _no_room(tree, f"{need.keys.count(kind)} keys of the kind {kind}")
+            raise _no_room(
+                sorted(names_of(tree)), f"{need.keys.count(kind)} keys of the kind {kind}"
+            )
         slots.append(slot)
     held = _hold([], need, running.room, unseen, tree)
     return RunningLane(
@@ -172,13 +190,15 @@ def _hold(
         kind = value_kind(component, number)
         slot = room.find(kind, [one.slot for one in found.values()])
         if slot is None:
-            raise _no_room(tree, f"{need.values.count(kind)} columns of the kind {kind}")
+            raise _no_room(
+                sorted(names_of(tree)), f"{need.values.count(kind)} columns of the kind {kind}"
+            )
         found[component] = Held(component=component, number=number, slot=slot, since=since)
     return tuple(found.values())
 
 
-def _no_room(tree: Tree, what: str) -> RunError:
-    names = ", ".join(repr(name) for node in tree.nodes for name in node.queries)
+def _no_room(queries: Sequence[str], what: str) -> RunError:
+    names = ", ".join(map(repr, queries))
     return RunError(
         f"the queries {names} need {what}, and the checkpoint was started with room for fewer; "
         f"start them on a new checkpoint, with spare= for the queries that may come later"

@@ -95,21 +95,19 @@ def concatenate(older: Partials, newer: Partials) -> Partials:
         keys=np.concatenate([older.keys, newer.keys]),
         starts=np.concatenate([older.starts, newer.starts]),
         columns={
-            name: _concatenate_columns(column, newer.columns[name], len(older), len(newer))
-            for name, column in older.columns.items()
+            name: joined(column, newer.columns[name]) for name, column in older.columns.items()
         },
     )
 
 
-def _concatenate_columns(
-    older: PartialColumn, newer: PartialColumn, before: int, after: int
-) -> PartialColumn:
+def joined(older: PartialColumn, newer: PartialColumn) -> PartialColumn:
+    """The partials of one after those of the other."""
     present = None
     if older.present is not None or newer.present is not None:
         present = np.concatenate(
             [
-                np.ones(before, np.bool_) if older.present is None else older.present,
-                np.ones(after, np.bool_) if newer.present is None else newer.present,
+                np.ones(len(one.scalars[0]), np.bool_) if one.present is None else one.present
+                for one in (older, newer)
             ]
         )
     return PartialColumn(

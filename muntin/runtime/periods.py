@@ -54,20 +54,26 @@ def _find(
     slide: Any,
     offset: Any,
     least: int,
-    state: Any,
+    opened: Any,
+    following: Any,
+    knowing: Any,
 ) -> Any:
-    """(rows and numbers of the windows that begin, rows of those that end, whether a value did it).
+    """(rows and numbers of the windows that begin; rows, numbers and stretches of those that end,
+    and whether a value did it).
 
-    `values` grow within a key; a key begins with those that are `missing`, if it has some. The
-    `state` between batches is the number of the oldest open window, that of the next to begin, and
-    whether the key has had a value. No window has a number below `least`.
+    `values` grow within a key; a key begins with those that are `missing`, if it has some. Of each
+    stretch, `opened` has how many windows are open, `following` the number of the next to begin and
+    `knowing` whether the key has had a value, before it and, the last two, then behind it. No
+    window has a number below `least`.
     """
-    old, new, known = state[0], state[1], state[2]
     begins, numbers = np.empty(16, np.int64), np.empty(16, np.int64)
-    ends, ended = np.empty(16, np.int64), np.empty(16, np.bool_)
-    begun = over = row = key = 0
-    while True:
+    ends, over_numbers = np.empty(16, np.int64), np.empty(16, np.int64)
+    homes, ended = np.empty(16, np.int64), np.empty(16, np.bool_)
+    begun = over = row = 0
+    for key in range(len(firsts) + 1):
         stop = firsts[key] if key < len(firsts) else len(values)
+        new, known = following[key], knowing[key]
+        old = new - opened[key]
         while row < stop:
             if not known:
                 if values[row] == missing:
@@ -83,8 +89,10 @@ def _find(
                 break
             while old < new and offset + old * slide + size <= values[row]:
                 if over == len(ends):
-                    ends, ended = _more(ends), _more(ended)
-                ends[over], ended[over] = row, True
+                    ends, over_numbers = _more(ends), _more(over_numbers)
+                    homes, ended = _more(homes), _more(ended)
+                ends[over], over_numbers[over] = row, old
+                homes[over], ended[over] = key, True
                 over += 1
                 old += 1
             if old == new and offset + new * slide + size <= values[row]:
@@ -96,72 +104,69 @@ def _find(
                 begins[begun], numbers[begun] = row, new
                 begun += 1
                 new += 1
-        if key == len(firsts):
-            break
-        while old < new:
+        following[key], knowing[key] = new, known
+        while key < len(firsts) and old < new:
             if over == len(ends):
-                ends, ended = _more(ends), _more(ended)
-            ends[over], ended[over] = stop, False
+                ends, over_numbers = _more(ends), _more(over_numbers)
+                homes, ended = _more(homes), _more(ended)
+            ends[over], over_numbers[over] = stop, old
+            homes[over], ended[over] = key, False
             over += 1
             old += 1
-        known = 0
         row = stop
-        key += 1
-    state[0], state[1], state[2] = old, new, known
-    return begins[:begun], numbers[:begun], ends[:over], ended[:over]
+    return (
+        begins[:begun],
+        numbers[:begun],
+        ends[:over],
+        over_numbers[:over],
+        homes[:over],
+        ended[:over],
+    )
 
 
 find = compiled(_find)
 
 
-def _grow(values: Any, present: Any, firsts: Any, missing: Any, highest: Any) -> None:
-    """Make each value the highest that its key has had; `highest` has it between batches."""
+def _grow(values: Any, present: Any, firsts: Any, highest: Any) -> None:
+    """Make each value the highest that its key has had; `highest` has it for each stretch, before
+    it and then behind it."""
     key = 0
     for row in range(len(values)):
-        if key < len(firsts) and firsts[key] == row:
-            highest[0] = missing
+        while key < len(firsts) and firsts[key] == row:
             key += 1
-        if present[row] and values[row] > highest[0]:
-            highest[0] = values[row]
-        values[row] = highest[0]
+        if present[row] and values[row] > highest[key]:
+            highest[key] = values[row]
+        values[row] = highest[key]
 
 
 grow = compiled(_grow)
 
 
-def _number_rows(rows: Any, firsts: Any, state: Any) -> None:
-    """Count the rows of each key from zero; `state` has how many there were in batches before."""
+def _number_rows(rows: Any, firsts: Any, seen: Any) -> None:
+    """Count the rows of each key from zero; `seen` has how many there were before each stretch, and
+    then behind it."""
     key = 0
     for row in range(len(rows)):
-        if key < len(firsts) and firsts[key] == row:
-            state[0] = 0
+        while key < len(firsts) and firsts[key] == row:
             key += 1
-        rows[row] = state[0]
-        state[0] += 1
+        rows[row] = seen[key]
+        seen[key] += 1
 
 
 number_rows = compiled(_number_rows)
 
 
-def _last_until(times: Any, firsts: Any, begins: Any, limits: Any, first: int) -> Any:
-    """(row, whether time did it) at which each window ends whose limit is known, up to the first
-    that is still open. Windows from number `first` on begin in this batch, in `begins`."""
-    rows = np.empty(len(limits), np.int64)
-    timed = np.empty(len(limits), np.bool_)
-    row = key = 0
+def _reached(times: Any, rows: Any, stops: Any, limits: Any) -> Any:
+    """The first row of each window, from `rows` on, whose time is at least its limit, or its stop.
+
+    Rows and stops grow, and so do the limits of one stop.
+    """
+    found = np.empty(len(limits), np.int64)
+    row = 0
     for window in range(len(limits)):
-        if window >= first:
-            row = max(row, begins[window - first])
-            while key < len(firsts) and firsts[key] <= begins[window - first]:
-                key += 1
-        stop = firsts[key] if key < len(firsts) else len(times)
-        if row < stop:
-            row = _reach(times, row, stop, limits[window])
-        if row >= stop and key == len(firsts):
-            return rows[:window], timed[:window]
-        rows[window] = min(row, stop)
-        timed[window] = row < stop
-    return rows, timed
+        row = _reach(times, max(row, rows[window]), stops[window], limits[window])
+        found[window] = row
+    return found
 
 
-last_until = compiled(_last_until)
+reached = compiled(_reached)

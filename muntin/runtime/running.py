@@ -12,8 +12,10 @@ from muntin.model.aggregate import Component
 from muntin.model.plan import Plan, Slicing, Tree
 from muntin.model.query import Query
 from muntin.model.time import format_duration
+from muntin.runtime.held import Held
 from muntin.runtime.lane import Lane
 from muntin.runtime.layout import Layout, kept
+from muntin.runtime.record_lane import RunningRecords
 from muntin.runtime.room import Room, value_kind
 
 # The column with the start of a slice.
@@ -31,16 +33,6 @@ class Needs:
     def values(self) -> list[str]:
         """The kinds of the columns that its components take."""
         return [value_kind(component, number) for component, number in self.numbers.items()]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Held:
-    """A component in its column. Slices that start from `since` on hold all of it."""
-
-    component: Component
-    number: str
-    slot: str
-    since: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +99,8 @@ class Running:
     next_lane: int
     # How often the queries have changed.
     generation: int = 0
+    # Lanes of user-defined windows; numbers are never used again by either kind of lane.
+    records: tuple[RunningRecords, ...] = ()
 
 
 def check_same(running: Running, *, delay: int, checked: bool, buckets: int | None) -> None:

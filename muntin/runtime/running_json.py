@@ -7,6 +7,8 @@ from typing import Any
 from muntin.errors import RunError
 from muntin.model.aggregate import Component
 from muntin.model.plan_json import (
+    discretized_from_json,
+    discretized_to_json,
     plan_from_json,
     plan_to_json,
     slicing_from_json,
@@ -14,8 +16,10 @@ from muntin.model.plan_json import (
     tree_from_json,
     tree_to_json,
 )
+from muntin.runtime.held import Held
+from muntin.runtime.record_lane import RunningRecords
 from muntin.runtime.room import Room
-from muntin.runtime.running import Epoch, Held, Running, RunningLane
+from muntin.runtime.running import Epoch, Running, RunningLane
 
 VERSION = 1
 
@@ -27,6 +31,7 @@ def running_to_json(running: Running) -> dict[str, Any]:
         "generation": running.generation,
         "plan": plan_to_json(running.plan),
         "lanes": [_lane_to_json(lane) for lane in running.lanes],
+        "records": [_records_to_json(lane) for lane in running.records],
         "room": {"keys": dict(running.room.keys), "values": dict(running.room.values)},
         "buckets": running.buckets,
         "delay": running.delay,
@@ -48,6 +53,7 @@ def running_from_json(data: Mapping[str, Any]) -> Running:
     return Running(
         plan=plan_from_json(data["plan"]),
         lanes=tuple(_lane_from_json(one) for one in data["lanes"]),
+        records=tuple(_records_from_json(one) for one in data.get("records", ())),
         room=Room(**data["room"]),
         buckets=data["buckets"],
         delay=data["delay"],
@@ -77,12 +83,38 @@ def _lane_from_json(data: Mapping[str, Any]) -> RunningLane:
         number=data["number"],
         tree=tree_from_json(data["tree"]),
         key_slots=tuple(data["key_slots"]),
-        held=tuple(
-            Held(**{**one, "component": Component(**one["component"])}) for one in data["held"]
-        ),
+        held=_held(data),
         kept_from=data["kept_from"],
         epochs=tuple(
             Epoch(slicing=slicing_from_json(one["slicing"]), until=one["until"])
             for one in data["epochs"]
         ),
+    )
+
+
+def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
+    return {
+        "number": lane.number,
+        "tree": discretized_to_json(lane.tree),
+        "key_slots": list(lane.key_slots),
+        "columns": dict(lane.columns),
+        "held": [asdict(one) for one in lane.held],
+        "since": lane.since,
+    }
+
+
+def _records_from_json(data: Mapping[str, Any]) -> RunningRecords:
+    return RunningRecords(
+        number=data["number"],
+        tree=discretized_from_json(data["tree"]),
+        key_slots=tuple(data["key_slots"]),
+        columns=data["columns"],
+        held=_held(data),
+        since=data["since"],
+    )
+
+
+def _held(data: Mapping[str, Any]) -> tuple[Held, ...]:
+    return tuple(
+        Held(**{**one, "component": Component(**one["component"])}) for one in data["held"]
     )

@@ -5,11 +5,13 @@ split over batches anyhow, and remembers what it needs between two of them.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
+from muntin.errors import RunError
 from muntin.model.kinds import (
+    Absent,
     CountWindow,
     Custom,
     Delta,
@@ -22,18 +24,11 @@ from muntin.model.kinds import (
 from muntin.model.window import Window
 from muntin.runtime.custom import CountedStream, EvictingStream
 from muntin.runtime.partials import Int64s
-from muntin.runtime.periods import find, last_until, number_rows
-from muntin.runtime.records import Marks, Records
+from muntin.runtime.periods import find, number_rows, reached
+from muntin.runtime.records import Carried, Marks, Records
+from muntin.runtime.stream import Stream
 
-_NONE = np.empty(0, np.int64)
 _ANY = np.iinfo(np.int64).min
-
-
-class Stream(Protocol):
-    """Windows of one kind as records arrive."""
-
-    def feed(self, records: Records) -> Marks:
-        """Where windows begin and end in a batch."""
 
 
 def streams_of(window: Kind | Window) -> tuple[Stream, ...]:
@@ -62,98 +57,135 @@ def streams_of(window: Kind | Window) -> tuple[Stream, ...]:
             return (CountedStream(window),)
         case Custom():
             return (EvictingStream(window),)
+        case Absent():
+            raise RunError(f"the class {window.name} is known by its name only; it must be given")
     raise TypeError(f"no stream finds {window!r}")
 
 
-class SessionStream:
+class SessionStream(Stream):
     """A window ends where no record follows within the gap."""
 
-    def __init__(self, gap: int) -> None:
-        self._gap = gap
-        self._is_open = False
+    # A record exactly a gap later is still in it.
+    patience = 1
 
-    def feed(self, records: Records) -> Marks:
+    def __init__(self, gap: int) -> None:
+        super().__init__()
+        self._gap = gap
+
+    def find(self, records: Records, carried: Carried) -> Marks:
         """Compare each record with the one before."""
-        apart = records.times - records.lasts_before[:-1] > self._gap
-        apart[records.firsts[records.firsts < records.rows]] = True
+        rows = np.arange(records.rows)
+        stretches = records.stretches_of(rows)
+        apart = records.times - records.lasts_before(rows, stretches) > self._gap
+        is_first = rows == records.lows[stretches]
+        apart |= is_first & (carried.open[stretches] == 0)
         begins = np.flatnonzero(apart)
-        # The data ends before a row that is not there.
-        borders = begins if records.rows else records.firsts
-        reads = borders if self._is_open else borders[1:]
-        self._is_open = records.rows > 0
+        # A window ends where the next of its key begins, or else where its stretch does.
+        homes = np.concatenate([carried.stretches, stretches[begins]])
+        order = np.argsort(homes, kind="stable")
+        homes = homes[order]
+        places = np.concatenate([np.full(len(carried.stretches), -1), begins])[order]
+        reads = records.stops[homes]
+        followed = np.flatnonzero(homes[1:] == homes[:-1])
+        reads[followed] = places[followed + 1]
+        closed = (homes < records.stretches - 1) | (reads < records.stops[homes])
+        reads, homes = reads[closed], homes[closed]
         return Marks(
             begins=begins,
             starts=records.times[begins],
             reads=reads,
-            ends=records.lasts_before[reads] + self._gap,
+            ends=records.lasts_before(reads, homes) + self._gap,
+            stretches=homes,
         )
 
 
-class ConditionStream:
+class ConditionStream(Stream):
     """Windows from each record where one condition holds to the next where another does."""
 
     def __init__(self, begin: str, end: str) -> None:
+        super().__init__()
         self._begin = begin
         self._end = end
-        self._open = 0
 
-    def feed(self, records: Records) -> Marks:
+    def find(self, records: Records, carried: Carried) -> Marks:
         """A key's end ends its windows, too."""
         begins = np.flatnonzero(records.conditions[self._begin])
-        borders = np.union1d(np.flatnonzero(records.conditions[self._end]), records.firsts)
-        following = np.searchsorted(borders, begins, side="right")
-        closed = following < len(borders)
-        reads = borders[following[closed]]
-        if len(borders):
-            reads = np.concatenate([np.full(self._open, borders[0]), reads])
-            self._open = 0
-        self._open += int((~closed).sum())
+        borders = np.append(np.flatnonzero(records.conditions[self._end]), records.rows)
+        rows, homes = _ahead(records, carried, begins)
+        reads = np.minimum(borders[np.searchsorted(borders, rows)], records.stops[homes])
+        timed = reads < records.stops[homes]
+        closed = timed | (homes < records.stretches - 1)
+        reads = reads[closed]
         return Marks(
             begins=begins,
             starts=records.times[begins],
             reads=reads,
-            ends=records.times_at(reads, ~np.isin(reads, records.firsts)),
+            ends=records.times_at(reads, timed[closed]),
+            stretches=homes[closed],
         )
 
 
-class LengthStream:
+class LengthStream(Stream):
     """Windows of so many microseconds from each record where a condition holds."""
 
     def __init__(self, begin: str, length: int) -> None:
+        super().__init__()
         self._begin = begin
         self._length = length
-        self._starts: Int64s = _NONE
 
-    def feed(self, records: Records) -> Marks:
+    def find(self, records: Records, carried: Carried) -> Marks:
         """Windows end in the order in which they began: all are equally long."""
         begins = np.flatnonzero(records.conditions[self._begin])
-        starts = np.concatenate([self._starts, records.times[begins]])
-        reads, _ = last_until(
-            records.times, records.firsts, begins, starts + self._length, len(self._starts)
-        )
-        self._starts = starts[len(reads) :]
+        homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
+        order = np.argsort(homes, kind="stable")
+        ends = np.concatenate([carried.starts, records.times[begins]])[order] + self._length
+        rows, homes = _ahead(records, carried, begins)
+        reads = reached(records.times, rows, records.stops[homes], ends)
+        closed = (reads < records.stops[homes]) | (homes < records.stretches - 1)
         return Marks(
             begins=begins,
             starts=records.times[begins],
-            reads=reads,
-            ends=starts[: len(reads)] + self._length,
+            reads=reads[closed],
+            ends=ends[closed],
+            stretches=homes[closed],
         )
 
 
-class _PeriodStream:
+def _ahead(records: Records, carried: Carried, begins: Int64s) -> tuple[Int64s, Int64s]:
+    """(the first row with which each window may end, its stretch), those of a stretch together."""
+    homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
+    order = np.argsort(homes, kind="stable")
+    rows = np.concatenate([records.lows[carried.stretches], begins + 1])
+    return rows[order], homes[order]
+
+
+class _PeriodStream(Stream):
     """Windows that are periodic in some growing measure."""
 
+    # The number of the next window to begin, and whether the key has had a value.
+    memory: ClassVar[tuple[str, ...]] = ("next", "known")
+
     def __init__(self, size: Any, slide: Any, offset: Any = 0, least: int = _ANY) -> None:
+        super().__init__()
         self._window = (size, slide, offset)
         self._least = least
-        self._state = np.zeros(3, np.int64)
 
-    def _find(self, values: Any, firsts: Int64s) -> tuple[Any, Any, Any, Any]:
+    def _find(self, values: Any, records: Records, carried: Carried) -> tuple[Any, ...]:
+        """(rows and numbers of begins; rows, numbers, stretches of ends, whether a value ended)."""
         kind = values.dtype.type
         missing = kind(-np.inf) if values.dtype.kind == "f" else kind(_ANY)
         size, slide, offset = (kind(number) for number in self._window)
-        found: tuple[Any, Any, Any, Any] = find(
-            values, missing, firsts, size, slide, offset, self._least, self._state
+        found: tuple[Any, ...] = find(
+            values,
+            missing,
+            records.firsts,
+            size,
+            slide,
+            offset,
+            self._least,
+            carried.open,
+            carried.memory["next"],
+            carried.memory["known"],
         )
         return found
 
@@ -166,23 +198,20 @@ class TimeStream(_PeriodStream):
         self._only = only
         self._begin: Callable[[Int64s], Int64s] = lambda n: window.offset + n * window.slide
         self._size = window.size
-        self._starts: Int64s = _NONE
 
-    def feed(self, records: Records) -> Marks:
+    def find(self, records: Records, carried: Carried) -> Marks:
         """A window is labelled by its own bounds, whatever its records are."""
-        begins, numbers, reads, _ = self._find(records.times, records.firsts)
-        begun = self._begin(numbers)
-        starts = np.concatenate([self._starts, begun])
-        self._starts = starts[len(reads) :]
+        begins, numbers, reads, ended, homes, _ = self._find(records.times, records, carried)
         asks = None
         if self._only is not None:
             condition, wanted = self._only
-            asks = records.conditions_before[condition][reads] == wanted
+            asks = records.condition_before(condition, reads, homes) == wanted
         return Marks(
             begins=begins,
-            starts=begun,
+            starts=self._begin(numbers),
             reads=reads,
-            ends=starts[: len(reads)] + self._size,
+            ends=self._begin(ended) + self._size,
+            stretches=homes,
             asks=asks,
         )
 
@@ -190,37 +219,40 @@ class TimeStream(_PeriodStream):
 class CountStream(_PeriodStream):
     """Windows of so many rows of a key."""
 
+    memory = ("next", "known", "seen")
+    forgets = False
+
     def __init__(self, window: CountWindow) -> None:
         super().__init__(window.size, window.slide, least=0)
-        self._seen = np.zeros(1, np.int64)
 
-    def feed(self, records: Records) -> Marks:
+    def find(self, records: Records, carried: Carried) -> Marks:
         """The measure is the number of the row."""
         rows = np.empty(records.rows, np.int64)
-        number_rows(rows, records.firsts, self._seen)
-        begins, _, reads, ended = self._find(rows, records.firsts)
-        return Marks(
-            begins=begins,
-            starts=records.times[begins],
-            reads=reads,
-            ends=records.times_at(reads, ended),
-        )
+        number_rows(rows, records.firsts, carried.memory["seen"])
+        return _measured(self._find(rows, records, carried), records)
 
 
 class DeltaStream(_PeriodStream):
     """Windows over a growing column."""
 
+    forgets = False
+
     def __init__(self, window: Delta) -> None:
         super().__init__(window.size, window.slide)
         self._column = window.column
 
-    def feed(self, records: Records) -> Marks:
+    def find(self, records: Records, carried: Carried) -> Marks:
         """The measure has been made to grow when the records were read."""
-        measure = records.measures[self._column]
-        begins, _, reads, ended = self._find(measure, records.firsts)
-        return Marks(
-            begins=begins,
-            starts=records.times[begins],
-            reads=reads,
-            ends=records.times_at(reads, ended),
-        )
+        return _measured(self._find(records.measures[self._column], records, carried), records)
+
+
+def _measured(found: tuple[Any, ...], records: Records) -> Marks:
+    """Windows labelled by the records that begin and end them."""
+    begins, _, reads, _, homes, ended = found
+    return Marks(
+        begins=begins,
+        starts=records.times[begins],
+        reads=reads,
+        ends=records.times_at(reads, ended),
+        stretches=homes,
+    )

@@ -13,6 +13,7 @@ from muntin.model.plan_json import definition
 from muntin.model.query import Query, Workload
 from muntin.share.intermediate import best_tree
 from muntin.share.optimizer import STRATEGIES
+from muntin.share.settle_discretized import settled_trees
 from muntin.share.trees import nodes_of
 
 
@@ -34,13 +35,13 @@ def settled(plan: Plan, running: Plan) -> Plan:
         frozenset(name for node in tree.nodes for name in node.queries): tree for tree in plan.trees
     }
     trees = [as_planned.get(frozenset(names)) or _grown(names, plan) for names in groups.values()]
-    return replace(plan, trees=tuple(trees))
+    discretized = settled_trees(plan, running, _staying(plan, running))
+    return replace(plan, trees=tuple(trees), discretized=discretized)
 
 
 def _homes(plan: Plan, running: Plan) -> dict[str, int]:
     """The tree in which each query that stays, by name and definition, runs now."""
-    before = {query.name: definition(query) for query in running.queries}
-    stays = {query.name for query in plan.queries if before.get(query.name) == definition(query)}
+    stays = _staying(plan, running)
     return {
         name: number
         for number, tree in enumerate(running.trees)
@@ -48,6 +49,12 @@ def _homes(plan: Plan, running: Plan) -> dict[str, int]:
         for name in node.queries
         if name in stays
     }
+
+
+def _staying(plan: Plan, running: Plan) -> set[str]:
+    """The queries that run already, by name and definition."""
+    before = {query.name: definition(query) for query in running.queries}
+    return {query.name for query in plan.queries if before.get(query.name) == definition(query)}
 
 
 def _grown(names: Sequence[str], plan: Plan) -> Tree:

@@ -12,8 +12,9 @@ from muntin.model.discretized import DiscretizedTree
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.window import Window
-from muntin.runtime.discretized import END, DiscretizedRuntime, RecordLayout
+from muntin.runtime.discretized import END, DiscretizedRuntime
 from muntin.runtime.layout import all_slots
+from muntin.runtime.reading import RecordLayout
 from muntin.runtime.tree import BEGIN, NODE
 from muntin.spark.answers import same_python, slot_fields
 from muntin.spark.bind_discretized import BoundDiscretized

@@ -10,8 +10,8 @@ from muntin.model.discretized import DiscretizedTree
 from muntin.model.kinds import Custom
 from muntin.model.query import SqlText
 from muntin.model.user_aggregate import UserComponent
-from muntin.runtime.discretized import RecordLayout
 from muntin.runtime.layout import INTEGER, Kept, Layout, kept
+from muntin.runtime.reading import RecordLayout
 from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.events import grouped, key_column, selected
 from muntin.spark.instants import micros

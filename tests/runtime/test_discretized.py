@@ -27,8 +27,9 @@ from muntin.model.aggregate import avg, count, max_, sum_, variance
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.query import Family, SqlText
 from muntin.runtime.cutter import DEFAULT, STORES
-from muntin.runtime.discretized import DiscretizedRuntime, RecordLayout
+from muntin.runtime.discretized import DiscretizedRuntime
 from muntin.runtime.layout import FLOAT, INTEGER, Layout, kept, slots_of
+from muntin.runtime.reading import RecordLayout
 from muntin.techniques import cutty
 from tests.runtime.windows import Event, windows
 
