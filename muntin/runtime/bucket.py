@@ -13,6 +13,8 @@ import pyarrow as pa
 from muntin.runtime.cells import Cells
 from muntin.runtime.lane import Lane
 from muntin.runtime.order import ordered
+from muntin.runtime.record_lane import RecordLane
+from muntin.runtime.record_steps import step_records
 from muntin.runtime.retained import Retained
 from muntin.runtime.runs import Run, Store, runs_from_json, runs_to_json
 from muntin.runtime.tree import TreeRuntime, begins_between
@@ -28,13 +30,16 @@ class BucketState:
     number: int = 0
     runs: Mapping[int, list[Run]] = field(default_factory=dict)
     cells: Mapping[int, Cells] = field(default_factory=dict)
+    # Of lanes of user-defined windows: the number of what they know, and when they are due.
+    open: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """The state as JSON."""
         runs = {str(lane): runs_to_json(one) for lane, one in self.runs.items()}
         cells = {str(lane): [one.number, one.width] for lane, one in self.cells.items()}
+        opened = {str(lane): list(one) for lane, one in self.open.items()}
         state = {"given": self.given, "number": self.number, "runs": runs, "cells": cells}
-        return json.dumps(state).encode()
+        return json.dumps({**state, "open": opened}).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> "BucketState":
@@ -48,14 +53,22 @@ class BucketState:
                 int(lane): Cells(number=number, width=width)
                 for lane, (number, width) in found["cells"].items()
             },
+            open={int(lane): (number, due) for lane, (number, due) in found["open"].items()},
         )
 
 
 class BucketRuntime:
     """Answers of all lanes for the keys of one bucket."""
 
-    def __init__(self, lanes: Iterable[Lane], store: Store, state: BucketState) -> None:
+    def __init__(
+        self,
+        lanes: Iterable[Lane],
+        store: Store,
+        state: BucketState,
+        records: Iterable[RecordLane] = (),
+    ) -> None:
         self._lanes = {lane.number: lane for lane in lanes}
+        self._records = {lane.number: lane for lane in records}
         self._store = store
         self.state = state
 
@@ -71,6 +84,8 @@ class BucketRuntime:
         runs: dict[int, list[Run]] = {}
         cells: dict[int, Cells] = {}
         self._forget(self.state.runs.keys() - self._lanes.keys())
+        for gone in self.state.open.keys() - self._records.keys():
+            self._store.remove(self.state.open[gone][0])
         for lane in self._lanes.values():
             kept = Retained(
                 self._store,
@@ -93,7 +108,16 @@ class BucketRuntime:
                 runs[lane.number] = kept.runs
             if kept.cells is not None:
                 cells[lane.number] = kept.cells
-        self.state = BucketState(given=until, number=number, runs=runs, cells=cells)
+        opened: dict[int, tuple[int, int | None]] = {}
+        for one in self._records.values():
+            known = self.state.open.get(one.number)
+            stepped = step_records(one, arrived.get(one.number), known, until, self._store, number)
+            for answer in stepped.answers:
+                yield one.number, answer
+            number = stepped.number
+            if stepped.open is not None:
+                opened[one.number] = stepped.open
+        self.state = BucketState(given=until, number=number, runs=runs, cells=cells, open=opened)
 
     def _forget(self, lanes: Iterable[int]) -> None:
         for lane in lanes:
@@ -132,4 +156,9 @@ class BucketRuntime:
             self._lanes[number].tree.slicing.edge_from(self.state.given + 1)
             for number in self.state.runs
         ]
-        return min(edges, default=None)
+        dues = [
+            self._records[number].due(due)
+            for number, (_, due) in self.state.open.items()
+            if due is not None
+        ]
+        return min([*edges, *dues], default=None)

@@ -17,6 +17,7 @@ from muntin.model.discretized import DiscretizedTree
 from muntin.runtime.custom import CustomStream
 from muntin.runtime.cutter import Cutter, Read
 from muntin.runtime.discretized import answers_of, cut_together, tree_streams
+from muntin.runtime.layout import INTEGER
 from muntin.runtime.open_windows import (
     OpenWindows,
     StreamWindows,
@@ -52,17 +53,20 @@ class Stepper:
         self._tree = tree
         self._layout = layout
 
-    def step(self, state: bytes | None, records: pa.RecordBatch, until: int) -> Stepped:
+    def step(self, state: bytes | None, records: pa.RecordBatch | None, until: int) -> Stepped:
         """Take in records, in any order, of which none before `until` will follow."""
         streams = tree_streams(self._tree)
         names = stream_names(self._tree, streams)
         finders = [stream for _, stream in streams]
         kept = self._layout.layout.kept
-        known = (
-            self._nothing(records, finders)
-            if state is None
-            else from_state(state, names, finders, kept)
-        )
+        if state is not None:
+            known = from_state(state, names, finders, kept)
+            if records is None:
+                records = self._silence(known)
+        elif records is not None:
+            known = self._nothing(records, finders)
+        else:
+            return Stepped(answers=[], state=None, due=None)
         new = arrived(known, records, self._layout)
         found = _Step(self._tree, self._layout, streams, new).run(until)
         return Stepped(
@@ -70,6 +74,21 @@ class Stepper:
             state=to_state(found.left, names) if found.left.count else None,
             due=_due(finders, found.left),
         )
+
+    def _silence(self, known: OpenWindows) -> pa.RecordBatch:
+        """No records, of the types that these would have."""
+        layout = self._layout
+        kinds = {field.name: field.type for field in known.keys.schema}
+        kinds |= dict.fromkeys(layout.columns.values(), pa.null())
+        kinds |= {name: pa.int64() for name in (layout.layout.start, layout.last) if name}
+        kinds |= dict.fromkeys(layout.conditions.values(), pa.bool_())
+        for sql, name in layout.measures.items():
+            kinds[name] = pa.from_numpy_dtype(known.before.highest[sql].dtype)
+        for one in layout.layout.kept:
+            names = one.columns if layout.values is None else layout.values[one.component]
+            number = pa.int64() if one.number == INTEGER else pa.float64()
+            kinds |= dict.fromkeys(names, number)
+        return pa.RecordBatch.from_pydict({name: pa.array([], kinds[name]) for name in kinds})
 
     def _nothing(self, records: pa.RecordBatch, streams: Sequence[Stream]) -> OpenWindows:
         """What is known of no key."""

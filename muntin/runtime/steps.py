@@ -69,7 +69,9 @@ def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -
     columns = layout.layout.key_columns
     table = pa.Table.from_batches([records])
     if columns:
-        both = pa.concat_tables([known.keys, table.select(columns)]).combine_chunks()
+        both = pa.concat_tables(
+            [known.keys, table.select(columns)], promote_options="permissive"
+        ).combine_chunks()
         numbers = key_numbers(both, columns)
     else:
         both, numbers = known.keys, np.zeros(known.count + table.num_rows, np.int64)

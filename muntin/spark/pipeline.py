@@ -15,7 +15,7 @@ from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, Workload, workload
 from muntin.model.time import parse_duration
-from muntin.model.window import Duration, Window
+from muntin.model.window import Duration
 from muntin.runtime.changes import first_start
 from muntin.runtime.running import check_same
 from muntin.share.optimizer import STEADY
@@ -89,6 +89,7 @@ def start(
         running = first_start(
             bound.plan,
             bound.needs,
+            bound.record_needs,
             buckets=checked_buckets(session, buckets),
             delay=source.delay,
             retain=kept,
@@ -259,8 +260,9 @@ class Pipeline:
             self._replanner = None
             return queries
         found = workload(queries, rate=self.plan.rate, keys=self.plan.keys)
-        if found.plain or not all(isinstance(one.window, Window) for one in found.shared):
-            # What is wrong with them is said when they are bound.
+        if found.plain or found.discretized or self.plan.discretized:
+            # What is wrong with them, if something is, is said when they are bound.
+            self._replanner = None
             return planned(found, self.plan.strategy)
         if self._replanner is None:
             self._replanner = Replanner(self.plan)

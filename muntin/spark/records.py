@@ -38,7 +38,7 @@ def records_in_order(
 ) -> OrderedRecords:
     """A tree's records: one for each event, or one for all events of a key within a grain."""
     tree = bound.tree
-    layout = _layout(tree, bound.types, checked=checked)
+    layout = layout_of(tree, bound.types, checked=checked)
     columns = (
         _grains(bound, layout) if tree.grain is not None else _events(bound, relations, layout)
     )
@@ -60,7 +60,8 @@ class _Columns:
     layout: RecordLayout
 
 
-def _layout(tree: DiscretizedTree, types: dict[Aggregate, DataType], *, checked: bool) -> Layout:
+def layout_of(tree: DiscretizedTree, types: dict[Aggregate, DataType], *, checked: bool) -> Layout:
+    """The columns of a tree's partials, and of its keys."""
     found: dict[Component, Kept] = {}
     for aggregate in tree.aggregates:
         for component in aggregate.components:
@@ -87,10 +88,26 @@ def _grains(bound: BoundDiscretized, layout: Layout) -> tuple[SqlText, _Columns]
 def _events(
     bound: BoundDiscretized, relations: Relations, layout: Layout
 ) -> tuple[SqlText, _Columns]:
-    """Every event with what windows look at, and the arguments of aggregates."""
+    """Every event with its keys and its time."""
+    family = bound.tree.family
+    columns, found = looked_at(bound, relations, layout)
+    keys = {
+        key_column(index): _plain_zero(key, bound.keys[index].dataType)
+        for index, key in enumerate(family.keys)
+    }
+    columns = {START: micros(family.time, bound.time_type), **columns}
+    text = selected(family, {**keys, **columns})
+    return text, _Columns(names=tuple(columns), layout=found)
+
+
+def looked_at(
+    bound: BoundDiscretized, relations: Relations, layout: Layout
+) -> tuple[dict[str, str], RecordLayout]:
+    """(columns of each event as Spark SQL, which is what): all that windows look at, and the
+    arguments of aggregates."""
     tree = bound.tree
     family = tree.family
-    columns = {START: micros(family.time, bound.time_type)}
+    columns: dict[str, str] = {}
     conditions = {sql: f"b{index}" for index, sql in enumerate(tree.conditions)}
     measures = {sql: f"m{index}" for index, sql in enumerate(tree.measures)}
     customs = [kind for kind in tree.kinds if isinstance(kind, Custom)]
@@ -100,7 +117,7 @@ def _events(
         {name: f"coalesce(CAST({sql} AS BOOLEAN), false)" for sql, name in conditions.items()}
     )
     columns.update({name: f"({sql})" for sql, name in (*measures.items(), *others.items())})
-    types = relations.sql(selected(family, columns)).schema
+    types = relations.sql(selected(family, columns or {START: "1"})).schema
     for sql, name in measures.items():
         number = "BIGINT" if isinstance(types[name].dataType, IntegralType) else "DOUBLE"
         columns[name] = f"CAST({sql} AS {number})"
@@ -111,19 +128,12 @@ def _events(
             lifted.setdefault(value, f"v{len(lifted)}") for value in _values(one)
         )
     columns.update({name: sql for sql, name in lifted.items()})
-    keys = {
-        key_column(index): _plain_zero(key, bound.keys[index].dataType)
-        for index, key in enumerate(family.keys)
-    }
-    return selected(family, {**keys, **columns}), _Columns(
-        names=tuple(columns),
-        layout=RecordLayout(
-            layout=layout,
-            conditions=conditions,
-            measures=measures,
-            columns=others,
-            values=values,
-        ),
+    return columns, RecordLayout(
+        layout=layout,
+        conditions=conditions,
+        measures=measures,
+        columns=others,
+        values=values,
     )
 
 

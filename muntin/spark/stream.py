@@ -16,15 +16,24 @@ from muntin.model.query import PlainQuery, Query, Workload, quoted, workload
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.window import Duration
 from muntin.runtime.changes import first_start
+from muntin.runtime.record_lane import RecordNeeds
 from muntin.runtime.running import Needs, Running
 from muntin.share.optimizer import STEADY, optimize
 from muntin.spark.bind import BoundTree, bind
+from muntin.spark.bind_discretized import bind_discretized
 from muntin.spark.instants import micros
 from muntin.spark.relations import Relations, first_line, is_checked
 from muntin.spark.slices import number_of
 from muntin.spark.stream_answers import StreamAnswers, tree_names
 from muntin.spark.stream_keys import is_instant, key_code
 from muntin.spark.stream_operator import answer_slices
+from muntin.spark.stream_records import (
+    BoundRecords,
+    bind_records,
+    check_classes,
+    record_columns,
+    record_lane,
+)
 from muntin.spark.stream_slices import stream_slices
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
@@ -69,6 +78,7 @@ def stream(
     running = first_start(
         bound.plan,
         bound.needs,
+        bound.record_needs,
         buckets=checked_buckets(session, buckets),
         delay=source.delay,
         retain=0,
@@ -117,15 +127,11 @@ class Source:
         """Find the types of a plan, or say which of its queries cannot be streamed and why."""
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        for name in (
-            name for tree in plan.discretized for one in tree.nodes for name in one.queries
-        ):
-            raise RunError(
-                f"query {name!r} cannot be streamed: its window is not periodic, or its "
-                f"aggregates are your own; such queries run on batch DataFrames only, by mt.run"
-            )
-        # A change asks several times for the same plan, and each time Spark would analyse it.
-        known = plan_to_json(plan)
+        check_classes(plan)
+        # A change asks several times for the same plan, and each time Spark would analyse it. The
+        # windows themselves are compared, too: of classes JSON has the names alone.
+        windows = [query.window for query in plan.queries if isinstance(query, Query)]
+        known = {**plan_to_json(plan), "windows": windows}
         if self._last is None or self._last[0] != known:
             self._last = (known, self._bound(plan))
         return self._last[1]
@@ -137,12 +143,14 @@ class Source:
             raise RunError(first_line(error)) from None
         relations = Relations(frame, plan.queries, streaming=True)
         found = bind(plan, relations)
-        for query in found.plan.plain:
+        whole, discretized = bind_discretized(found.plan, relations)
+        for query in whole.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         return BoundStream(
-            plan=found.plan,
+            plan=whole,
             trees=found.trees,
             needs=[_needs(tree, found.plan) for tree in found.trees],
+            records=[bind_records(one, relations) for one in discretized],
             relations=relations,
         )
 
@@ -157,12 +165,13 @@ class Source:
 
     def _time(self, plan: Plan) -> str:
         """The one column that all queries take their time from."""
-        times = {tree.family.time.strip("`").split(".")[-1].lower(): tree for tree in plan.trees}
+        families = [*(tree.family for tree in plan.trees), *(t.family for t in plan.discretized)]
+        times = {one.time.strip("`").split(".")[-1].lower(): one for one in families}
         if len(times) > 1:
             raise RunError(
                 f"a stream has one time, and the queries name {', '.join(sorted(times))}"
             )
-        name, tree = next(iter(times.items()))
+        name, family = next(iter(times.items()))
         for column in self._data.columns:
             if column.lower() == name:
                 kind = self._data.schema[column].dataType
@@ -173,8 +182,8 @@ class Source:
                     )
                 return column
         raise RunError(
-            f"the time of a stream is a column of it, and {tree.family.time!r} is not; add it with "
-            f"withColumn; {nearest(tree.family.time, self._data.columns)}"
+            f"the time of a stream is a column of it, and {family.time!r} is not; add it with "
+            f"withColumn; {nearest(family.time, self._data.columns)}"
         )
 
 
@@ -185,13 +194,31 @@ class BoundStream:
     plan: Plan
     trees: tuple[BoundTree, ...]
     needs: Sequence[Needs]
+    records: Sequence[BoundRecords]
     relations: Relations
+
+    @property
+    def record_needs(self) -> list[RecordNeeds]:
+        """What the trees of user-defined windows need."""
+        return [one.needs for one in self.records]
 
     def run(self, running: Running) -> tuple[DataFrame, StreamAnswers]:
         """The operator's answers as a streaming DataFrame, and what queries make of them."""
         bound = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
-        slices = stream_slices(running, bound, self.relations)
-        return answer_slices(running, slices), StreamAnswers(running, bound, self.relations)
+        records = {
+            lane.number: one for lane, one in zip(running.records, self.records, strict=True)
+        }
+        lifts = {
+            lane.number: record_columns(lane, records[lane.number], running)
+            for lane in running.records
+        }
+        slices = stream_slices(running, bound, lifts, self.relations)
+        lanes = [
+            record_lane(lane, records[lane.number], checked=running.checked)
+            for lane in running.records
+        ]
+        projected = StreamAnswers(running, bound, records, self.relations)
+        return answer_slices(running, slices, lanes), projected
 
 
 def _needs(bound: BoundTree, plan: Plan) -> Needs:

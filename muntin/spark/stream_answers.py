@@ -1,6 +1,6 @@
 """The operator's answers as what queries asked for: the same projection as in batch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException
@@ -11,15 +11,21 @@ from pyspark.sql.types import StructField
 
 from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate
+from muntin.model.discretized import DiscretizedNode
+from muntin.model.kinds import Kind
 from muntin.model.plan import Node, Tree
 from muntin.model.query import Query
+from muntin.model.window import Window
 from muntin.runtime.layout import Layout, slots_of
+from muntin.runtime.record_lane import RunningRecords
 from muntin.runtime.running import Running, RunningLane
 from muntin.runtime.tree import BEGIN, NODE
 from muntin.spark.bind import BoundTree
+from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.relations import Relations, blaming, first_line
 from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
+from muntin.spark.stream_records import BoundRecords
 from muntin.spark.stream_slices import LANE
 from muntin.spark.together import pick, stack
 
@@ -28,17 +34,26 @@ class StreamAnswers:
     """What each query makes of the rows of its lane and node."""
 
     def __init__(
-        self, running: Running, bound: Mapping[int, BoundTree], relations: Relations
+        self,
+        running: Running,
+        bound: Mapping[int, BoundTree],
+        records: Mapping[int, BoundRecords],
+        relations: Relations,
     ) -> None:
         self._running = running
-        self._bound = bound
-        self._relations = relations
-        self.places = {
-            name: (lane, number)
-            for lane in running.lanes
-            for number, node in enumerate(lane.tree.nodes)
-            for name in node.queries
+        self._bound: dict[int, BoundTree | BoundDiscretized] = {
+            **bound,
+            **{number: one.bound for number, one in records.items()},
         }
+        self._layouts = {lane.number: self._layout(lane) for lane in running.lanes}
+        self._layouts |= {number: one.layout.layout for number, one in records.items()}
+        self._relations = relations
+        self._lanes: list[RunningLane | RunningRecords] = [*running.lanes, *running.records]
+        self.places: dict[str, tuple[RunningLane | RunningRecords, int]] = {}
+        for lane in self._lanes:
+            nodes: Sequence[Node | DiscretizedNode] = lane.tree.nodes
+            for number, node in enumerate(nodes):
+                self.places.update(dict.fromkeys(node.queries, (lane, number)))
         self._projections = {name: self._projection(name) for name in self.places}
 
     def of(self, name: str, answers: DataFrame) -> DataFrame:
@@ -47,14 +62,16 @@ class StreamAnswers:
 
     def together(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
-        nodes = [node for lane in self._running.lanes for node in lane.tree.nodes]
+        nodes: list[Node | DiscretizedNode] = [
+            node for lane in self._lanes for node in lane.tree.nodes
+        ]
         # Nodes of all lanes in one row of numbers, so that the operator stands in the plan once.
         first, cases = 0, []
-        for lane in self._running.lanes:
+        for lane in self._lanes:
             cases.append(f"WHEN {LANE} = {lane.number} THEN {NODE} + {first}")
             first += len(lane.tree.nodes)
         numbered = answers.withColumn(NODE, expr(f"CASE {' '.join(cases)} END"))
-        sizes = pick([f"{node.window.size}L" for node in nodes], NODE)
+        sizes = pick([_size(node.window) or "0L" for node in nodes], NODE)
         projections = {name: self._projection(name, sizes) for name in self.places}
         try:
             return stack(projections, nodes, numbered)
@@ -90,9 +107,9 @@ class StreamAnswers:
         with blaming(query):
             found = projection(
                 query,
-                _from_slots(lane.tree.nodes[number], self._layout(lane), bound),
+                _from_slots(lane.tree.nodes[number], self._layouts[lane.number], bound),
                 bound,
-                size=size or f"{query.window.size}L",
+                size=_size(query.window) and (size or _size(query.window)),
                 plain=self._relations.check(query).schema if unnamed else None,
                 keys=[
                     _decoded(slot, field)
@@ -112,7 +129,14 @@ class StreamAnswers:
         return lane.at_run_time(checked=self._running.checked, retain=self._running.retain).layout
 
 
-def _from_slots(node: Node, layout: Layout, bound: BoundTree) -> dict[Aggregate, str]:
+def _size(window: Window | Kind) -> str | None:
+    """A window's size as SQL; other windows than periodic ones have an end of their own."""
+    return f"{window.size}L" if isinstance(window, Window) else None
+
+
+def _from_slots(
+    node: Node | DiscretizedNode, layout: Layout, bound: BoundTree | BoundDiscretized
+) -> dict[Aggregate, str]:
     """Each aggregate of a node as SQL; extremes of instants were kept as integers."""
     found = from_slots(node, layout, bound)
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):

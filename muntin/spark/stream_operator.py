@@ -4,7 +4,7 @@ Rows go in and come out as Arrow bytes, a row per bucket: Spark hands a stateful
 one by one, through pandas, which is slow and makes floats of integers beside nulls.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,8 +25,10 @@ from pyspark.sql.types import (
 )
 
 from muntin.runtime.bucket import BucketRuntime, BucketState
+from muntin.runtime.discretized import END as WINDOW_END
 from muntin.runtime.lane import Lane
 from muntin.runtime.layout import all_slots
+from muntin.runtime.record_lane import RecordLane
 from muntin.runtime.running import Running
 from muntin.runtime.runs import from_bytes, to_bytes
 from muntin.runtime.tree import BEGIN, NODE, gather
@@ -36,8 +38,13 @@ from muntin.spark.stream_slices import BUCKET, END, LANE, key_types, watermark_m
 _ROWS = "rows"
 
 
-def answer_slices(running: Running, slices: DataFrame) -> DataFrame:
-    """Answers of all lanes: lane and node number, key columns, window begin, and typed slots."""
+def answer_slices(
+    running: Running, slices: DataFrame, records: Sequence[RecordLane] = ()
+) -> DataFrame:
+    """Answers of all lanes: lane and node number, key columns, window begin, and typed slots.
+
+    `records` are the lanes of user-defined windows; with them, answers have the window's end, too.
+    """
     same_python(slices.sparkSession)
     lanes = [
         one.at_run_time(checked=running.checked, retain=running.retain) for one in running.lanes
@@ -53,24 +60,26 @@ def answer_slices(running: Running, slices: DataFrame) -> DataFrame:
         slices.mapInArrow(_pack, packed)
         .groupBy(BUCKET)
         .transformWithStateInPandas(
-            BucketProcessor(lanes),
+            BucketProcessor(lanes, records),
             StructType([StructField(_ROWS, BinaryType())]),
             outputMode="append",
             timeMode="eventtime",
         )
     )
-    schema = _schema(running, lanes)
+    schema = _schema(running, lanes, records)
     return answers.mapInArrow(partial(_unpack, schema=to_arrow_schema(schema)), schema)
 
 
-def _schema(running: Running, lanes: list[Lane]) -> StructType:
+def _schema(running: Running, lanes: list[Lane], records: Sequence[RecordLane]) -> StructType:
     slots = dict.fromkeys(slot for lane in lanes for slot in all_slots(lane.tree, lane.layout))
+    slots |= dict.fromkeys(s for one in records for s in all_slots(one.tree, one.layout.layout))
     return StructType(
         [
             StructField(LANE, IntegerType(), False),
             StructField(NODE, IntegerType(), False),
             *(StructField(slot, kind) for slot, kind in key_types(running).items()),
             StructField(BEGIN, LongType()),
+            *([StructField(WINDOW_END, LongType())] if records else []),
             *slot_fields(slots),
         ]
     )
@@ -119,8 +128,9 @@ def _unpack(batches: Iterable[pa.RecordBatch], *, schema: pa.Schema) -> Iterator
 class BucketProcessor(StatefulProcessor):
     """Spark's calls to a `BucketRuntime`; its state is Arrow and JSON in the state store."""
 
-    def __init__(self, lanes: list[Lane]) -> None:
+    def __init__(self, lanes: list[Lane], records: Sequence[RecordLane] = ()) -> None:
         self._lanes = lanes
+        self._records = records
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task, before anything else."""
@@ -153,7 +163,7 @@ class BucketProcessor(StatefulProcessor):
         state = BucketState() if stored is None else BucketState.from_bytes(bytes(stored[0]))
         if not arrived and state.given is not None and state.given >= watermark * 1000:
             return
-        bucket = BucketRuntime(self._lanes, _Runs(self._runs), state)
+        bucket = BucketRuntime(self._lanes, _Runs(self._runs), state, self._records)
         for lane, batch in bucket.step(arrived, watermark * 1000):
             yield pd.DataFrame({_ROWS: [to_bytes(_numbered(lane, batch))]})
         self._remembered.update((bucket.state.to_bytes(),))

@@ -43,14 +43,20 @@ def watermark_metadata(running: Running) -> dict[str, int]:
 
 
 def stream_slices(
-    running: Running, bound: Mapping[int, BoundTree], relations: Relations
+    running: Running,
+    bound: Mapping[int, BoundTree],
+    records: Mapping[int, dict[str, str]],
+    relations: Relations,
 ) -> DataFrame:
     """Partials per (lane, keys, slice), each when the watermark passes the end of its slice.
 
-    `bound` has the types of every lane, by its number.
+    `bound` has the types of every lane, by its number; `records` has an event as SQL, for the lanes
+    of user-defined windows.
     """
     lifts = {lane.number: _columns(lane, bound[lane.number], running) for lane in running.lanes}
+    lifts.update(records)
     families = {lane.number: lane.tree.family for lane in running.lanes}
+    families |= {lane.number: lane.tree.family for lane in running.records}
     # Whether an event goes to one lane or to several must not show in the schema of the state,
     # where what cannot be null is not what might be.
     whole = {
@@ -68,8 +74,19 @@ def stream_slices(
         lifted.update(lift(keep.component, slot, keep))
     groups = [LANE, *running.room.key_slots, START, END]
     slices = events.groupBy(*groups).agg(*(expr(sql).alias(name) for name, sql in lifted.items()))
-    keys = ", ".join([LANE, *running.room.key_slots])
-    return slices.withColumn(BUCKET, expr(f"pmod(hash({keys}), {running.buckets})"))
+    return slices.withColumn(BUCKET, expr(f"pmod({_hash(running)}, {running.buckets})"))
+
+
+def _hash(running: Running) -> str:
+    """A number that all rows of one key have; records have more in those columns than their key."""
+    every = f"hash({', '.join([LANE, *running.room.key_slots])})"
+    if not running.records:
+        return every
+    cases = [
+        f"WHEN {lane.number} THEN hash({', '.join([LANE, *lane.key_slots])})"
+        for lane in running.records
+    ]
+    return f"CASE {LANE} {' '.join(cases)} ELSE {every} END"
 
 
 def _events(families: Mapping[int, Family], lifts: Mapping[int, dict[str, str]]) -> SqlText:
@@ -96,31 +113,44 @@ def _events(families: Mapping[int, Family], lifts: Mapping[int, dict[str, str]])
 
 
 def _columns(lane: RunningLane, bound: BoundTree, running: Running) -> dict[str, str]:
-    """One event as SQL: its lane, its keys, its slice, and what each column combines of it."""
+    """One event as SQL, for a lane of slices."""
     time = micros(lane.tree.family.time, bound.time_type)
-    marks = iter(range(1, 1 << 30))
-    columns = {LANE: f"CASE WHEN {_always(time, next(marks))} THEN {lane.number} END"}
-    keys = dict(
-        zip(lane.key_slots, zip(lane.tree.family.keys, bound.keys, strict=True), strict=True)
+    keys = zip(lane.key_slots, lane.tree.family.keys, bound.keys, strict=True)
+    types = {part: bound.types[one] for one in bound.tree.aggregates for part in one.components}
+    return event_columns(
+        running,
+        lane=lane.number,
+        time=time,
+        keys={slot: key_code(one.dataType).encode(f"({key})") for slot, key, one in keys},
+        span=(slice_start(lane.tree.slicing, time), slice_end(lane.tree.slicing, time)),
+        held={one.slot: (one.component, types[one.component]) for one in lane.held},
     )
+
+
+def event_columns(
+    running: Running,
+    *,
+    lane: int,
+    time: str,
+    keys: Mapping[str, str],
+    span: tuple[str, str],
+    held: Mapping[str, tuple[Component, DataType]],
+) -> dict[str, str]:
+    """One event as SQL: its lane, its keys, its slice, and what each column combines of it."""
+    marks = iter(range(1, 1 << 30))
+    columns = {LANE: f"CASE WHEN {_always(time, next(marks))} THEN {lane} END"}
     for slot in running.room.key_slots:
         mark, kind = next(marks), KEY_TYPES[kind_of(slot)].simpleString()
         if slot in keys:
-            key, field = keys[slot]
-            value = key_code(field.dataType).encode(f"({key})")
-            columns[slot] = f"CASE WHEN {_always(time, mark)} THEN {value} END"
+            columns[slot] = f"CASE WHEN {_always(time, mark)} THEN {keys[slot]} END"
         else:
             columns[slot] = f"CASE WHEN {_never(time, mark)} THEN CAST('0' AS {kind}) END"
-    columns[START] = slice_start(lane.tree.slicing, time)
-    columns[END] = slice_end(lane.tree.slicing, time)
-    held = {one.slot: one.component for one in lane.held}
-    types = {part: bound.types[one] for one in bound.tree.aggregates for part in one.components}
+    columns[START], columns[END] = span
     for slot in running.room.value_slots:
         mark = next(marks)
         kind = "BIGINT" if VALUE_KINDS[kind_of(slot)].number == INTEGER else "DOUBLE"
         if slot in held:
-            component = held[slot]
-            columns[slot] = _argument(component, _always(time, mark), kind, types[component])
+            columns[slot] = _argument(held[slot][0], _always(time, mark), kind, held[slot][1])
         else:
             columns[slot] = f"CASE WHEN {_never(time, mark)} THEN CAST(0 AS {kind}) END"
     return columns

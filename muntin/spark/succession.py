@@ -23,7 +23,7 @@ Finish = Callable[[BoundStream, Running], None]
 def would_go_on(plan: Plan, source: Source, running: Running) -> tuple[BoundStream, Running]:
     """What a plan would run as, or what it would be refused for; nothing is touched."""
     bound = source.bind(settled(plan, running.plan))
-    return bound, changed(running, bound.plan, bound.needs, watermark=None)
+    return bound, changed(running, bound.plan, bound.needs, bound.record_needs, watermark=None)
 
 
 def next_plan(
@@ -53,7 +53,9 @@ def next_plan(
     if _same(bound, counting, retain):
         return bound, counting.running
     watermark = checkpoint.watermark()
-    running = changed(counting.running, bound.plan, bound.needs, watermark=watermark)
+    running = changed(
+        counting.running, bound.plan, bound.needs, bound.record_needs, watermark=watermark
+    )
     return bound, replace(running, retain=retain)
 
 

@@ -133,6 +133,13 @@ def test_a_plan_of_kinds_goes_to_json_and_back():
     assert [one.window for one in back.queries] == [one.window for one in plan.queries]
 
 
-def test_a_class_of_the_users_is_not_data():
-    with pytest.raises(ModelError, match="the window Tens is a class of its own"):
-        plan_to_json(mt.plan(query(Custom(Tens))))
+def test_of_a_class_of_the_users_the_name_alone_is_data():
+    plan = mt.plan(query(mt.custom(Tens, columns={"x": "a + b"})))
+    data = plan_to_json(plan)
+    back = plan_from_json(json.loads(json.dumps(data)))
+    window = back.queries[0].window
+    assert (str(window), window.columns) == ("Tens", (("x", "a + b"),))
+    assert window.name.endswith("test_kinds.Tens")
+    assert plan_to_json(back) == data
+    with pytest.raises(ModelError, match="has no name to be known by"):
+        plan_to_json(mt.plan(query(Custom(lambda: Tens()))))

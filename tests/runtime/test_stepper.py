@@ -63,9 +63,7 @@ def steps(tree, layout, keys, marks, rng):
         if not new and (due is None or due > until):
             continue
         batch = table.take(pa.array(new, pa.int64())).combine_chunks()
-        records = (
-            batch.to_batches()[0] if new else pa.RecordBatch.from_pylist([], schema=table.schema)
-        )
+        records = batch.to_batches()[0] if new else None
         found = stepper.step(state, records, until)
         state, due = found.state, found.due
         assert due is None or due > until

@@ -217,13 +217,6 @@ def test_what_neither_can_answer_is_refused(readings):
         mt.run(one, readings)
 
 
-def test_streams_refuse_windows_that_are_not_periodic(spark: SparkSession, tmp_path):
-    stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS device")
-    one = query("q", mt.session("1 second"), aggregates={"n": mt.count()})
-    with pytest.raises(RunError, match="query 'q' cannot be streamed: its window is not periodic"):
-        mt.start(one, stream, checkpoint=str(tmp_path))
-
-
 def first_of(a, b):
     return a if a[0] <= b[0] else b
 

@@ -1,0 +1,279 @@
+"""User-defined windows in streams: every window that has closed, once, as batch has it."""
+
+import pytest
+
+import muntin as mt
+from muntin.errors import RunError
+from muntin.runtime.record_lane import grains
+from muntin.spark.batch import run
+from muntin.spark.pipeline import start
+from muntin.spark.stream import SETTINGS, stream
+from tests.answers import assert_same
+from tests.spark.streams import MINUTE, SLIDE, Input, assert_closed, at, events
+
+AGGREGATES = {
+    "n": mt.count(),
+    "hot": mt.max("temp"),
+    "mean": mt.avg("temp"),
+    "total": mt.sum("load + 0L"),
+    "odd": mt.Aggregate(function="count", where="load % 2 = 1"),
+}
+
+
+def query(name, window, **parts):
+    given = {"aggregates": AGGREGATES, "time": "ts", "keys": ["device"], **parts}
+    return mt.Query(name=name, window=window, **given)
+
+
+class Loads:
+    """A window from each load of one to the third record after it."""
+
+    def __init__(self):
+        self.ages = []
+
+    def f_disc(self, record):
+        self.ages = [age + 1 for age in self.ages]
+        ends = sum(age >= 3 for age in self.ages)
+        self.ages = self.ages[ends:]
+        begins = int(record.load == 1 and record.temp is not None)
+        self.ages += [0] * begins
+        return begins, ends
+
+
+class LastFive:
+    """The last five records, at every third."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def trigger(self, record):
+        self.seen += 1
+        return self.seen % 3 == 0
+
+    def evict(self, record, held):
+        return max(0, held - 4)
+
+
+HALVES = mt.threshold(
+    "load > 2",
+    inside=mt.hopping("20 seconds", every="10 seconds"),
+    outside=mt.hopping("40 seconds", every="20 seconds"),
+)
+SESSIONS = query("sessions", mt.session("4 seconds"))
+LONG = query("long sessions", mt.session("11 seconds"), where="load > 1", having="n > 1")
+COUNTS = query("counts", mt.count_window(5, every=2))
+RECORDS = [
+    COUNTS,
+    query("punctuation", mt.punctuation("load = 1")),
+    query("landmark", mt.landmark("load = 1", end="load = 3")),
+    query("for a while", mt.landmark("load = 1", end="5 seconds")),
+    query("delta", mt.delta("unix_seconds(ts)", 10, every=5)),
+    query("threshold", HALVES),
+    query("class", mt.custom(Loads, columns=["load", "temp", "device"])),
+    query("last five", mt.custom(LastFive)),
+]
+
+
+def released(window, watermark):
+    """The instant before which all records have been seen."""
+    if isinstance(window, mt.model.kinds.Session):
+        (tree,) = mt.plan(query("q", window)).discretized
+        watermark -= watermark % grains(tree).edges[0].period
+    return watermark
+
+
+def is_timed(window):
+    """Whether windows end at an instant, not before a record."""
+    return isinstance(window, mt.model.kinds.Threshold) or (
+        isinstance(window, mt.model.kinds.Landmark) and isinstance(window.end, int)
+    )
+
+
+def assert_streamed(found, one, data, watermark, grain=None, since=None) -> int:
+    """`found` has every window that has closed, as batch has it; gives how many there are.
+
+    `grain` is that of sessions; without it, that of the query alone.
+    """
+    until = released(one.window, watermark)
+    if grain is not None:
+        until = watermark - watermark % grain
+    compare = "<=" if is_timed(one.window) else "<"
+    with run([one], data) as results:
+        expected = results[one.name].where(f"unix_micros(window.end) {compare} {until}")
+        if since is not None:
+            expected = expected.where(f"unix_micros(window.start) >= {since}")
+        rows = expected.collect()
+        assert_same(found, expected, one.name, rows)
+    return len(rows)
+
+
+def test_restarted_streams_equal_batch(spark, tmp_path):
+    source, made = Input(spark, tmp_path / "in"), events(21, files=6, rows=30)
+    queries = [SESSIONS, COUNTS, MINUTE, *RECORDS[-2:]]
+
+    def go():
+        return start(queries, source.stream(), checkpoint=tmp_path / "check", buckets=2, sink=take)
+
+    rows = {}
+
+    def take(name, frame, batch):
+        rows.setdefault(name, {})[batch] = (frame.schema, frame.collect())
+
+    source.put(*made[:3])
+    with go() as pipeline:
+        pipeline.process_all_available()
+    source.put(*made[3:])
+    with go() as pipeline:
+        pipeline.process_all_available()
+        status = pipeline.status()
+        assert status.late_rows == 0
+    for one in queries:
+        schema, _ = next(iter(rows[one.name].values()))
+        all_rows = [row for _, batch in rows[one.name].values() for row in batch]
+        found = spark.createDataFrame(all_rows, schema)
+        check = assert_closed if one is MINUTE else assert_streamed
+        assert check(found, one, source.batch(), at(status.watermark)) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seed", "files", "rows"), [(31, 8, 60), (32, 40, 6)], ids=["large batches", "small batches"]
+)
+def test_every_kind_equals_batch_beside_periodic_queries(spark, tmp_path, seed, files, rows):
+    source, made = Input(spark, tmp_path / "in"), events(seed, files=files, rows=rows)
+    source.put(*made[: files // 2])
+    queries = [SESSIONS, LONG, *RECORDS, MINUTE, SLIDE]
+    with start(queries, source.stream(), checkpoint=tmp_path / "check", buckets=3) as pipeline:
+        pipeline.process_all_available()
+        source.put(*made[files // 2 :])
+        pipeline.process_all_available()
+        source.assert_read_in_order(tmp_path / "check")
+        status = pipeline.status()
+        assert status.late_rows == 0
+        watermark = at(status.watermark)
+        for one in queries:
+            check = assert_closed if one in (MINUTE, SLIDE) else assert_streamed
+            count = check(pipeline.answers(one.name), one, source.batch(), watermark)
+            assert count > 2, one.name
+            assert status.queries[one.name].rows == count
+
+
+@pytest.mark.slow
+def test_queries_come_and_go(spark, tmp_path):
+    source, made = Input(spark, tmp_path / "in"), events(33, files=12, rows=40)
+    stay, leave = [COUNTS, RECORDS[-2]], RECORDS[1]
+    source.put(*made[:4])
+    with start(
+        [*stay, leave, SESSIONS], source.stream(), checkpoint=tmp_path / "check", buckets=2
+    ) as pipeline:
+        pipeline.process_all_available()
+        watermarks = [at(pipeline.status().watermark)]
+        comers = [LONG, RECORDS[2], RECORDS[5], MINUTE]
+        first = pipeline.add(*comers)
+        assert first["landmark"] >= watermarks[0] + 10_000_000
+        assert first["long sessions"] >= first["landmark"] + 11_000_000
+        source.put(*made[4:6])
+        pipeline.process_all_available()
+        watermarks.append(at(pipeline.status().watermark))
+        pipeline.remove("punctuation", "sessions")
+        source.put(*made[6:])
+        pipeline.process_all_available()
+        status = pipeline.status()
+        assert status.late_rows == 0
+        now = at(status.watermark)
+        for one in stay:
+            found = pipeline.answers(one.name)
+            assert assert_streamed(found, one, source.batch(), now) > 5
+        for one in (LONG, RECORDS[2], RECORDS[5]):
+            found, since = pipeline.answers(one.name), first[one.name]
+            assert assert_streamed(found, one, source.batch(), now, since=since) > 2, one.name
+        assert assert_closed(
+            pipeline.answers("minute"), MINUTE, source.batch(), now, first["minute"]
+        )
+
+
+@pytest.mark.slow
+def test_a_count_window_that_is_added_counts_from_then_on(spark, tmp_path):
+    source, made = Input(spark, tmp_path / "in"), events(34, files=8, rows=40)
+    source.put(*made[:3])
+    with start([MINUTE, RECORDS[1]], source.stream(), checkpoint=tmp_path / "check") as pipeline:
+        pipeline.process_all_available()
+        since = pipeline.add(COUNTS)["counts"]
+        source.put(*made[3:])
+        pipeline.process_all_available()
+        seen = source.batch().where(f"unix_micros(ts) >= {since}")
+        watermark = at(pipeline.status().watermark)
+        assert assert_streamed(pipeline.answers("counts"), COUNTS, seen, watermark) > 5
+
+
+@pytest.mark.slow
+def test_the_long_form(spark, tmp_path):
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    source = Input(spark, tmp_path / "in")
+    source.put(*events(36, files=4))
+    found = []
+    queries = [SESSIONS, COUNTS, MINUTE]
+    writer = stream(queries, source.stream()).writeStream
+    running = (
+        writer.foreachBatch(lambda frame, _: found.extend(frame.collect()))
+        .option("checkpointLocation", str(tmp_path / "check"))
+        .start()
+    )
+    running.processAllAvailable()
+    watermark = at(running.lastProgress["eventTime"]["watermark"])
+    running.stop()
+    for name in SETTINGS:
+        spark.conf.unset(name)
+    for one in queries:
+        schema = run([one], source.batch())[one.name].schema
+        rows = [tuple(row[c] for c in schema.names) for row in found if row["query"] == one.name]
+        check = assert_closed if one is MINUTE else assert_streamed
+        frame = spark.createDataFrame(rows, schema)
+        assert check(frame, one, source.batch(), watermark) > 0
+
+
+@pytest.mark.slow
+def test_late_rows_are_dropped_and_counted(spark, tmp_path):
+    source, made = Input(spark, tmp_path / "in"), events(37, files=3)
+    source.put(*made)
+    with start([COUNTS], source.stream(), checkpoint=tmp_path / "check") as pipeline:
+        pipeline.process_all_available()
+        before = source.batch()
+        rows = before.collect()
+        source.put([dict(made[0][0], t=made[0][0]["t"] - 200_000_000)])
+        pipeline.process_all_available()
+        status = pipeline.status()
+        assert status.late_rows == 1
+        on_time = spark.createDataFrame(rows, before.schema)
+        assert_streamed(pipeline.answers("counts"), COUNTS, on_time, at(status.watermark))
+
+
+class Sets(Loads):
+    def __init__(self):
+        super().__init__()
+        self.seen = set()
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        (query("q", mt.custom(Sets)), "'q' cannot be streamed: Sets cannot be saved .* a set in"),
+        (
+            query("q", mt.session("1 minute"), aggregates={"m": mt.max("device")}),
+            "'q' cannot be streamed: .* not a plain number",
+        ),
+        (
+            query("q", mt.custom(Loads, columns={"load": "array(load)"})),
+            "'q' cannot be streamed: .array.load.. is array<int>",
+        ),
+        (query("q", mt.count_window(3), keys={"k": "array(temp)"}), "'q'.*array<double> cannot be"),
+        (query("q", mt.custom(lambda: Loads())), "'q' cannot be streamed: .*no name to be known"),
+        (query("q", mt.punctuation("load")), "'q': load must be a condition"),
+    ],
+)
+def test_what_cannot_be_streamed_is_refused(spark, tmp_path, one, message):
+    source = Input(spark, tmp_path / "in")
+    with pytest.raises(RunError, match=message):
+        start([one], source.stream(), checkpoint=tmp_path / "check")
+    assert not (tmp_path / "check").exists()
