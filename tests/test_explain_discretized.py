@@ -31,6 +31,7 @@ def test_the_text_says_what_the_windows_are():
     assert "plan: 4 queries, 3 trees" in text
     assert "windows found in the data: readings by device over ts" in text
     assert "events within 1 minute are one record" in text
+    assert "in a stream: cut every 7 seconds 500 milliseconds; keys are forgotten" in text
     row = next(line for line in text.splitlines() if "from state = 'on' to the next" in line)
     assert row.startswith("└─")
     assert row.endswith("count(*), max(temp)  on <&>")

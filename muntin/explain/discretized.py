@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from muntin.explain import words
 from muntin.explain.canvas import BAND, BOX, MUTED, Canvas, clipped, listed
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
-from muntin.model.kinds import Kind
+from muntin.model.kinds import Absent, CountWindow, Custom, Delta, Kind
 from muntin.model.time import format_duration
+from muntin.runtime.record_lane import grains
 
 _ROW = 30.0
 _PADDING = 18.0
@@ -21,12 +22,24 @@ def how(tree: DiscretizedTree) -> str:
     return text
 
 
+def streamed(tree: DiscretizedTree) -> str:
+    """What a stream keeps of the tree."""
+    cut = grains(tree)
+    text = "in a stream: records wait for the watermark"
+    if cut is not None:
+        text = f"in a stream: cut every {format_duration(cut.edges[0].period)}"
+    if any(isinstance(kind, CountWindow | Delta | Custom | Absent) for kind in tree.kinds):
+        return f"{text}; every key is remembered"
+    return f"{text}; keys are forgotten as their windows close"
+
+
 def lines(tree: DiscretizedTree, width: int) -> Iterator[str]:
     """The tree as text."""
     name = "windows found in the data: "
     about = f"{words.relation(tree.family)} {' '.join(words.conditions(tree.family))}"
     yield from textwrap.wrap(name + about, width, subsequent_indent=" " * 4)
     yield how(tree)
+    yield streamed(tree)
     yield f"put in order for {words.cost(tree.cut_cost)}, in all {words.cost(tree.cost)}"
     windows = [_window(node) for node in tree.nodes]
     widest = min(46, max(map(len, windows)))

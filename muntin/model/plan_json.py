@@ -5,12 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from muntin.errors import ModelError
-from muntin.model.aggregate import Aggregate
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.kinds_json import window_from_json, window_to_json
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.query import Column, Family, PlainQuery, Query, SqlText
-from muntin.model.user_aggregate import UserAggregate
+from muntin.model.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.model.window import Window
 
 VERSION = 1
@@ -63,7 +62,7 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
         "name": query.name,
         "window": window_to_json(query.window),
         # Lists of pairs: the order of keys and aggregates is that of the columns.
-        "aggregates": [[name, _aggregate_to_json(one)] for name, one in query.aggregates.items()],
+        "aggregates": [[name, aggregate_to_json(one)] for name, one in query.aggregates.items()],
         "time": query.time,
         "keys": [list(pair) for pair in query.key_expressions.items()],
         "where": query.where,
@@ -93,7 +92,7 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
     return Query(
         name=data["name"],
         window=window_from_json(data["window"]),
-        aggregates={name: Aggregate(**one) for name, one in data["aggregates"]},
+        aggregates={name: aggregate_from_json(one) for name, one in data["aggregates"]},
         time=data["time"],
         keys=dict(data["keys"]),
         where=data["where"],
@@ -102,14 +101,6 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
         columns=tuple(Column(**one) for one in data["columns"]),
         statement=None if statement is None else _text_from_json(statement),
     )
-
-
-def _aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
-    if isinstance(aggregate, UserAggregate):
-        raise ModelError(
-            f"the aggregate {aggregate} has functions of its own, and a plan is written as data"
-        )
-    return asdict(aggregate)
 
 
 def tree_to_json(tree: Tree) -> dict[str, Any]:
@@ -121,7 +112,7 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
         "nodes": [
             {
                 "window": asdict(node.window),
-                "aggregates": [asdict(one) for one in node.aggregates],
+                "aggregates": [aggregate_to_json(one) for one in node.aggregates],
                 "parent": None if node.parent is None else asdict(node.parent),
                 "techniques": list(node.techniques),
                 "queries": list(node.queries),
@@ -141,7 +132,7 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
         nodes=tuple(
             Node(
                 window=Window(**one["window"]),
-                aggregates=tuple(Aggregate(**each) for each in one["aggregates"]),
+                aggregates=tuple(aggregate_from_json(each) for each in one["aggregates"]),
                 parent=None if one["parent"] is None else Window(**one["parent"]),
                 techniques=tuple(one["techniques"]),
                 queries=tuple(one["queries"]),
@@ -161,7 +152,7 @@ def discretized_to_json(tree: DiscretizedTree) -> dict[str, Any]:
         "nodes": [
             {
                 "window": window_to_json(node.window),
-                "aggregates": [asdict(one) for one in node.aggregates],
+                "aggregates": [aggregate_to_json(one) for one in node.aggregates],
                 "queries": list(node.queries),
                 "cost": node.cost,
             }
@@ -179,7 +170,7 @@ def discretized_from_json(data: Mapping[str, Any]) -> DiscretizedTree:
         nodes=tuple(
             DiscretizedNode(
                 window=window_from_json(one["window"]),
-                aggregates=tuple(Aggregate(**each) for each in one["aggregates"]),
+                aggregates=tuple(aggregate_from_json(each) for each in one["aggregates"]),
                 queries=tuple(one["queries"]),
                 cost=one["cost"],
             )

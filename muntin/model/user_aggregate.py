@@ -1,7 +1,7 @@
 """Aggregates of the user's own: lift, combine, lower, and an identity (Cutty, section 2.2)."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from muntin.errors import ModelError
@@ -84,6 +84,59 @@ class UserAggregate(Aggregate):
 
     def __str__(self) -> str:
         return f"{self.monoid.name}({self.argument})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbsentAggregate(Aggregate):
+    """An aggregate of the user's of whose functions only the names were written down."""
+
+    lift: tuple[str, ...]
+    identity: tuple[float, ...]
+    combine: str
+    lower: str
+
+    def __post_init__(self) -> None:
+        """Nothing to check: it was checked when it was written."""
+
+    @property
+    def definition(self) -> Function:
+        """As that of the one that was written down."""
+        return _FUNCTION
+
+    def __str__(self) -> str:
+        return f"{self.combine.rpartition('.')[2].strip('<>')}({self.argument})"
+
+
+def aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
+    """An aggregate as JSON; of one of the user's there are the names of its functions."""
+    if isinstance(aggregate, AbsentAggregate):
+        lists = {"lift": list(aggregate.lift), "identity": list(aggregate.identity)}
+        return {**asdict(aggregate), **lists}
+    if not isinstance(aggregate, UserAggregate):
+        return asdict(aggregate)
+    return {
+        "function": aggregate.function,
+        "argument": aggregate.argument,
+        "where": aggregate.where,
+        "lift": list(aggregate.lift),
+        "identity": list(aggregate.identity),
+        "combine": function_name(aggregate.monoid.combine),
+        "lower": function_name(aggregate.lower),
+    }
+
+
+def aggregate_from_json(data: Mapping[str, Any]) -> Aggregate:
+    """The aggregate that `aggregate_to_json` wrote."""
+    if "lift" not in data:
+        return Aggregate(**data)
+    lists = {name: tuple(data[name]) for name in ("lift", "identity")}
+    return AbsentAggregate(**{**data, **lists})
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """What a function is known by: its name, with its module."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '')}.{name}"
 
 
 def aggregate(

@@ -11,6 +11,7 @@ from muntin.model.discretized import DiscretizedTree
 from muntin.model.kinds import Custom
 from muntin.model.user_aggregate import UserComponent
 from muntin.runtime.cutter import DEFAULT, Cutter, Read
+from muntin.runtime.interned import interned
 from muntin.runtime.keys import KeyNumbers
 from muntin.runtime.layout import INTEGER, Layout, all_slots, slots_of
 from muntin.runtime.lower import lower
@@ -177,7 +178,9 @@ def cut_together(
         for component in components:
             kept = layout.of(component)
             dtype: Any = np.int64 if kept.number == INTEGER else np.float64
-            if isinstance(component, UserComponent) and not compiles(kept.monoid):
-                dtype = object
-            monoids[component] = (kept.monoid, dtype)
+            monoid = kept.monoid
+            if isinstance(component, UserComponent):
+                monoid = interned(monoid)
+                dtype = dtype if compiles(monoid) else object
+            monoids[component] = (monoid, dtype)
         yield members, monoids

@@ -16,6 +16,7 @@ import pyarrow as pa
 from muntin.model.aggregate import Component
 from muntin.model.discretized import DiscretizedTree
 from muntin.model.kinds_json import window_to_json
+from muntin.model.user_aggregate import UserComponent, function_name
 from muntin.runtime.layout import Kept
 from muntin.runtime.partials import Bools, Int64s, PartialColumn
 from muntin.runtime.records import Before
@@ -147,5 +148,7 @@ def from_state(
 
 def _component(component: Component) -> str:
     """What a component's partials are known by."""
-    lift = getattr(component, "lift", None)
-    return json.dumps([component.kind, component.argument, component.where, lift])
+    if isinstance(component, UserComponent):
+        name = function_name(component.monoid.combine)
+        return json.dumps([component.kind, component.lift, component.identity, name])
+    return json.dumps([component.kind, component.argument, component.where])

@@ -1,6 +1,7 @@
 """Lanes of user-defined windows from one running plan to the next."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from muntin.errors import RunError
 from muntin.model.discretized import DiscretizedTree
@@ -18,6 +19,16 @@ NoRoom = Callable[[Sequence[str], str], RunError]
 def names_in(tree: DiscretizedTree) -> list[str]:
     """The queries that a tree answers."""
     return [name for node in tree.nodes for name in node.queries]
+
+
+def resumed(running: Running, plan: Plan) -> Running:
+    """What a checkpoint holds, with the classes and functions of a plan that is the same."""
+    lanes = zip(running.records, plan.discretized, strict=True)
+    return replace(
+        running,
+        plan=plan,
+        records=tuple(replace(lane, tree=tree) for lane, tree in lanes),
+    )
 
 
 def changed_records(

@@ -8,10 +8,11 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, LongType, StructType, TimestampType
 
 from muntin.errors import RunError
-from muntin.model.aggregate import Component
+from muntin.model.aggregate import Aggregate, Component
 from muntin.model.kinds import Absent, Custom
 from muntin.model.plan import Plan
 from muntin.model.query import Query
+from muntin.model.user_aggregate import AbsentAggregate, UserAggregate, function_name
 from muntin.runtime.layout import INTEGER, Layout, kept
 from muntin.runtime.reading import RecordLayout
 from muntin.runtime.record_lane import ALIKE, RecordLane, RecordNeeds, RunningRecords, grains
@@ -39,11 +40,16 @@ class BoundRecords:
 
 
 def check_classes(plan: Plan) -> None:
-    """Refuse classes whose objects could not be kept between two batches."""
+    """Refuse classes and functions of the user's that could not be kept between two batches."""
+    own: dict[str, UserAggregate] = {}
     for query in plan.queries:
-        window = query.window if isinstance(query, Query) else None
+        if not isinstance(query, Query):
+            continue
+        for one in query.aggregates.values():
+            _check_aggregate(query, one, own)
+        window = query.window
         if isinstance(window, Absent):
-            raise RunError(f"query {query.name!r} was made by the class {window.name}; give it")
+            raise RunError(f"query {query.name!r} was made with the class {window.name}; give it")
         if isinstance(window, Custom):
             if window.full_name is None:
                 raise RunError(
@@ -54,6 +60,20 @@ def check_classes(plan: Plan) -> None:
                 save(window.make(), window)
             except RunError as error:
                 raise RunError(f"query {query.name!r} cannot be streamed: {error}") from None
+
+
+def _check_aggregate(query: Query, aggregate: Aggregate, own: dict[str, UserAggregate]) -> None:
+    """Refuse functions of the user's that are not there, or that have one name with others."""
+    if isinstance(aggregate, AbsentAggregate):
+        raise RunError(f"query {query.name!r} was made with {aggregate.combine}; give it")
+    if isinstance(aggregate, UserAggregate):
+        name = f"{aggregate.argument} {function_name(aggregate.monoid.combine)}"
+        known = own.setdefault(name, aggregate)
+        if (known.components, known.lower) != (aggregate.components, aggregate.lower):
+            raise RunError(
+                f"query {query.name!r} cannot be streamed: two different aggregates are known by "
+                f"{name}; give their functions names of their own"
+            )
 
 
 def bind_records(bound: BoundDiscretized, relations: Relations) -> BoundRecords:

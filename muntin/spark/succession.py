@@ -9,8 +9,10 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition, plan_to_json
 from muntin.runtime.changes import changed
+from muntin.runtime.record_changes import resumed
 from muntin.runtime.running import Running
 from muntin.share.settle import settled
+from muntin.share.settle_discretized import with_code
 from muntin.spark.checkpoint import Checkpoint, Stored
 from muntin.spark.stream import BoundStream, Source
 
@@ -40,18 +42,19 @@ def next_plan(
     assert counting is not None
     bound = source.bind(settled(plan, tried.running.plan))
     if _same(bound, tried, retain):
-        return bound, tried.running
+        return bound, resumed(tried.running, bound.plan)
     would_go_on(plan, source, counting.running)
     if checkpoint.is_cut() and _leaves(tried.running.plan, plan):
         try:
-            finish(source.bind(tried.running.plan), tried.running)
+            before = source.bind(with_code(tried.running.plan, plan))
+            finish(before, resumed(tried.running, before.plan))
             counting = tried
         except Exception as error:
             # What cannot be finished must not keep its user from going on without it.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
     bound = source.bind(settled(plan, counting.running.plan))
     if _same(bound, counting, retain):
-        return bound, counting.running
+        return bound, resumed(counting.running, bound.plan)
     watermark = checkpoint.watermark()
     running = changed(
         counting.running, bound.plan, bound.needs, bound.record_needs, watermark=watermark

@@ -1,8 +1,10 @@
+import json
+
 import pytest
 
 import muntin as mt
 from muntin.errors import ModelError
-from muntin.model.plan_json import plan_to_json
+from muntin.model.plan_json import plan_from_json, plan_to_json
 
 
 def product(a, b):
@@ -54,8 +56,10 @@ def test_it_is_computed_record_by_record_in_periodic_windows_too():
     assert sessions.discretized[0].grain is None
 
 
-def test_it_is_neither_sql_nor_data():
+def test_it_is_not_sql_and_of_its_functions_the_names_alone_are_data():
     with pytest.raises(ModelError, match="query 'q': Spark SQL has no aggregate such as product"):
         query(PRODUCT).to_sql()
-    with pytest.raises(ModelError, match="has functions of its own"):
-        plan_to_json(mt.plan(query(PRODUCT)))
+    data = plan_to_json(mt.plan(query(PRODUCT)))
+    back = plan_from_json(json.loads(json.dumps(data)))
+    assert plan_to_json(back) == data
+    assert str(back.queries[0].aggregates["x"]) == str(PRODUCT)
