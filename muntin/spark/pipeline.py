@@ -258,7 +258,7 @@ class Pipeline:
     def _planned(self, queries: Queries) -> Plan:
         if isinstance(queries, Plan):
             self._replanner = None
-            return queries
+            return planned(queries)
         found = workload(queries, rate=self.plan.rate, keys=self.plan.keys)
         if found.plain or found.discretized or self.plan.discretized:
             # What is wrong with them, if something is, is said when they are bound.

@@ -18,6 +18,7 @@ from muntin.model.window import Duration
 from muntin.runtime.changes import first_start
 from muntin.runtime.record_lane import RecordNeeds
 from muntin.runtime.running import Needs, Running
+from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STEADY, optimize
 from muntin.spark.bind import BoundTree, bind
 from muntin.spark.bind_discretized import bind_discretized
@@ -91,7 +92,8 @@ def stream(
 
 def planned(queries: Queries, strategy: str = STEADY) -> Plan:
     """The plan that was given, or that of a strategy."""
-    return queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
+    plan = queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
+    return on_slices(plan)
 
 
 def checked_buckets(session: SparkSession, buckets: int | None) -> int:
@@ -146,6 +148,11 @@ class Source:
         whole, discretized = bind_discretized(found.plan, relations)
         for query in whole.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
+        if whole.trees != found.plan.trees:
+            raise RunError(
+                "periodic windows with aggregates of your own are streamed by keys that are "
+                "numbers, booleans, strings, binary, decimals, dates or timestamps"
+            )
         return BoundStream(
             plan=whole,
             trees=found.trees,

@@ -3,6 +3,7 @@
 import pytest
 
 import muntin as mt
+from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STRATEGIES
 
 
@@ -57,3 +58,12 @@ def test_periodic_windows_of_another_family_or_beside_sessions_stay_apart():
     beside = query("beside", mt.tumbling("1 minute"))
     assert len(mt.plan([query("q", mt.punctuation("a")), other]).trees) == 1
     assert len(mt.plan([query("q", mt.session("1 minute")), other, beside]).trees) == 2
+
+
+def test_in_a_stream_periodic_windows_stay_on_slices():
+    queries = [query("rows", mt.count_window(5)), query("minute", mt.tumbling("1 minute"))]
+    plan = mt.plan(queries, rate=1000, keys=10)
+    assert [len(tree.nodes) for tree in plan.discretized] == [2]
+    found = on_slices(plan)
+    assert [len(tree.nodes) for tree in found.trees] == [1]
+    assert [tree.nodes[0].queries for tree in found.discretized] == [("rows",)]
