@@ -28,6 +28,10 @@ def first_start(
     """A plan on a new checkpoint, which decides how much room there is."""
     wanted = [(list(one.keys), one.values) for one in needs]
     room = room_for([*wanted, *((one.groups, one.values) for one in records)], spare=spare)
+    if any(one.columns for one in records):
+        # Other records may carry more, mostly numbers and conditions.
+        more = {kind: room.keys[kind] + spare for kind in ("long", "double")}
+        room = replace(room, keys={**room.keys, **more})
     nothing = Running(
         plan=replace(plan, trees=(), queries=(), discretized=()),
         lanes=(),

@@ -7,7 +7,7 @@ hold, so that a tree that has lost some of its windows still finds what it needs
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,10 @@ def from_state(
     for name in names:
         mine = owners == written.index(name)
         found.append(StreamWindows(**{label: numbers(windows, label)[mine] for label in _LABELS}))
+    # Keys whose windows were all of streams that have left have nothing to keep.
+    slice_keys = numbers(slices, "key")
+    used = np.flatnonzero(np.isin(slice_keys, np.concatenate([one.keys for one in found])))
+    found = [replace(one, slices=np.searchsorted(used, one.slices)) for one in found]
     made = [f"{_MADE} {name}" for name in names]
     return OpenWindows(
         keys=keys,
@@ -141,8 +145,8 @@ def from_state(
         ],
         made=[known.column(one).to_pylist() if one in known.column_names else None for one in made],
         windows=found,
-        slice_keys=numbers(slices, "key"),
-        partials=partials,
+        slice_keys=slice_keys[used],
+        partials={component: column.where(used) for component, column in partials.items()},
     )
 
 

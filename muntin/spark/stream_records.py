@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, LongType, StructType, TimestampType
+from pyspark.sql.types import AtomicType, DataType, LongType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate, Component
@@ -18,6 +18,7 @@ from muntin.runtime.reading import RecordLayout
 from muntin.runtime.record_lane import ALIKE, RecordLane, RecordNeeds, RunningRecords, grains
 from muntin.runtime.running import START, Running
 from muntin.runtime.saved import save
+from muntin.spark.bind import is_carried
 from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.events import selected
 from muntin.spark.instants import micros, slice_end, slice_start
@@ -100,15 +101,13 @@ def bind_records(bound: BoundDiscretized, relations: Relations) -> BoundRecords:
     schema = relations.sql(selected(bound.tree.family, columns or {START: "1"})).schema
     types = {one: schema[one].dataType for one in columns}
     for one, kind in types.items():
-        if isinstance(kind, ArrayType | StructType):
+        if not isinstance(kind, AtomicType) or not is_carried(kind):
             raise RunError(
                 f"query {name!r} cannot be streamed: {columns[one]} is {kind.simpleString()}; a "
-                f"class sees numbers, booleans, strings, binary, dates and timestamps of a stream"
+                f"class sees numbers, booleans, strings without a collation, binary, dates and "
+                f"timestamps of a stream"
             )
-    try:
-        kinds = {columns[one]: key_code(kind).kind for one, kind in types.items()}
-    except RunError as error:
-        raise RunError(f"query {name!r}: {error}") from None
+    kinds = {columns[one]: key_code(kind).kind for one, kind in types.items()}
     return BoundRecords(
         bound=bound,
         layout=found,
