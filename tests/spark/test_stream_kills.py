@@ -16,6 +16,7 @@ from muntin.model.time import MILLISECOND
 from muntin.spark.batch import run
 from tests.answers import assert_same
 from tests.spark.streams import MINUTE, SITES, SLIDE, WARM, Input, events
+from tests.spark.test_stream_windows import FOUND, assert_streamed
 
 # A stream takes minutes: `make slow`, and `make kills` for more of them.
 pytestmark = pytest.mark.slow
@@ -31,6 +32,7 @@ SCRIPT = """
     from pyspark.sql import SparkSession
     from muntin.spark.pipeline import start
     from tests.spark.streams import MINUTE, SITES, SLIDE, WARM, Input
+    from tests.spark.test_stream_windows import FOUND
 
     base, number, last = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "last"
     spark = (
@@ -44,6 +46,7 @@ SCRIPT = """
     )
     spark.sparkContext.setLogLevel("OFF")
     comers = [[], [SITES], [SITES, WARM], [WARM]][number % 4]
+    comers += FOUND if sys.argv[5] == "found" else []
     pipeline = start(
         [*comers, MINUTE, SLIDE], Input(spark, base / "in").stream(), checkpoint=base / "check",
         sink=base / "out", buckets=3, strategy=sys.argv[4], retain="10 minutes",
@@ -55,11 +58,13 @@ SCRIPT = """
 """
 
 
-def launch(base: Path, number: int, kind: str, strategy: str) -> subprocess.Popen:
+def launch(
+    base: Path, number: int, kind: str, strategy: str, windows: str = "periodic"
+) -> subprocess.Popen:
     script = base / "pipeline.py"
     script.write_text(textwrap.dedent(SCRIPT))
     return subprocess.Popen(
-        [sys.executable, str(script), str(base), str(number), kind, strategy],
+        [sys.executable, str(script), str(base), str(number), kind, strategy, windows],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -112,13 +117,15 @@ def assert_promise_kept(spark, base: Path, query, source: Input) -> int:
     return len(rows)
 
 
-def killed(kills: int, base: Path, spark, seed: int, strategy: str) -> None:
+def killed(
+    kills: int, base: Path, spark, seed: int, strategy: str, windows: str = "periodic"
+) -> None:
     rng = random.Random(seed)
     source = Input(spark, base / "in")
     made = events(seed, files=3 * kills + 4, rows=40)
     for number in range(kills):
         source.put(*made[3 * number : 3 * number + 3])
-        process = launch(base, number, "killed", strategy)
+        process = launch(base, number, "killed", strategy, windows)
         if rng.random() < 0.25:
             # Somewhere in its start, in which it may finish a batch that was cut off.
             time.sleep(rng.uniform(5, 15))
@@ -135,7 +142,7 @@ def killed(kills: int, base: Path, spark, seed: int, strategy: str) -> None:
         process.wait()
         process.stdout.close()
     source.put(*made[3 * kills :])
-    process = launch(base, kills, "last", strategy)
+    process = launch(base, kills, "last", strategy, windows)
     lines = process.communicate(timeout=600)[0].split("\n")
     assert process.returncode == 0
     assert "late 0" in lines
@@ -144,6 +151,23 @@ def killed(kills: int, base: Path, spark, seed: int, strategy: str) -> None:
         assert assert_promise_kept(spark, base, query, source) > 3 * kills
     comers = [assert_promise_kept(spark, base, query, source) for query in (SITES, WARM)]
     assert sum(comers) > 0
+    if windows == "found":
+        assert_found(spark, base, source)
+
+
+def assert_found(spark, base: Path, source: Input) -> None:
+    """Windows that are found in the data, by queries that ran in all processes."""
+    metadata = (base / "check" / "spark" / "offsets" / str(commits(base) - 1)).read_text()
+    reached = json.loads(metadata.splitlines()[1])["batchWatermarkMs"] * MILLISECOND
+    for query in FOUND:
+        schema = run([query], source.batch())[query.name].schema
+        rows = spark.read.schema(schema).parquet(str(base / "out" / query.name)).collect()
+        found = spark.createDataFrame(rows, schema)
+        assert assert_streamed(found, query, source.batch(), reached) > 5
+
+
+def test_kills_of_windows_that_are_found_in_the_data(spark, tmp_path):
+    killed(max(3, KILLS // 4), tmp_path, spark, KILLS + 1, "shared", "found")
 
 
 @pytest.mark.parametrize("strategy", ["shared"])

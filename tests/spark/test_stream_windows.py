@@ -74,6 +74,9 @@ RECORDS = [
 ]
 
 
+FOUND = [SESSIONS, COUNTS, *RECORDS[-2:]]
+
+
 def released(window, watermark):
     """The instant before which all records have been seen."""
     if isinstance(window, mt.model.kinds.Session):
