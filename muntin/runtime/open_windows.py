@@ -17,8 +17,10 @@ from muntin.model.aggregate import Component
 from muntin.model.discretized import DiscretizedTree
 from muntin.model.kinds_json import window_to_json
 from muntin.model.user_aggregate import UserComponent, function_name
+from muntin.runtime.custom import CustomStream
 from muntin.runtime.layout import Kept
 from muntin.runtime.partials import Bools, Int64s, PartialColumn
+from muntin.runtime.reading import RecordLayout, lowest, read_values
 from muntin.runtime.records import Before
 from muntin.runtime.runs import from_bytes, to_bytes
 from muntin.runtime.stream import Stream
@@ -40,6 +42,10 @@ class StreamWindows:
     # Whether each would answer.
     asks: Bools
 
+    def where(self, chosen: Bools | Int64s) -> "StreamWindows":
+        """Some of the windows, by their numbers or by a mask."""
+        return StreamWindows(**{label: getattr(self, label)[chosen] for label in _LABELS})
+
 
 @dataclass(frozen=True, kw_only=True)
 class OpenWindows:
@@ -57,6 +63,31 @@ class OpenWindows:
     # The key of each slice, and its partials.
     slice_keys: Int64s
     partials: Mapping[Component, PartialColumn]
+
+
+def nothing_known(
+    layout: RecordLayout, records: pa.RecordBatch, streams: Sequence[Stream]
+) -> OpenWindows:
+    """What is known before the first records."""
+    none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
+    empty = records.slice(0, 0)
+    kinds = {sql: records.schema.field(name).type for sql, name in layout.measures.items()}
+    return OpenWindows(
+        keys=pa.Table.from_batches([empty]).select(layout.layout.key_columns),
+        count=0,
+        before=Before(
+            lasts=none,
+            met=dict.fromkeys(layout.conditions, no),
+            highest={sql: lowest(kind, 0) for sql, kind in kinds.items()},
+        ),
+        memory=[dict.fromkeys(stream.memory, none) for stream in streams],
+        made=[[] if isinstance(stream, CustomStream) else None for stream in streams],
+        windows=[
+            StreamWindows(keys=none, slices=none, starts=none, ends=none, asks=no) for _ in streams
+        ],
+        slice_keys=none,
+        partials=read_values(empty, layout),
+    )
 
 
 def stream_names(tree: DiscretizedTree, streams: Sequence[tuple[int, Stream]]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregate import Component
-from muntin.runtime.layout import Layout
+from muntin.runtime.layout import INTEGER, Layout
 from muntin.runtime.lift import lifted
 from muntin.runtime.partials import Int64s, PartialColumn
 from muntin.runtime.periods import grow
@@ -53,6 +53,20 @@ def read_records(
 def read_values(batch: pa.RecordBatch, layout: RecordLayout) -> dict[Component, PartialColumn]:
     """What each component keeps of every record."""
     return {kept.component: lifted(kept, batch, layout.values) for kept in layout.layout.kept}
+
+
+def no_records(layout: RecordLayout, keys: pa.Schema, highest: Mapping[str, Any]) -> pa.RecordBatch:
+    """No records, of the types that some would have, whose keys and measures are known."""
+    kinds = {field.name: field.type for field in keys}
+    kinds |= dict.fromkeys(layout.columns.values(), pa.null())
+    kinds |= {name: pa.int64() for name in (layout.layout.start, layout.last) if name}
+    kinds |= dict.fromkeys(layout.conditions.values(), pa.bool_())
+    for sql, name in layout.measures.items():
+        kinds[name] = pa.from_numpy_dtype(highest[sql].dtype)
+    for one in layout.layout.kept:
+        names = one.columns if layout.values is None else layout.values[one.component]
+        kinds |= dict.fromkeys(names, pa.int64() if one.number == INTEGER else pa.float64())
+    return pa.RecordBatch.from_pydict({name: pa.array([], kinds[name]) for name in kinds})
 
 
 def lowest(kind: pa.DataType, rows: int) -> Any:

@@ -14,25 +14,24 @@ import pyarrow as pa
 
 from muntin.model.aggregate import Component
 from muntin.model.discretized import DiscretizedTree
+from muntin.runtime.arrived import Arrived, arrived
 from muntin.runtime.custom import CustomStream
 from muntin.runtime.cutter import Cutter, Read
 from muntin.runtime.discretized import answers_of, cut_together, tree_streams
-from muntin.runtime.layout import INTEGER
 from muntin.runtime.open_windows import (
     OpenWindows,
     StreamWindows,
     from_state,
+    nothing_known,
     stream_names,
     to_state,
 )
 from muntin.runtime.partials import Bools, Int64s, PartialColumn, Partials, joined
-from muntin.runtime.reading import RecordLayout, lowest, read_records, read_values
+from muntin.runtime.reading import RecordLayout, no_records, read_records, read_values
 from muntin.runtime.records import Before, Carried, Marks, Records
 from muntin.runtime.saved import restore, save
-from muntin.runtime.steps import Arrived, Rows, arrived
+from muntin.runtime.step_rows import Rows
 from muntin.runtime.stream import NEVER, Stream
-
-_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +61,9 @@ class Stepper:
         if state is not None:
             known = from_state(state, names, finders, kept)
             if records is None:
-                records = self._silence(known)
+                records = no_records(self._layout, known.keys.schema, known.before.highest)
         elif records is not None:
-            known = self._nothing(records, finders)
+            known = nothing_known(self._layout, records, finders)
         else:
             return Stepped(answers=[], state=None, due=None)
         new = arrived(known, records, self._layout)
@@ -73,48 +72,6 @@ class Stepper:
             answers=found.answers,
             state=to_state(found.left, names) if found.left.count else None,
             due=_due(finders, found.left),
-        )
-
-    def _silence(self, known: OpenWindows) -> pa.RecordBatch:
-        """No records, of the types that these would have."""
-        layout = self._layout
-        kinds = {field.name: field.type for field in known.keys.schema}
-        kinds |= dict.fromkeys(layout.columns.values(), pa.null())
-        kinds |= {name: pa.int64() for name in (layout.layout.start, layout.last) if name}
-        kinds |= dict.fromkeys(layout.conditions.values(), pa.bool_())
-        for sql, name in layout.measures.items():
-            kinds[name] = pa.from_numpy_dtype(known.before.highest[sql].dtype)
-        for one in layout.layout.kept:
-            names = one.columns if layout.values is None else layout.values[one.component]
-            number = pa.int64() if one.number == INTEGER else pa.float64()
-            kinds |= dict.fromkeys(names, number)
-        return pa.RecordBatch.from_pydict({name: pa.array([], kinds[name]) for name in kinds})
-
-    def _nothing(self, records: pa.RecordBatch, streams: Sequence[Stream]) -> OpenWindows:
-        """What is known of no key."""
-        layout = self._layout
-        empty = records.slice(0, 0)
-        return OpenWindows(
-            keys=pa.Table.from_batches([empty]).select(layout.layout.key_columns),
-            count=0,
-            before=Before(
-                lasts=_NONE,
-                met={sql: np.zeros(0, np.bool_) for sql in layout.conditions},
-                highest={
-                    sql: lowest(records.schema.field(name).type, 0)
-                    for sql, name in layout.measures.items()
-                },
-            ),
-            memory=[dict.fromkeys(stream.memory, _NONE) for stream in streams],
-            made=[[] if isinstance(stream, CustomStream) else None for stream in streams],
-            windows=[
-                StreamWindows(
-                    keys=_NONE, slices=_NONE, starts=_NONE, ends=_NONE, asks=np.zeros(0, np.bool_)
-                )
-                for _ in streams
-            ],
-            slice_keys=_NONE,
-            partials=read_values(empty, layout),
         )
 
 

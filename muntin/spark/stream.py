@@ -130,10 +130,10 @@ class Source:
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         check_classes(plan)
-        # A change asks several times for the same plan, and each time Spark would analyse it. The
-        # windows themselves are compared, too: of classes JSON has the names alone.
-        windows = [query.window for query in plan.queries if isinstance(query, Query)]
-        known = {**plan_to_json(plan), "windows": windows}
+        # A change asks several times for the same plan, and each time Spark would analyse it. What
+        # is asked for is compared, too: of classes and functions JSON has the names alone.
+        asked = [(q.window, dict(q.aggregates)) for q in plan.queries if isinstance(q, Query)]
+        known = {**plan_to_json(plan), "asked": asked}
         if self._last is None or self._last[0] != known:
             self._last = (known, self._bound(plan))
         return self._last[1]

@@ -1,6 +1,7 @@
 """User-defined windows step by step: all that have closed equal the naive answer, each once."""
 
 import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -119,6 +120,23 @@ def check(kinds, keys, gaps, seed):
     for number, kind in enumerate(kinds):
         wanted = [row for row in expected(kind, keys) if is_closed(kind, row[2], marks[-1])]
         assert_same_rows(found[number], wanted)
+
+
+def test_without_keys_all_records_are_one_stream():
+    tree = tree_of([session(3), count_window(2)], {"n": count()})
+    layout = layout_of(tree)
+    layout = replace(layout, layout=replace(layout.layout, key_columns=()))
+    table = table_of([[event(t) for t in (0, 2, 9, 10)]]).drop_columns(["k"])
+    stepper, state, found = Stepper(tree, layout), None, []
+    for low, high, until in ((0, 2, 3), (2, 2, 6), (2, 4, 12)):
+        records = table.slice(low, high - low).to_batches()[0] if low < high else None
+        stepped = stepper.step(state, records, until)
+        state = stepped.state
+        found += [row for batch in stepped.answers for row in batch.to_pylist()]
+    assert [(row["node"], row["begin"], row["end"], row["i0"]) for row in found] == [
+        (0, 0, 5, 2),
+        (1, 0, 9, 2),
+    ]
 
 
 def test_keys_that_windows_have_left_are_forgotten():
