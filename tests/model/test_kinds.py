@@ -114,7 +114,7 @@ def test_kinds_stand_in_the_plan_and_share_trees():
     asked.append(query(mt.session("1 minute"), name="short"))
     asked.append(query(mt.custom(Last), name="last"))
     asked.append(query(mt.tumbling("1 minute"), name="periodic"))
-    plan = mt.plan(asked)
+    plan = mt.plan(asked, strategy="shared")
     assert [len(tree.nodes) for tree in plan.trees] == [1]
     # Sessions need not see every event; windows with a partial per record stand alone.
     assert [(len(tree.nodes), tree.grain) for tree in plan.discretized] == [
