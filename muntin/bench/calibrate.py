@@ -39,6 +39,8 @@ _DAYS = Window(size=DAY, slide=DAY)
 # Hops of plain Spark that differ in how often an event is copied.
 _FEW_COPIES = Window(size=2 * MINUTE, slide=MINUTE)
 _MANY_COPIES = Window(size=12 * MINUTE, slide=MINUTE)
+# How many runs of `_runs` there are.
+_RUNS = 9
 # Turns before the timed ones, in which the JVM compiles.
 _WARMING = 3
 # A fold to time a combine with: windows of so many values.
@@ -79,7 +81,7 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
     """Measure every price: all runs in turns, after some that warm up."""
     with (
         TemporaryDirectory(prefix="muntin-calibrate-") as folder,
-        Steps(2 + 7 * (_WARMING + repeats)) as bar,
+        Steps(2 + _RUNS * (_WARMING + repeats)) as bar,
     ):
         with bar.step(f"making {events:,} events"):
             data = stored(readings(session, events, _KEYS, _RATE), Path(folder, "events"))
@@ -95,6 +97,7 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
     return Calibration(
         prices=Prices(
             event=price(SHIPPED.event, "events", "starting", events),
+            group=price(SHIPPED.group, "many groups", "few groups", partials),
             # With the two combines of each partial, one for either window.
             partial=price(SHIPPED.partial, "partials", "events", partials),
             combine=1.0,
@@ -157,8 +160,10 @@ def _runs(data: DataFrame) -> dict[str, Callable[[], None]]:
         "partials": lambda: _answer(fine, data),
         "factor window": lambda: _answer(_plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS), data),
         "answers": lambda: _answer(_plan(_SECONDS, _DAYS, cut=_SECONDS), data),
-        "few copies": lambda: _copy(_FEW_COPIES, data),
-        "many copies": lambda: _copy(_MANY_COPIES, data),
+        "few groups": lambda: _unaided(_HOURS, data),
+        "many groups": lambda: _unaided(_SECONDS, data),
+        "few copies": lambda: _unaided(_FEW_COPIES, data),
+        "many copies": lambda: _unaided(_MANY_COPIES, data),
     }
 
 
@@ -178,8 +183,8 @@ def _answer(plan: Plan, data: DataFrame) -> None:
         _discard(results.together())
 
 
-def _copy(window: Window, data: DataFrame) -> None:
-    """Plain Spark on a hopping window."""
+def _unaided(window: Window, data: DataFrame) -> None:
+    """Plain Spark on one window."""
     query = Query(name="q", window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
     _discard(Relations(data, [query]).check(query))
 

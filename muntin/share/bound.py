@@ -12,6 +12,8 @@ from muntin.share.trees import nodes_of, single_slicing
 
 # Of many progressions of edges so many are counted, the densest.
 _FEW_PROGRESSIONS = 8
+# A sample is a Spark job: it is not taken for what one tree can lose by less than this.
+_WORTH_A_LOOK = 1.05
 # Events per second and key at which the choice of a plan is looked at, where they are not known.
 _RATIOS = tuple(10.0**power for power in range(-5, 6))
 
@@ -26,7 +28,7 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
         return sum(cost.alone_cost(nodes[0].window, workload))
     combines = _own_combines(nodes, workload)
     return (
-        _answers(nodes, workload)
+        _answers(nodes, workload, prices.answer)
         + prices.event * workload.rate
         + prices.partial * handed
         + combines
@@ -46,17 +48,20 @@ def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
     scan = prices.event * workload.rate
     options = []
     finest_first = sorted(nodes, key=lambda node: handed[node.window], reverse=True)
-    # Queries of the finest windows that have a tree each.
-    alone = 0
-    for node in finest_first:
+    # Queries of the finest windows that have a tree each, and what their answers cost.
+    alone, given = 0, 0.0
+    either = min(prices.answer, prices.group)
+    for number, node in enumerate(finest_first):
+        rest = _answers(finest_first[number:], workload, either)
         shared = prices.partial * handed[node.window] + combines
-        options.append(scan * max(2, alone + 1) + shared)
+        options.append(scan * max(2, alone + 1) + given + rest + shared)
         if not node.window.is_tumbling:
             break
         alone += len(node.queries)
+        given += _answers([node], workload, prices.group)
     else:
-        options.append(scan * max(2, alone))
-    return _answers(nodes, workload) + min(options)
+        options.append(scan * max(2, alone) + given)
+    return min(options)
 
 
 def depends_on_data(workload: Workload) -> bool:
@@ -73,15 +78,14 @@ def depends_on_data(workload: Workload) -> bool:
                 cost.node_cost(node.window, node.aggregates, cut, tried, queries=len(node.queries))
                 for node in nodes
             )
-            if len(nodes) > 1 and flat > least_with_two_trees(queries, tried):
+            if len(nodes) > 1 and flat > _WORTH_A_LOOK * least_with_two_trees(queries, tried):
                 return True
     return False
 
 
-def _answers(nodes: Iterable[Node], workload: Workload) -> float:
-    return sum(
-        workload.prices.answer * len(node.queries) * cost.partials_per_second(node.window, workload)
-        for node in nodes
+def _answers(nodes: Iterable[Node], workload: Workload, price: float) -> float:
+    return price * sum(
+        len(node.queries) * cost.partials_per_second(node.window, workload) for node in nodes
     )
 
 

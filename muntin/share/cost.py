@@ -97,13 +97,12 @@ def node_cost(
 def alone_cost(window: Window, workload: Workload) -> tuple[float, float]:
     """Cutting and answering one query whose windows are its slices: Spark does it unaided."""
     prices = workload.prices
-    answers = prices.answer * partials_per_second(window, workload)
-    return prices.event * workload.rate, answers
+    return prices.event * workload.rate, prices.group * partials_per_second(window, workload)
 
 
 def plain_cost(window: Window, aggregates: int, workload: Workload) -> float:
     """What Spark does for one query unaided: every event into every window that holds it."""
     prices = workload.prices
     copied = 0.0 if window.is_tumbling else prices.copy * window.overlap * aggregates
-    answers = prices.answer * partials_per_second(window, workload)
-    return workload.rate * (prices.event + copied) + answers
+    groups = prices.group * partials_per_second(window, workload)
+    return workload.rate * (prices.event + copied) + groups

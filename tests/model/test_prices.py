@@ -5,7 +5,7 @@ from muntin.model.prices import SHIPPED, Prices
 
 
 def test_prices_are_read_back():
-    prices = Prices(event=1.5, partial=2, combine=1, answer=0, kept=0.25, copy=7)
+    prices = Prices(event=1.5, group=3, partial=2, combine=1, answer=0, kept=0.25, copy=7)
     assert Prices.from_json(prices.to_json()) == prices
     assert Prices.from_json('{"event": 10}') == Prices(event=10)
     assert Prices.from_json("{}") == SHIPPED
@@ -15,7 +15,7 @@ def test_prices_are_read_back():
     ("text", "said"),
     [
         ("nonsense", "prices are a JSON object, and this is none"),
-        ("[1]", "prices are a JSON object with event, partial, .*, not \\[1\\]"),
+        ("[1]", "prices are a JSON object with event, group, .*, not \\[1\\]"),
         ('{"evnt": 1}', "no price is called 'evnt'; did you mean 'event'"),
         ('{"event": -1}', "the price 'event' is a number from zero up, not -1"),
         ('{"event": "much"}', "the price 'event' is a number from zero up, not 'much'"),

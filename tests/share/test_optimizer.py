@@ -1,3 +1,4 @@
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -5,6 +6,7 @@ from hypothesis import given, settings
 
 from muntin.errors import PlanError
 from muntin.model import aggregate as ag
+from muntin.model.prices import Prices
 from muntin.model.query import Workload
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.window import Window
@@ -91,6 +93,7 @@ def test_intermediate_windows_that_no_paper_takes():
         Window(size=900 * SECOND, slide=6 * SECOND),
     ]
     workload = my.workload(windows, ag.avg("x"), ag.max_("x"), rate=10_000.0, keys=10.0)
+    workload = replace(workload, prices=Prices(kept=5.0))
     costs = {name: optimize(workload, name).cost for name in STRATEGIES}
     papers = ("shared", "coverage", "factor", "exact_factor", "weave", "triweave", "subsume")
     assert costs["auto"] < min(costs[name] for name in papers)
