@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import col, expr, to_json
+from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, MapType
 
 from muntin.model.aggregate import Aggregate, Component
 from muntin.model.discretized import DiscretizedTree
@@ -43,13 +44,21 @@ def records_in_order(
         _grains(bound, layout) if tree.grain is not None else _events(bound, relations, layout)
     )
     text, records = columns
-    frame = relations.sql(text).select(*layout.key_columns, *(name for name in records.names))
     keys = layout.key_columns
+    frame = relations.sql(text).select(*keys, *records.names)
     placed = frame.repartition(*keys) if keys else frame.repartition(1)
-    return OrderedRecords(
-        frame=placed.sortWithinPartitions(*keys, *(name for name in records.names)),
-        layout=records.layout,
-    )
+    by = [_sortable(name, frame.schema[name].dataType) for name in records.names]
+    return OrderedRecords(frame=placed.sortWithinPartitions(*keys, *by), layout=records.layout)
+
+
+def _sortable(name: str, kind: DataType) -> Column:
+    """What a column is sorted by. A class of the user's may see a map, which has no order of its
+    own: its entries have one, and what has maps inside has one as text."""
+    if "map<" not in kind.simpleString():
+        return col(name)
+    if isinstance(kind, MapType) and "map<" not in kind.valueType.simpleString():
+        return expr(f"sort_array(map_entries({name}))")
+    return to_json(col(name))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,7 +65,7 @@ KINDS = {
         inside=mt.hopping("5 seconds", every="2 seconds"),
         outside=mt.hopping("10 seconds", every="5 seconds"),
     ),
-    "custom": mt.custom(Tens, columns=["load"]),
+    "custom": mt.custom(Tens, columns=["load", "tags"]),
     "last five": mt.custom(LastFive),
 }
 
