@@ -74,6 +74,16 @@ RECORDS = [
 ]
 
 
+def first_of(a, b):
+    return a if a[0] <= b[0] else b
+
+
+FIRST = mt.aggregate(["unix_micros(ts)", "load"], first_of, lambda p: p[1], (float("inf"), 0.0))
+OWN = query(
+    "own",
+    mt.hopping("20 seconds", every="10 seconds"),
+    aggregates={"first": FIRST, "n": mt.count()},
+)
 FOUND = [SESSIONS, COUNTS, *RECORDS[-2:]]
 
 
@@ -87,7 +97,7 @@ def released(window, watermark):
 
 def is_timed(window):
     """Whether windows end at an instant, not before a record."""
-    return isinstance(window, mt.model.kinds.Threshold) or (
+    return isinstance(window, mt.Window | mt.model.kinds.Threshold) or (
         isinstance(window, mt.model.kinds.Landmark) and isinstance(window.end, int)
     )
 
@@ -110,55 +120,45 @@ def assert_streamed(found, one, data, watermark, grain=None, since=None) -> int:
     return len(rows)
 
 
-def test_restarted_streams_equal_batch(spark, tmp_path):
-    source, made = Input(spark, tmp_path / "in"), events(21, files=4, rows=40)
-    queries = [SESSIONS, COUNTS, MINUTE, RECORDS[-2]]
-
-    def go():
-        return start(queries, source.stream(), checkpoint=tmp_path / "check", buckets=2, sink=take)
-
-    rows = {}
+def restarted(spark, folder, queries, made, parts):
+    """The answers of a stream that is stopped and started again between parts of its files."""
+    source, rows, status = Input(spark, folder / "in"), {}, None
 
     def take(name, frame, batch):
         rows.setdefault(name, {})[batch] = (frame.schema, frame.collect())
 
-    source.put(*made[:2])
-    with go() as pipeline:
-        pipeline.process_all_available()
-    source.put(*made[2:])
-    with go() as pipeline:
-        pipeline.process_all_available()
-        status = pipeline.status()
-        assert status.late_rows == 0
+    size = -(-len(made) // parts)
+    for first in range(0, len(made), size):
+        source.put(*made[first : first + size])
+        with start(
+            queries, source.stream(), checkpoint=folder / "check", buckets=2, sink=take
+        ) as pipeline:
+            pipeline.process_all_available()
+            status = pipeline.status()
+            assert status.late_rows == 0
+    source.assert_read_in_order(folder / "check")
     for one in queries:
         schema, _ = next(iter(rows[one.name].values()))
         all_rows = [row for _, batch in rows[one.name].values() for row in batch]
         found = spark.createDataFrame(all_rows, schema)
-        check = assert_closed if one is MINUTE else assert_streamed
-        assert check(found, one, source.batch(), at(status.watermark)) > 2
+        check = assert_closed if one in (MINUTE, SLIDE) else assert_streamed
+        assert check(found, one, source.batch(), at(status.watermark)) > 2, one.name
+
+
+def test_restarted_streams_equal_batch(spark, tmp_path):
+    made = events(21, files=3, rows=60)
+    restarted(spark, tmp_path, [SESSIONS, MINUTE, RECORDS[-2]], made, 2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("seed", "files", "rows"), [(31, 8, 60), (32, 40, 6)], ids=["large batches", "small batches"]
+    ("seed", "files", "rows", "parts"),
+    [(31, 8, 60, 4), (32, 40, 6, 2)],
+    ids=["large batches", "small batches"],
 )
-def test_every_kind_equals_batch_beside_periodic_queries(spark, tmp_path, seed, files, rows):
-    source, made = Input(spark, tmp_path / "in"), events(seed, files=files, rows=rows)
-    source.put(*made[: files // 2])
-    queries = [SESSIONS, LONG, *RECORDS, MINUTE, SLIDE]
-    with start(queries, source.stream(), checkpoint=tmp_path / "check", buckets=3) as pipeline:
-        pipeline.process_all_available()
-        source.put(*made[files // 2 :])
-        pipeline.process_all_available()
-        source.assert_read_in_order(tmp_path / "check")
-        status = pipeline.status()
-        assert status.late_rows == 0
-        watermark = at(status.watermark)
-        for one in queries:
-            check = assert_closed if one in (MINUTE, SLIDE) else assert_streamed
-            count = check(pipeline.answers(one.name), one, source.batch(), watermark)
-            assert count > 2, one.name
-            assert status.queries[one.name].rows == count
+def test_every_kind_equals_batch_beside_periodic_queries(spark, tmp_path, seed, files, rows, parts):
+    made = events(seed, files=files, rows=rows)
+    restarted(spark, tmp_path, [SESSIONS, LONG, *RECORDS, OWN, MINUTE, SLIDE], made, parts)
 
 
 @pytest.mark.slow
