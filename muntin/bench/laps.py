@@ -4,21 +4,15 @@ import threading
 from types import TracebackType
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
 
 from muntin.bench.measure import Cost, so_far
+from muntin.spark.reports import Report, ReportListener
 
 # How long Spark may take to tell of the end of a stream.
 _PATIENCE_S = 60.0
 
 
-class Laps(StreamingQueryListener):
+class Laps(ReportListener):
     """Notes what was spent at the end of every batch of the one stream that runs in the block.
 
     Used as a context, around the start of a stream and the wait for its end.
@@ -48,16 +42,10 @@ class Laps(StreamingQueryListener):
         """What was spent from the end of the first so many batches to the end of the stream."""
         return self._end - self._ends[batches - 1]
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Called by Spark; nothing to note."""
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+    def on_report(self, report: Report) -> None:
         """Called by Spark after a batch."""
-        self._ends.setdefault(event.progress.batchId, so_far())
+        self._ends.setdefault(report["batchId"], so_far())
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Called by Spark; nothing to note."""
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+    def on_end(self, run: str, error: str | None) -> None:
         """Called by Spark when all batches have been reported."""
         self._terminated.set()

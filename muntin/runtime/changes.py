@@ -1,16 +1,16 @@
 """From one running plan to the next: what goes on where, and from when new answers are whole."""
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan, Tree
 from muntin.model.plan_json import definition
 from muntin.model.query import Query
-from muntin.runtime.held import Held
-from muntin.runtime.record_changes import changed_records
+from muntin.runtime.held import Held, functions_of
+from muntin.runtime.record_changes import changed_records, record_homes
 from muntin.runtime.record_lane import RecordNeeds
-from muntin.runtime.room import Room, kind_of, room_for, value_kind
+from muntin.runtime.room import columns_of, kind_of, placed, room_for
 from muntin.runtime.running import Epoch, Needs, Running, RunningLane
 
 
@@ -26,8 +26,9 @@ def first_start(
     spare: int,
 ) -> Running:
     """A plan on a new checkpoint, which decides how much room there is."""
-    wanted = [(list(one.keys), one.values) for one in needs]
-    room = room_for([*wanted, *((one.groups, one.values) for one in records)], spare=spare)
+    wanted = [(list(one.keys), one.uses(checked=checked).values()) for one in needs]
+    wanted += [(one.groups, one.uses(checked=checked).values()) for one in records]
+    room = room_for(wanted, spare=spare)
     if any(one.columns for one in records):
         # Other records may carry more, mostly numbers and conditions.
         more = {kind: room.keys[kind] + spare for kind in ("long", "double")}
@@ -66,15 +67,26 @@ def changed(
     # Watermarks are in whole milliseconds, so an event up to a millisecond later may be in already.
     unseen = None if watermark is None else watermark + running.delay + 1000
     homes = _homes(plan.trees, needs, running.lanes)
+    before = {query.name: definition(query) for query in running.plan.queries}
+    same = {q.name for q in plan.queries if before.get(q.name) == definition(q)}
+    homes_of_records = record_homes(running, plan, records, same)
+    # What each column is used for, first by all that stays.
+    staying = [
+        one
+        for need, home in zip(needs, homes, strict=True)
+        if home is not None
+        for one in _stays(home, need)
+    ]
+    staying += [one for home in homes_of_records if home is not None for one in home.held]
+    functions = functions_of(staying, checked=running.checked)
     lanes: list[RunningLane] = []
     number = running.next_lane
     for tree, need, home in zip(plan.trees, needs, homes, strict=True):
         if home is not None:
-            lanes.append(_change_lane(home, tree, need, running, watermark, unseen))
+            lanes.append(_change_lane(home, tree, need, running, watermark, unseen, functions))
         else:
-            lanes.append(_new_lane(number, tree, need, running, unseen))
+            lanes.append(_new_lane(number, tree, need, running, unseen, functions))
             number += 1
-    before = {query.name: definition(query) for query in running.plan.queries}
     complete: dict[str, int | None] = {}
     for lane, home in zip(lanes, homes, strict=True):
         there = set() if home is None else names_of(home.tree)
@@ -85,9 +97,15 @@ def changed(
                 complete[name] = running.complete_from[name]
             else:
                 complete[name] = lane.complete_from(query, watermark)
-    same = {q.name for q in plan.queries if before.get(q.name) == definition(q)}
     found, more, number = changed_records(
-        running, plan, records, stays=same, unseen=unseen, number=number, no_room=_no_room
+        running,
+        plan,
+        records,
+        homes_of_records,
+        unseen=unseen,
+        number=number,
+        functions=functions,
+        no_room=_no_room,
     )
     return replace(
         running,
@@ -143,11 +161,11 @@ def _change_lane(
     running: Running,
     watermark: int | None,
     unseen: int | None,
+    functions: MutableMapping[str, str],
 ) -> RunningLane:
     """A lane that goes on: what stays keeps its column, the rest starts after all old slices."""
     since = None if unseen is None else old.tree.slicing.edge_from(unseen)
-    stays = [one for one in old.held if one.component in need.numbers]
-    held = _hold(stays, need, running.room, since, tree)
+    held = _hold(_stays(old, need), need, running, since, tree, functions)
     kept_from, epochs = old.kept_from, list(old.epochs)
     if watermark is not None and since is not None:
         span = old.at_run_time(checked=running.checked, retain=running.retain).span
@@ -166,38 +184,54 @@ def _change_lane(
     )
 
 
+def _stays(lane: RunningLane, need: Needs) -> list[Held]:
+    """What a lane keeps of its components."""
+    return [one for one in lane.held if one.component in need.numbers]
+
+
 def _new_lane(
-    number: int, tree: Tree, need: Needs, running: Running, unseen: int | None
+    number: int,
+    tree: Tree,
+    need: Needs,
+    running: Running,
+    unseen: int | None,
+    functions: MutableMapping[str, str],
 ) -> RunningLane:
     slots: list[str] = []
     for kind in need.keys:
-        slot = running.room.find(kind, slots)
+        slot = running.room.find_key(kind, slots)
         if slot is None:
             raise _no_room(
                 sorted(names_of(tree)), f"{need.keys.count(kind)} keys of the kind {kind}"
             )
         slots.append(slot)
-    held = _hold([], need, running.room, unseen, tree)
+    held = _hold([], need, running, unseen, tree, functions)
     return RunningLane(
         number=number, tree=tree, key_slots=tuple(slots), held=held, kept_from=unseen
     )
 
 
 def _hold(
-    stays: list[Held], need: Needs, room: Room, since: int | None, tree: Tree
+    stays: list[Held],
+    need: Needs,
+    running: Running,
+    since: int | None,
+    tree: Tree,
+    functions: MutableMapping[str, str],
 ) -> tuple[Held, ...]:
     """Columns for all components; those that stay keep theirs."""
     found = {one.component: one for one in stays}
-    for component, number in need.numbers.items():
+    taken = [slot for one in stays for slot in one.slots]
+    wanted = need.uses(checked=running.checked)
+    for component, uses in wanted.items():
         if component in found:
             continue
-        kind = value_kind(component, number)
-        slot = room.find(kind, [one.slot for one in found.values()])
-        if slot is None:
-            raise _no_room(
-                sorted(names_of(tree)), f"{need.values.count(kind)} columns of the kind {kind}"
-            )
-        found[component] = Held(component=component, number=number, slot=slot, since=since)
+        slots = placed(uses, running.room, taken, functions)
+        if slots is None:
+            raise _no_room(sorted(names_of(tree)), columns_of(wanted.values()))
+        found[component] = Held(
+            component=component, number=need.numbers[component], slots=slots, since=since
+        )
     return tuple(found.values())
 
 

@@ -1,6 +1,6 @@
 """Lanes of user-defined windows from one running plan to the next."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
 
 from muntin.errors import RunError
@@ -9,7 +9,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.runtime.held import Held
 from muntin.runtime.record_lane import RecordNeeds, RunningRecords, grains
-from muntin.runtime.room import Room, kind_of
+from muntin.runtime.room import columns_of, kind_of, placed
 from muntin.runtime.running import Running
 
 # The error of a tree that finds no room for something.
@@ -31,23 +31,33 @@ def resumed(running: Running, plan: Plan) -> Running:
     )
 
 
+def record_homes(
+    running: Running, plan: Plan, needs: Sequence[RecordNeeds], stays: set[str]
+) -> list[RunningRecords | None]:
+    """The lane that each tree goes on in; `stays` are the queries that are as they were."""
+    return [
+        _home(tree, need, running.records, stays)
+        for tree, need in zip(plan.discretized, needs, strict=True)
+    ]
+
+
 def changed_records(
     running: Running,
     plan: Plan,
     needs: Sequence[RecordNeeds],
+    homes: Sequence[RunningRecords | None],
     *,
-    stays: set[str],
     unseen: int | None,
     number: int,
+    functions: MutableMapping[str, str],
     no_room: NoRoom,
 ) -> tuple[tuple[RunningRecords, ...], dict[str, int | None], int]:
     """(the lanes, the begin of each query's first whole window, the number of the next lane)."""
     lanes: list[RunningRecords] = []
     complete: dict[str, int | None] = {}
-    for tree, need in zip(plan.discretized, needs, strict=True):
-        home = _home(tree, need, running.records, stays)
+    for tree, need, home in zip(plan.discretized, needs, homes, strict=True):
         if home is None:
-            lanes.append(_begins(number, tree, need, running.room, unseen, no_room))
+            lanes.append(_begins(number, tree, need, running, unseen, functions, no_room))
             number += 1
         else:
             lanes.append(_goes_on(home, tree, need))
@@ -101,26 +111,28 @@ def _begins(
     number: int,
     tree: DiscretizedTree,
     need: RecordNeeds,
-    room: Room,
+    running: Running,
     unseen: int | None,
+    functions: MutableMapping[str, str],
     no_room: NoRoom,
 ) -> RunningRecords:
     """A new lane, which sees what comes from an instant on that no event has reached yet."""
     slots: list[str] = []
     for kind in need.groups:
-        slot = room.find(kind, slots)
+        slot = running.room.find_key(kind, slots)
         if slot is None:
             what = f"{need.groups.count(kind)} columns of records and keys of the kind {kind}"
             raise no_room(names_in(tree), what)
         slots.append(slot)
     taken: list[str] = []
     held: list[Held] = []
-    for (component, number_class), kind in zip(need.numbers.items(), need.values, strict=True):
-        slot = room.find(kind, taken)
-        if slot is None:
-            raise no_room(names_in(tree), f"{need.values.count(kind)} columns of the kind {kind}")
-        taken.append(slot)
-        held.append(Held(component=component, number=number_class, slot=slot, since=None))
+    wanted = need.uses(checked=running.checked)
+    for component, uses in wanted.items():
+        places = placed(uses, running.room, taken, functions)
+        if places is None:
+            raise no_room(names_in(tree), columns_of(wanted.values()))
+        number_class = need.numbers[component]
+        held.append(Held(component=component, number=number_class, slots=places, since=None))
     grained = grains(tree)
     since = unseen if unseen is None or grained is None else grained.edge_from(unseen)
     return RunningRecords(

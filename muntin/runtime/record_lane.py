@@ -18,7 +18,7 @@ from muntin.model.plan import Edges, Slicing
 from muntin.model.query import Query
 from muntin.runtime.held import Held
 from muntin.runtime.reading import RecordLayout
-from muntin.runtime.room import value_kind
+from muntin.runtime.room import Use, uses_of
 
 # A session is given out when the grain behind it is over: so many of them are in a gap.
 _GRAINS_IN_A_GAP = 8
@@ -49,10 +49,12 @@ class RecordNeeds:
         """The kinds of all columns that Spark groups by."""
         return [*self.keys, *self.columns.values()]
 
-    @property
-    def values(self) -> list[str]:
-        """The kinds of the columns that its components take."""
-        return [value_kind(component, number) for component, number in self.numbers.items()]
+    def uses(self, *, checked: bool) -> dict[Component, tuple[Use, ...]]:
+        """The columns that its components take."""
+        return {
+            component: uses_of(component, number, checked=checked)
+            for component, number in self.numbers.items()
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from muntin.runtime.held import Held
 from muntin.runtime.lane import Lane
 from muntin.runtime.layout import Layout, kept
 from muntin.runtime.record_lane import RunningRecords
-from muntin.runtime.room import Room, value_kind
+from muntin.runtime.room import Room, Use, uses_of
 
 # The column with the start of a slice.
 START = "start"
@@ -29,10 +29,12 @@ class Needs:
     keys: tuple[str, ...]
     numbers: Mapping[Component, str]
 
-    @property
-    def values(self) -> list[str]:
-        """The kinds of the columns that its components take."""
-        return [value_kind(component, number) for component, number in self.numbers.items()]
+    def uses(self, *, checked: bool) -> dict[Component, tuple[Use, ...]]:
+        """The columns that its components take."""
+        return {
+            component: uses_of(component, number, checked=checked)
+            for component, number in self.numbers.items()
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ class RunningLane:
             key_columns=self.key_slots,
             start=START,
             kept=tuple(
-                kept(one.component, number=one.number, name=one.slot, checked=checked)
+                kept(one.component, number=one.number, name=one.name, checked=checked)
                 for one in self.held
             ),
         )
@@ -101,6 +103,12 @@ class Running:
     generation: int = 0
     # Lanes of user-defined windows; numbers are never used again by either kind of lane.
     records: tuple[RunningRecords, ...] = ()
+
+    @property
+    def held(self) -> list[Held]:
+        """What all lanes hold."""
+        slices = [held for lane in self.lanes for held in lane.held]
+        return slices + [held for lane in self.records for held in lane.held]
 
 
 def check_same(running: Running, *, delay: int, checked: bool, buckets: int | None) -> None:

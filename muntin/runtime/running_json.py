@@ -21,7 +21,7 @@ from muntin.runtime.record_lane import RunningRecords
 from muntin.runtime.room import Room
 from muntin.runtime.running import Epoch, Running, RunningLane
 
-VERSION = 1
+VERSION = 2
 
 
 def running_to_json(running: Running) -> dict[str, Any]:
@@ -116,5 +116,11 @@ def _records_from_json(data: Mapping[str, Any]) -> RunningRecords:
 
 def _held(data: Mapping[str, Any]) -> tuple[Held, ...]:
     return tuple(
-        Held(**{**one, "component": Component(**one["component"])}) for one in data["held"]
+        Held(
+            component=Component(**one["component"]),
+            number=one["number"],
+            slots=tuple(one["slots"]),
+            since=one["since"],
+        )
+        for one in data["held"]
     )

@@ -4,20 +4,14 @@ import logging
 from uuid import UUID
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
 
+from muntin.spark.reports import Report, ReportListener
 from muntin.spark.status import Figures
 
 log = logging.getLogger("muntin")
 
 
-class Listener(StreamingQueryListener):
+class Listener(ReportListener):
     """Hands the reports of the query that runs to the figures, and says when it fails."""
 
     def __init__(self, session: SparkSession, figures: Figures, name: str) -> None:
@@ -28,7 +22,7 @@ class Listener(StreamingQueryListener):
         self._is_listening = False
 
     def follow(self, run: UUID | str) -> None:
-        """Listen to this run, and to no other, from now on."""
+        """Listen to this run, and to no other, from now on until it ends."""
         self._run = str(run)
         if not self._is_listening:
             self._session.streams.addListener(self)
@@ -37,21 +31,17 @@ class Listener(StreamingQueryListener):
     def close(self) -> None:
         """Listen no more."""
         if self._is_listening:
-            self._session.streams.removeListener(self)
             self._is_listening = False
+            self._session.streams.removeListener(self)
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Called by Spark; the start is logged where it is made."""
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+    def on_report(self, report: Report) -> None:
         """Called by Spark after a batch."""
-        if str(event.progress.runId) == self._run:
-            self._figures.take(event.progress)
+        if report["runId"] == self._run:
+            self._figures.take(report)
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Called by Spark while nothing arrives."""
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+    def on_end(self, run: str, error: str | None) -> None:
         """Called by Spark at the end of a query."""
-        if str(event.runId) == self._run and event.exception is not None:
-            log.error("failed %s: %s", self._name, event.exception.splitlines()[0])
+        if run == self._run:
+            if error is not None:
+                log.error("failed %s: %s", self._name, error.splitlines()[0])
+            self.close()

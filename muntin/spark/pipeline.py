@@ -227,7 +227,7 @@ class Pipeline:
     def status(self) -> Status:
         """What the pipeline has done since it started."""
         relay, run = self._relay, self._relay.run
-        relay.figures.note(run.query)
+        relay.figures.note(run.reports)
         failure = None if run.is_halted else run.failure()
         return relay.figures.status(
             is_active=run.query.isActive,

@@ -70,7 +70,7 @@ class Relay:
         first = self.checkpoint.last_commit() + 1
         run.start(checkpoint=self.checkpoint.for_spark, trigger={"once": True}, first=first)
         run.query.awaitTermination()
-        self.figures.note(run.query)
+        self.figures.note(run.reports)
 
     def halt(self) -> None:
         """Stop what runs."""

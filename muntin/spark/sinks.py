@@ -4,15 +4,13 @@ A batch that was cut off is computed anew by Spark, with the same number and the
 sink is exactly once if writing a batch a second time leaves what the first time would have left.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from typing import Protocol
 
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.functions import lit
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -26,12 +24,10 @@ from muntin.spark.session import one_line
 
 FORMATS = ("parquet", "json", "csv")
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
-# Rows per file, at most about so many.
-_ROWS_PER_FILE = 1_000_000
-# So many queries are written by one job at most.
-_TOGETHER = 16
-# The column by which a job tells them apart.
-_INDEX = "_muntin_query"
+# After a batch with more rows the next one is written where it was computed, in more files.
+_FEW_ROWS = 1_000_000
+# The column of a stack with the place of a row's query among its names.
+INDEX = "_muntin_query"
 # Writing is mostly waiting for Spark to start a job, so several are started at a time.
 _AT_A_TIME = 4
 
@@ -45,6 +41,36 @@ class Answer:
     frame: DataFrame
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """Answers of queries that have the same columns in one frame, with the column `INDEX`."""
+
+    names: tuple[str, ...]
+    frame: DataFrame
+    # For the query at each index its number of rows, `n0`, and their latest begin, `b0`.
+    seen: Observation
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of each query's answers."""
+        return StructType([field for field in self.frame.schema if field.name != INDEX])
+
+    def counts(self) -> dict[str, tuple[int, int | None]]:
+        """How many rows each query has, and the latest begin; once the frame was computed."""
+        found = self.seen.get
+        return {name: (found[f"n{i}"], found[f"b{i}"]) for i, name in enumerate(self.names)}
+
+
+class Answers(Protocol):
+    """The answers of a batch; a sink takes them in one of two ways, once."""
+
+    def each(self) -> AbstractContextManager[list[Answer]]:
+        """A frame for every query that has answers."""
+
+    def stacks(self) -> AbstractContextManager[list[Stack]]:
+        """All answers in a few frames, each of which must be computed once, the first one first."""
+
+
 class Sink(Protocol):
     """Takes the answers of one batch after the other, never two at a time."""
 
@@ -54,8 +80,8 @@ class Sink(Protocol):
         Called before a stream starts. A sink that takes anything does not look at the frames.
         """
 
-    def write(self, batch: int, answers: Sequence[Answer]) -> None:
-        """Take a batch's answers, of queries that have some."""
+    def write(self, batch: int, answers: Answers) -> None:
+        """Take a batch's answers."""
 
 
 @contextmanager
@@ -99,8 +125,11 @@ class FolderSink:
         self._mark = mark
         self._format = format
         self._options = dict(options or {})
-        # The last batch that was written, if it is known.
+        # The last batch that was written, if it is known, and whether it had many rows.
         self._last: int | None = None
+        self._many = False
+        # The queries with answers in that batch, and where they were.
+        self.filled: dict[str, Stack] = {}
 
     def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
         """Refuse what the format has no place for: csv has lines of plain values."""
@@ -115,43 +144,46 @@ class FolderSink:
                         f"of window, or write parquet or json"
                     )
 
-    def write(self, batch: int, answers: Sequence[Answer]) -> None:
+    def write(self, batch: int, answers: Answers) -> None:
         """Put the batch's files in place."""
         staging = f".muntin-{self._mark}-{batch}"
         prefix = f"part-{self._mark}-{batch:08d}-"
         last, self._last = self._last, None
         if last is None or batch <= last:
             self._clean(prefix)
-        if answers:
-            groups = _alike(answers)
+        with answers.stacks() as stacks:
+            # The first one computes the batch; the others read what it stored.
+            self._stage(f"{staging}/0", stacks[0], batch)
             with ThreadPoolExecutor(_AT_A_TIME) as pool:
                 jobs = [
-                    pool.submit(self._stage, number, group, batch, staging)
-                    for number, group in enumerate(groups)
+                    pool.submit(self._stage, f"{staging}/{number}", stack, batch)
+                    for number, stack in enumerate(stacks[1:], 1)
                 ]
             for job in jobs:
                 job.result()
-            for number, group in enumerate(groups):
-                for index, answer in enumerate(group):
-                    with writing(batch, answer.name):
-                        self._folder.make(answer.name)
-                        inside = f"{staging}/{number}/{_INDEX}={index}"
-                        self._place(inside, answer.name, prefix)
-            self._folder.delete(staging)
+            self.filled, rows = {}, 0
+            for number, stack in enumerate(stacks):
+                for index, (name, (count, _)) in enumerate(stack.counts().items()):
+                    if count:
+                        with writing(batch, name):
+                            self._folder.make(name)
+                            self._place(f"{staging}/{number}/{INDEX}={index}", name, prefix)
+                        self.filled[name] = stack
+                        rows += count
+        self._folder.delete(staging)
+        self._many = rows > _FEW_ROWS
         self._last = batch
 
-    def _stage(self, number: int, group: Sequence[Answer], batch: int, staging: str) -> None:
-        """Write answers that have the same columns in one job, each to a folder of its own."""
-        files = 1 + sum(answer.rows for answer in group) // _ROWS_PER_FILE
-        frames = [
-            answer.frame.select("*", lit(index).alias(_INDEX)) for index, answer in enumerate(group)
-        ]
-        with writing(batch, *(answer.name for answer in group)):
-            frame = reduce(DataFrame.unionAll, frames).coalesce(files)
+    def _stage(self, place: str, stack: Stack, batch: int) -> None:
+        """Write a stack in one job, each query to a folder of its own."""
+        frame = stack.frame
+        if not self._many:
+            # A file for each query, however many partitions the state has.
+            parallel = frame.sparkSession.sparkContext.defaultParallelism
+            frame = frame.repartition(min(len(stack.names), parallel), INDEX)
+        with writing(batch, *stack.names):
             writer = frame.write.format(self._format).options(**self._options)
-            writer.partitionBy(_INDEX).mode("overwrite").save(
-                f"{self._directory}/{staging}/{number}"
-            )
+            writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 
     def _place(self, source: str, target: str, prefix: str) -> None:
         written = sorted(name for name in self._folder.names(source) if name.startswith("part-"))
@@ -172,17 +204,6 @@ class FolderSink:
                         self._folder.delete(f"{name}/{file}")
 
 
-def _alike(answers: Sequence[Answer]) -> list[list[Answer]]:
-    """Answers with the same columns together, so many at most that Spark plans them quickly."""
-    groups: dict[str, list[list[Answer]]] = {}
-    for answer in answers:
-        found = groups.setdefault(answer.frame.schema.simpleString(), [])
-        if not found or len(found[-1]) == _TOGETHER:
-            found.append([])
-        found[-1].append(answer)
-    return [group for found in groups.values() for group in found]
-
-
 class MemorySink:
     """Keeps all answers in this process: for tests and notebooks."""
 
@@ -194,14 +215,15 @@ class MemorySink:
     def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
         """Memory takes anything."""
 
-    def write(self, batch: int, answers: Sequence[Answer]) -> None:
+    def write(self, batch: int, answers: Answers) -> None:
         """Keep the batch in the place of an earlier try of it."""
         for batches in self._batches.values():
             batches.pop(batch, None)
-        for answer in answers:
-            self._schemas[answer.name] = answer.frame.schema
-            with writing(batch, answer.name):
-                self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
+        with answers.each() as found:
+            for answer in found:
+                self._schemas[answer.name] = answer.frame.schema
+                with writing(batch, answer.name):
+                    self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
 
     def answers(self, name: str) -> DataFrame | None:
         """All answers of a query so far; none where there are none yet."""
@@ -220,8 +242,9 @@ class FunctionSink:
     def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
         """What the function takes is its own affair."""
 
-    def write(self, batch: int, answers: Sequence[Answer]) -> None:
+    def write(self, batch: int, answers: Answers) -> None:
         """Call the function for every query that has answers."""
-        for answer in answers:
-            with writing(batch, answer.name):
-                self._function(answer.name, answer.frame, batch)
+        with answers.each() as found:
+            for answer in found:
+                with writing(batch, answer.name):
+                    self._function(answer.name, answer.frame, batch)

@@ -14,7 +14,7 @@ from muntin.spark.relations import Relations
 
 START = "start"
 # Added to the turns of a sum that overflowed inside one slice: more than other turns can undo.
-_OVERFLOWED = 1 << 32
+OVERFLOWED = 1 << 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
         case "sum" if keep is not None and keep.monoid == ADD_WIDE:
             # An overflow is an error of the queries that ask for this sum, not of all in the tree.
             total = call("try_sum", component)
-            lost = f"CASE WHEN {total} IS NULL AND {count} > 0 THEN {_OVERFLOWED}L ELSE 0L END"
+            lost = f"CASE WHEN {total} IS NULL AND {count} > 0 THEN {OVERFLOWED}L ELSE 0L END"
             # Null means that there was no value; a sum that overflowed had some.
             word = f"coalesce({total}, CASE WHEN {count} > 0 THEN 0L END)"
             return {f"{name}_0": word, f"{name}_1": lost}

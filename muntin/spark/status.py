@@ -4,9 +4,8 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from pyspark.sql.streaming.query import StreamingQuery
+from muntin.spark.reports import QueryReports, Report
 
 log = logging.getLogger("muntin")
 
@@ -54,7 +53,7 @@ class Figures:
 
     def __init__(self) -> None:
         self._batches = self._rows_in = self._late_rows = 0
-        self._report: Mapping[str, Any] = {}
+        self._report: Report = {}
         self._seen: set[int] = set()
         self._looked: str | None = None
         self._lock = threading.Lock()
@@ -74,16 +73,16 @@ class Figures:
                 self._before = {name: self._of(name) for name in {*self._before, *self._last[1]}}
             self._last = (batch, counts)
 
-    def note(self, query: StreamingQuery) -> None:
+    def note(self, reports: QueryReports) -> None:
         """Take in what Spark remembers of a query's batches, and has not told yet."""
-        last = query.lastProgress
+        last = reports.last()
         # All that it remembers is a hundred reports; mostly nothing is new.
         if last is not None and last["timestamp"] != self._looked:
             self._looked = last["timestamp"]
-            for report in query.recentProgress:
+            for report in reports.recent():
                 self.take(report)
 
-    def take(self, report: Mapping[str, Any]) -> None:
+    def take(self, report: Report) -> None:
         """Take in a report of the query that runs, if it is new and tells of a batch."""
         with self._lock:
             if report["batchId"] in self._seen or "addBatch" not in report["durationMs"]:

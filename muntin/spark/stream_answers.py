@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import count_if, expr
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql.functions import col, count_if, expr
 from pyspark.sql.functions import max as max_of
 from pyspark.sql.types import StructField
 
@@ -24,10 +25,11 @@ from muntin.spark.bind import BoundTree
 from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.relations import Relations, blaming, first_line
+from muntin.spark.sinks import INDEX, Stack
 from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
 from muntin.spark.stream_records import BoundRecords
 from muntin.spark.stream_slices import LANE
-from muntin.spark.together import pick, stack
+from muntin.spark.together import NUMBER, merged, numbered, pick, stack
 
 
 class StreamAnswers:
@@ -62,24 +64,61 @@ class StreamAnswers:
 
     def together(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
-        nodes: list[Node | DiscretizedNode] = [
-            node for lane in self._lanes for node in lane.tree.nodes
-        ]
-        # Nodes of all lanes in one row of numbers, so that the operator stands in the plan once.
-        first, cases = 0, []
-        for lane in self._lanes:
-            cases.append(f"WHEN {LANE} = {lane.number} THEN {NODE} + {first}")
-            first += len(lane.tree.nodes)
-        numbered = answers.withColumn(NODE, expr(f"CASE {' '.join(cases)} END"))
-        sizes = pick([_size(node.window) or "0L" for node in nodes], NODE)
-        projections = {name: self._projection(name, sizes) for name in self.places}
         try:
-            return stack(projections, nodes, numbered)
+            return stack(self._any_size, self._nodes, self._numbered(answers))
         except AnalysisException as error:
             raise RunError(
                 f"two queries have a column of one name and types that do not go together: "
                 f"{first_line(error)}"
             ) from None
+
+    def alike(self, answers: DataFrame) -> list[list[str]]:
+        """The queries, those with the same columns together."""
+        outputs = [
+            (name, output) for name, one in self._projections.items() for output in one.outputs
+        ]
+        # All columns of all queries in one frame: Spark finds their types at once.
+        types = answers.select(
+            *(expr(output.sql).alias(f"c{index}") for index, (_, output) in enumerate(outputs))
+        ).schema.fields
+        columns: dict[str, list[tuple[str, str]]] = {}
+        for (name, output), field in zip(outputs, types, strict=True):
+            columns.setdefault(name, []).append((output.name, field.dataType.simpleString()))
+        groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        for name, found in columns.items():
+            groups.setdefault(tuple(found), []).append(name)
+        return list(groups.values())
+
+    def stacked(self, names: Sequence[str], answers: DataFrame) -> Stack:
+        """The answers of queries that have the same columns, as one frame."""
+        chosen = {name: self._any_size[name] for name in names}
+        rows = numbered(chosen, self._nodes, self._numbered(answers))
+        seen = Observation()
+        metrics = []
+        for index in range(len(names)):
+            metrics.append(expr(f"count_if({NUMBER} = {index}) AS n{index}"))
+            metrics.append(expr(f"max(CASE WHEN {NUMBER} = {index} THEN {BEGIN} END) AS b{index}"))
+        columns = [output.column() for output in merged(chosen.values())]
+        frame = rows.observe(seen, *metrics).select(*columns, col(NUMBER).alias(INDEX))
+        return Stack(names=tuple(names), frame=frame, seen=seen)
+
+    @cached_property
+    def _nodes(self) -> list[Node | DiscretizedNode]:
+        return [node for lane in self._lanes for node in lane.tree.nodes]
+
+    @cached_property
+    def _any_size(self) -> dict[str, Projection]:
+        """Each query's projection over rows of any node, by its number among those of all lanes."""
+        sizes = pick([_size(node.window) or "0L" for node in self._nodes], NODE)
+        return {name: self._projection(name, sizes) for name in self.places}
+
+    def _numbered(self, answers: DataFrame) -> DataFrame:
+        """Nodes of all lanes in one row of numbers, so that the operator stands in a plan once."""
+        first, cases = 0, []
+        for lane in self._lanes:
+            cases.append(f"WHEN {LANE} = {lane.number} THEN {NODE} + {first}")
+            first += len(lane.tree.nodes)
+        return answers.withColumn(NODE, expr(f"CASE {' '.join(cases)} END"))
 
     def counted(self, answers: DataFrame) -> dict[str, tuple[int, int | None]]:
         """How many rows each query has among some answers, and the latest begin; in one job."""

@@ -1,11 +1,11 @@
 """The stateful operator: slices of a bucket of keys in, answers out, in Spark's state store.
 
-Rows go in and come out as Arrow bytes, a row per bucket: Spark hands a stateful processor its rows
-one by one, through pandas, which is slow and makes floats of integers beside nulls.
+Rows go in as Arrow bytes, a row per bucket: Spark hands a stateful processor its rows one by one,
+through pandas, which is slow and makes floats of integers beside nulls. They come out as pandas
+frames over Arrow columns, which Spark takes as they are.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,18 +56,17 @@ def answer_slices(
             StructField(_ROWS, BinaryType()),
         ]
     )
-    answers = (
+    schema = _schema(running, lanes, records)
+    return (
         slices.mapInArrow(_pack, packed)
         .groupBy(BUCKET)
         .transformWithStateInPandas(
-            BucketProcessor(lanes, records),
-            StructType([StructField(_ROWS, BinaryType())]),
+            BucketProcessor(lanes, to_arrow_schema(schema), records),
+            schema,
             outputMode="append",
             timeMode="eventtime",
         )
     )
-    schema = _schema(running, lanes, records)
-    return answers.mapInArrow(partial(_unpack, schema=to_arrow_schema(schema)), schema)
 
 
 def _schema(running: Running, lanes: list[Lane], records: Sequence[RecordLane]) -> StructType:
@@ -111,25 +110,15 @@ def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         )
 
 
-def _unpack(batches: Iterable[pa.RecordBatch], *, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The answers of all lanes; columns that a lane does not have are null in its rows."""
-    for batch in batches:
-        for data in batch.column(_ROWS).to_pylist():
-            for part in from_bytes(data).to_batches():
-                columns = [
-                    part.column(field.name)
-                    if field.name in part.schema.names
-                    else pa.nulls(part.num_rows, field.type)
-                    for field in schema
-                ]
-                yield pa.RecordBatch.from_arrays(columns, names=schema.names)
-
-
 class BucketProcessor(StatefulProcessor):
     """Spark's calls to a `BucketRuntime`; its state is Arrow and JSON in the state store."""
 
-    def __init__(self, lanes: list[Lane], records: Sequence[RecordLane] = ()) -> None:
+    def __init__(
+        self, lanes: list[Lane], schema: pa.Schema, records: Sequence[RecordLane] = ()
+    ) -> None:
+        """`schema` is that of the answers of all lanes."""
         self._lanes = lanes
+        self._schema = schema
         self._records = records
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -164,18 +153,28 @@ class BucketProcessor(StatefulProcessor):
         if not arrived and state.given is not None and state.given >= watermark * 1000:
             return
         bucket = BucketRuntime(self._lanes, _Runs(self._runs), state, self._records)
-        for lane, batch in bucket.step(arrived, watermark * 1000):
-            yield pd.DataFrame({_ROWS: [to_bytes(_numbered(lane, batch))]})
+        answers = (
+            _answers(lane, batch, self._schema)
+            for lane, batch in bucket.step(arrived, watermark * 1000)
+        )
+        for batch in gather(answers):
+            yield batch.to_pandas(types_mapper=pd.ArrowDtype)
         self._remembered.update((bucket.state.to_bytes(),))
         due = bucket.due()
         if due is not None:
             self._handle.registerTimer(-(-due // 1000))
 
 
-def _numbered(lane: int, batch: pa.RecordBatch) -> pa.Table:
-    """Answers under the number of their lane."""
-    return pa.Table.from_batches([batch]).add_column(
-        0, LANE, pa.array(np.full(batch.num_rows, lane, np.int32))
+def _answers(lane: int, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Answers under the number of their lane; columns that the lane does not have are null."""
+    there = {name: batch.column(name) for name in batch.schema.names}
+    there[LANE] = pa.array(np.full(batch.num_rows, lane, np.int32))
+    return pa.RecordBatch.from_arrays(
+        [
+            there[field.name] if field.name in there else pa.nulls(batch.num_rows, field.type)
+            for field in schema
+        ],
+        schema=schema,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import AtomicType, DataType, LongType, TimestampType
+from pyspark.sql.types import AtomicType, DataType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate, Component
@@ -138,7 +138,8 @@ def record_columns(lane: RunningRecords, records: BoundRecords, running: Running
         span=(time, f"{time} + 1L")
         if cut is None
         else (slice_start(cut, time), slice_end(cut, time)),
-        held={one.slot: (one.component, types.get(one.component, LongType())) for one in lane.held},
+        held=lane.held,
+        types=types,
     )
 
 
@@ -156,10 +157,10 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, checked: bool) -
                 name: (lane.columns[sql], _arrow(records.types[name]))
                 for name, sql in records.columns.items()
             },
-            alike=lane.held[0].slot,
+            alike=lane.held[0].name,
             since=lane.since,
         )
-    slots = {one.component: one.slot for one in lane.held}
+    names = {one.component: one.name for one in lane.held}
     first, last, *_ = records.needs.numbers
     return RecordLane(
         number=lane.number,
@@ -167,18 +168,18 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, checked: bool) -
         layout=RecordLayout(
             layout=Layout(
                 key_columns=lane.key_slots,
-                start=slots[first],
+                start=names[first],
                 kept=tuple(
                     kept(
                         one.component,
                         number=one.number,
-                        name=slots[one.component],
+                        name=names[one.component],
                         checked=checked,
                     )
                     for one in records.layout.layout.kept
                 ),
             ),
-            last=slots[last],
+            last=names[last],
         ),
         since=lane.since,
     )

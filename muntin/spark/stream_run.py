@@ -5,14 +5,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.errors import RunError
 from muntin.runtime.running import Running
+from muntin.spark.batch_answers import BatchAnswers
+from muntin.spark.reports import QueryReports
 from muntin.spark.settings import settings
-from muntin.spark.sinks import Answer, Sink
+from muntin.spark.sinks import Sink
 from muntin.spark.status import Figures
 from muntin.spark.stream import SETTINGS, BoundStream
 
@@ -31,6 +32,7 @@ class StreamRun:
         self.answers, self.projected = bound.run(running)
         names = [query.name for query in running.plan.queries]
         sink.check((name, self.projected.of(name, self.answers)) for name in names)
+        self._alike = self.projected.alike(self.answers)
         self._sink = sink
         self._figures = figures
         # Held while a batch is written, and while the stream is stopped: a batch is never cut off
@@ -41,6 +43,7 @@ class StreamRun:
         # What the sink could not do.
         self._failed: RunError | None = None
         self.query: StreamingQuery
+        self.reports: QueryReports
 
     def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
         """Start Spark's query; `first` is the number of its first batch."""
@@ -52,10 +55,11 @@ class StreamRun:
             writer = writer.trigger(**trigger)
         with settings(self._session, SETTINGS):
             self.query = writer.start()
+        self.reports = QueryReports(self.query)
 
     def has_finished_a_batch(self) -> bool:
         """Whether a batch was finished under this plan, so that the checkpoint is bound to it."""
-        report = self.query.lastProgress
+        report = self.reports.last()
         return (
             report is not None
             and report["batchId"] >= self._first
@@ -93,10 +97,10 @@ class StreamRun:
         with self._writing:
             self._halted.set()
             self.query.stop()
-        self._figures.note(self.query)
+        self._figures.note(self.reports)
 
     def _batch(self) -> int | None:
-        report = self.query.lastProgress
+        report = self.reports.last()
         return None if report is None else report["batchId"]
 
     def _take(self, frame: DataFrame, batch: int) -> None:
@@ -115,19 +119,11 @@ class StreamRun:
         raise RunError("the pipeline was stopped")
 
     def _write(self, frame: DataFrame, batch: int) -> None:
-        """Give a batch's answers to the sink; all of them are computed once."""
-        frame.persist(StorageLevel.MEMORY_AND_DISK)
+        """Give a batch's answers to the sink."""
+        answers = BatchAnswers(self.projected, self._alike, frame)
         try:
-            counts = self.projected.counted(frame)
-            answers = [
-                Answer(name=name, rows=rows, frame=self.projected.of(name, frame))
-                for name, (rows, _) in counts.items()
-                if rows
-            ]
             self._sink.write(batch, answers)
         except RunError as error:
             self._failed = error
             raise
-        finally:
-            frame.unpersist()
-        self._figures.wrote(batch, counts)
+        self._figures.wrote(batch, answers.counts)

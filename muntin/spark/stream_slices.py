@@ -5,24 +5,27 @@ and merge what is equal, and with that change the schema of the state; `_always`
 conditions that hold always or never, differ from each other, and are opaque to it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, expr
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, LongType
 
 from muntin.errors import RunError
 from muntin.model.aggregate import Component
 from muntin.model.query import Family, SqlText
-from muntin.runtime.layout import INTEGER
-from muntin.runtime.room import VALUE_KINDS, kind_of, stands_for
+from muntin.runtime.held import Held, functions_of
+from muntin.runtime.layout import kept
+from muntin.runtime.room import kind_of
 from muntin.runtime.running import START, Running, RunningLane
 from muntin.spark.bind import BoundTree
 from muntin.spark.events import selected
 from muntin.spark.instants import micros, slice_end, slice_start
 from muntin.spark.relations import Relations
-from muntin.spark.slices import lift
+from muntin.spark.slices import OVERFLOWED
 from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
+
+_LOW_HALF = (1 << 32) - 1
 
 LANE = "lane"
 END = "end"
@@ -68,13 +71,72 @@ def stream_slices(
     }
     events = relations.sql(_events(families, lifts)).where(f"{LANE} IS NOT NULL")
     events = events.select(*(whole.get(name, col(name)) for name in events.columns))
-    lifted: dict[str, str] = {}
-    for slot in running.room.value_slots:
-        keep = stands_for(slot, checked=running.checked)
-        lifted.update(lift(keep.component, slot, keep))
     groups = [LANE, *running.room.key_slots, START, END]
-    slices = events.groupBy(*groups).agg(*(expr(sql).alias(name) for name, sql in lifted.items()))
-    return slices.withColumn(BUCKET, expr(f"pmod({_hash(running)}, {running.buckets})"))
+    slices = events.groupBy(*groups).agg(*map(expr, _aggregates(running)))
+    # What no lane uses goes no further.
+    used = {name for lane in running.lanes for name in lane.key_slots}
+    used |= {n for lane in running.records for n in (*lane.key_slots, *lane.columns.values())}
+    keys = [name for name in running.room.key_slots if name in used]
+    return slices.selectExpr(
+        f"pmod({_hash(running)}, {running.buckets}) AS {BUCKET}",
+        f"{_needing_all(running)} AS {LANE}",
+        *keys,
+        START,
+        END,
+        *(f"{sql} AS {name}" for name, sql in _partials(running).items()),
+    )
+
+
+def _needing_all(running: Running) -> str:
+    """The lane, as SQL that seems to need every column: Spark would drop the others, and with them
+    their places in the state."""
+    absent = " OR ".join(f"{slot} IS NULL" for slot in running.room.value_slots)
+    return f"CASE WHEN {START} = {_BEFORE_TIME}L AND ({absent}) THEN -1 ELSE {LANE} END"
+
+
+def _aggregates(running: Running) -> list[str]:
+    """The aggregate in each column of the room, as SQL."""
+    functions = functions_of(running.held, checked=running.checked)
+    calls = []
+    for slot in running.room.value_slots:
+        # Any function does for a column to spare, if it has the types of the column's kind.
+        spare = "var_pop" if kind_of(slot) == "variance" else "max"
+        function = functions.get(slot, spare)
+        # Without the filter Spark would read and write the partial of every column for every event,
+        # also of those to spare.
+        calls.append(f"{function}({slot}) FILTER (WHERE {slot} IS NOT NULL) AS {slot}")
+    return calls
+
+
+def _partials(running: Running) -> dict[str, str]:
+    """The columns of all lanes' partials, each as SQL over the room's columns."""
+    found: dict[str, str] = {}
+    for held in running.held:
+        keep = kept(held.component, number=held.number, name=held.name, checked=running.checked)
+        found.update(zip(keep.columns, _parts(held), strict=True))
+    return found
+
+
+def _parts(held: Held) -> list[str]:
+    """The columns of a component's partials as SQL. None fails, whatever a column holds of a lane
+    that has it for something else, or had."""
+    match held.slots:
+        case (variance, total, count):
+            return [
+                f"CAST(coalesce({count}, 0L) AS DOUBLE)",
+                f"try_divide({total}, {count})",
+                f"{variance} * {count}",
+            ]
+        case (high, low):
+            carried = f"({high} + shiftright({low}, 32))"
+            word = f"shiftleft({carried}, 32) | ({low} & {_LOW_HALF}L)"
+            fits = f"{carried} BETWEEN {-1 << 31} AND {(1 << 31) - 1}"
+            # An overflow is an error of the queries that ask for this sum, not of all in the lane.
+            return [word, f"CASE WHEN NOT ({fits}) THEN {OVERFLOWED}L ELSE 0L END"]
+        case (slot,) if held.component.kind in ("count", "count_if"):
+            return [f"coalesce({slot}, 0L)"]
+        case _:
+            return list(held.slots)
 
 
 def _hash(running: Running) -> str:
@@ -123,7 +185,8 @@ def _columns(lane: RunningLane, bound: BoundTree, running: Running) -> dict[str,
         time=time,
         keys={slot: key_code(one.dataType).encode(f"({key})") for slot, key, one in keys},
         span=(slice_start(lane.tree.slicing, time), slice_end(lane.tree.slicing, time)),
-        held={one.slot: (one.component, types[one.component]) for one in lane.held},
+        held=lane.held,
+        types=types,
     )
 
 
@@ -134,9 +197,13 @@ def event_columns(
     time: str,
     keys: Mapping[str, str],
     span: tuple[str, str],
-    held: Mapping[str, tuple[Component, DataType]],
+    held: Iterable[Held],
+    types: Mapping[Component, DataType],
 ) -> dict[str, str]:
-    """One event as SQL: its lane, its keys, its slice, and what each column combines of it."""
+    """One event as SQL: its lane, its keys, its slice, and what each column combines of it.
+
+    `types` has those of the answers; of components that no answer has, integers.
+    """
     marks = iter(range(1, 1 << 30))
     columns = {LANE: f"CASE WHEN {_always(time, next(marks))} THEN {lane} END"}
     for slot in running.room.key_slots:
@@ -146,27 +213,38 @@ def event_columns(
         else:
             columns[slot] = f"CASE WHEN {_never(time, mark)} THEN CAST('0' AS {kind}) END"
     columns[START], columns[END] = span
+    parts = {
+        slot: (one.component, use.role)
+        for one in held
+        for slot, use in one.uses(checked=running.checked).items()
+    }
     for slot in running.room.value_slots:
         mark = next(marks)
-        kind = "BIGINT" if VALUE_KINDS[kind_of(slot)].number == INTEGER else "DOUBLE"
-        if slot in held:
-            columns[slot] = _argument(held[slot][0], _always(time, mark), kind, held[slot][1])
+        kind = "BIGINT" if kind_of(slot) in ("integer", "extreme") else "DOUBLE"
+        if slot in parts:
+            component, role = parts[slot]
+            answer = types.get(component, LongType())
+            columns[slot] = _argument(component, role, _always(time, mark), kind, answer)
         else:
             columns[slot] = f"CASE WHEN {_never(time, mark)} THEN CAST(0 AS {kind}) END"
     return columns
 
 
-def _argument(component: Component, always: str, kind: str, answer: DataType) -> str:
+def _argument(component: Component, role: str, always: str, kind: str, answer: DataType) -> str:
     """What a component takes of an event: null where its filter or it itself leaves it out."""
     condition = always if component.where is None else f"{always} AND ({component.where})"
     argument = "1" if component.argument is None else component.argument
-    if component.kind == "count":
-        return f"CASE WHEN {condition} AND ({argument}) IS NOT NULL THEN 1L END"
     if component.kind == "count_if":
         return f"CASE WHEN {condition} AND ({argument}) THEN 1L END"
+    if role == "count":
+        return f"CASE WHEN {condition} AND ({argument}) IS NOT NULL THEN 1L END"
     value = f"CAST(({argument}) AS {kind})"
     if is_instant(answer):
         value = key_code(answer).encode(f"({argument})")
+    if role == "high":
+        value = f"shiftright({value}, 32)"
+    elif role == "low":
+        value = f"{value} & {_LOW_HALF}L"
     return f"CASE WHEN {condition} THEN {value} END"
 
 

@@ -1,6 +1,6 @@
 """A table per query, over the files that a folder sink puts in place."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.model.query import quoted
-from muntin.spark.sinks import Answer, FolderSink, writing
+from muntin.spark.sinks import Answers, FolderSink, Stack, writing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,23 +56,22 @@ class TableSink:
             if self._session.catalog.tableExists(self._table(name)):
                 self._check_table(name, frame.schema)
 
-    def write(self, batch: int, answers: Sequence[Answer]) -> None:
-        """Make the tables that are missing, and put the batch's files in place."""
-        for answer in answers:
-            with writing(batch, answer.name):
-                self._make(answer)
+    def write(self, batch: int, answers: Answers) -> None:
+        """Put the batch's files in place, and make the tables over them that are missing."""
         self._files.write(batch, answers)
-        for answer in answers:
-            self._session.catalog.refreshTable(self._table(answer.name))
+        for name, stack in self._files.filled.items():
+            with writing(batch, name):
+                self._make(name, stack)
+            self._session.catalog.refreshTable(self._table(name))
 
-    def _make(self, answer: Answer) -> None:
-        table = self._table(answer.name)
+    def _make(self, name: str, stack: Stack) -> None:
+        table = self._table(name)
         if not self._session.catalog.tableExists(table):
             self._session.catalog.createTable(
                 table,
-                path=f"{self._directory}/{answer.name}",
+                path=f"{self._directory}/{name}",
                 source=self._format,
-                schema=answer.frame.schema,
+                schema=stack.schema,
                 **self._options,
             )
 

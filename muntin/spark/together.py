@@ -1,6 +1,6 @@
 """The long form: answers of many queries in one DataFrame, each row under its query's name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
@@ -11,7 +11,8 @@ from muntin.runtime.tree import NODE
 from muntin.spark.project import Output, Projection
 
 QUERY = "query"
-_NUMBER = "q"
+# The number of a row's query among those that are stacked.
+NUMBER = "q"
 
 
 def named(name: str, frame: DataFrame) -> DataFrame:
@@ -27,19 +28,30 @@ def stack(
     `projections` has each query's, over the rows of any node. A column that a query does not have
     is null in its rows.
     """
-    queries, parts = list(projections), list(projections.values())
-    numbered = _number(queries, nodes, frame)
-    having = _choose([one.having or "true" for one in parts])
-    if having != "true":
-        numbered = numbered.where(having)
-    names = pick([_literal(name) for name in queries], _NUMBER)
-    outputs = [
-        _merge(name, parts)
-        for name in dict.fromkeys(output.name for one in parts for output in one.outputs)
-    ]
-    return numbered.select(
-        Output(name=QUERY, sql=names).column(), *(output.column() for output in outputs)
+    names = pick([_literal(name) for name in projections], NUMBER)
+    return numbered(projections, nodes, frame).select(
+        Output(name=QUERY, sql=names).column(),
+        *(output.column() for output in merged(projections.values())),
     )
+
+
+def numbered(
+    projections: Mapping[str, Projection], nodes: Sequence[Node | DiscretizedNode], frame: DataFrame
+) -> DataFrame:
+    """Each row of answers once for every query of these that asks for it, with the query's number.
+
+    Rows that HAVING leaves out, and those of other queries, are not there.
+    """
+    found = _number(list(projections), nodes, frame)
+    having = _choose([one.having or "true" for one in projections.values()])
+    return found if having == "true" else found.where(having)
+
+
+def merged(projections: Iterable[Projection]) -> list[Output]:
+    """The columns of all queries by name, over rows with the query's number."""
+    parts = list(projections)
+    names = dict.fromkeys(output.name for one in parts for output in one.outputs)
+    return [_merge(name, parts) for name in names]
 
 
 def _number(
@@ -47,13 +59,17 @@ def _number(
 ) -> DataFrame:
     """Each row once for every query that its node answers, with that query's number."""
     numbers = {name: number for number, name in enumerate(queries)}
-    asked = [[numbers[name] for name in node.queries] for node in nodes]
+    asked = [[numbers[name] for name in node.queries if name in numbers] for node in nodes]
     if all(len(one) <= 1 for one in asked):
-        return frame.selectExpr(
-            "*", f"{pick([str(one[0]) if one else '-1' for one in asked], NODE)} AS {_NUMBER}"
+        found = frame.selectExpr(
+            "*", f"{pick([str(one[0]) if one else '-1' for one in asked], NODE)} AS {NUMBER}"
         )
-    lists = [f"array({', '.join(map(str, one))})" if one else "array(-1)" for one in asked]
-    return frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {_NUMBER}")
+    else:
+        lists = [f"array({', '.join(map(str, one or [-1]))})" for one in asked]
+        found = frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
+    # A node that no query asks for gives no rows; one that others ask for does.
+    is_mixed = any(node.queries and not one for node, one in zip(nodes, asked, strict=True))
+    return found.where(f"{NUMBER} >= 0") if is_mixed else found
 
 
 def _merge(name: str, projections: Sequence[Projection]) -> Output:
@@ -78,7 +94,7 @@ def _choose(expressions: Sequence[str | None]) -> str:
     if len(branches) == 1 and None not in expressions:
         return next(iter(branches))
     cases = " ".join(
-        f"WHEN {_NUMBER} IN ({', '.join(map(str, numbers))}) THEN {sql}"
+        f"WHEN {NUMBER} IN ({', '.join(map(str, numbers))}) THEN {sql}"
         for sql, numbers in branches.items()
     )
     return f"CASE {cases} END"

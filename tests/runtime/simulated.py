@@ -117,7 +117,7 @@ class Engine:
             kept = self._open.setdefault((lane.number, key, start, end), {})
             for one in lane.held:
                 kind = one.component.kind
-                old = kept.get(one.slot)
+                old = kept.get(one.name)
                 if kind == "count":
                     new = (old or 0) + 1
                 elif value is None:
@@ -126,12 +126,12 @@ class Engine:
                     new = (old or 0) + value
                 else:
                     new = value if old is None else max(old, value)
-                kept[one.slot] = new
+                kept[one.name] = new
 
     def _evict(self, now: int) -> dict[int, dict[int, pa.Table]]:
         gone = [place for place in self._open if place[3] <= now]
         lanes = {lane.number: lane for lane in self.running.lanes}
-        slots = self.running.room.value_slots
+        slots = {one.name for lane in self.running.lanes for one in lane.held}
         grouped: dict[tuple[int, int], list] = {}
         for place in gone:
             number, key, start, _ = place

@@ -119,7 +119,7 @@ def test_without_room_a_change_is_refused():
     running = started(COUNTS, spare=0)
     with pytest.raises(RunError, match="'on' need 1 columns of records and keys of the kind long"):
         changes(started(VISITS, spare=0), VISITS, ON)
-    with pytest.raises(RunError, match="'visits' need 1 columns of the kind min_long"):
+    with pytest.raises(RunError, match="'visits' need columns: 2 of extreme"):
         changes(running, COUNTS, VISITS)
 
 

@@ -25,8 +25,13 @@ class Remembers:
     """A query as Spark has it: the last reports."""
 
     def __init__(self, *reports):
-        self.recentProgress = list(reports)
-        self.lastProgress = reports[-1] if reports else None
+        self._reports = list(reports)
+
+    def last(self):
+        return self._reports[-1] if self._reports else None
+
+    def recent(self):
+        return self._reports
 
 
 def status(figures, **parts):
@@ -94,27 +99,21 @@ class Session:
         self.streams = Streams()
 
 
-class Event:
-    def __init__(self, run, exception=None, progress=None):
-        self.runId, self.exception, self.progress = run, exception, progress
-
-
-class Progress(dict):
-    runId = "mine"
-
-
 def test_the_listener_hears_its_own_run_alone(caplog):
     session, figures = Session(), Figures()
     listener = Listener(session, figures, "check")
     listener.follow("other")
     listener.follow("mine")
     assert session.streams.listeners == [listener]
-    listener.onQueryProgress(Event(None, progress=Progress(report(0))))
-    listener.onQueryTerminated(Event("mine", exception="disk full\n\tat java"))
-    listener.onQueryTerminated(Event("theirs", exception="not ours"))
-    listener.onQueryTerminated(Event("mine"))
+    listener.on_report({**report(0), "runId": "mine"})
+    listener.on_end("theirs", "not ours")
+    assert session.streams.listeners == [listener]
+    listener.on_end("mine", "disk full\n\tat java")
+    assert session.streams.listeners == []
     listener.follow("another")
-    listener.onQueryProgress(Event(None, progress=Progress(report(1))))
+    assert session.streams.listeners == [listener]
+    listener.on_report({**report(1), "runId": "mine"})
+    listener.on_end("mine", None)
     listener.close()
     listener.close()
     assert session.streams.listeners == []
