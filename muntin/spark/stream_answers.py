@@ -78,9 +78,16 @@ class StreamAnswers:
             (name, output) for name, one in self._projections.items() for output in one.outputs
         ]
         # All columns of all queries in one frame: Spark finds their types at once.
-        types = answers.select(
-            *(expr(output.sql).alias(f"c{index}") for index, (_, output) in enumerate(outputs))
-        ).schema.fields
+        columns_of_all = (
+            expr(output.sql).alias(f"c{index}") for index, (_, output) in enumerate(outputs)
+        )
+        try:
+            types = answers.select(*columns_of_all).schema.fields
+        except AnalysisException:
+            for name in self.places:
+                with blaming(self._query(name)):
+                    self.of(name, answers)
+            raise
         columns: dict[str, list[tuple[str, str]]] = {}
         for (name, output), field in zip(outputs, types, strict=True):
             columns.setdefault(name, []).append((output.name, field.dataType.simpleString()))
@@ -132,6 +139,11 @@ class StreamAnswers:
         assert found is not None
         return {name: (found[2 * i], found[2 * i + 1]) for i, name in enumerate(self.places)}
 
+    def _query(self, name: str) -> Query:
+        query = self._running.plan.query(name)
+        assert isinstance(query, Query)
+        return query
+
     def _here(self, name: str) -> str:
         """Whether a row of answers belongs to a query's node."""
         lane, number = self.places[name]
@@ -140,8 +152,7 @@ class StreamAnswers:
     def _projection(self, name: str, size: str | None = None) -> Projection:
         lane, number = self.places[name]
         bound = self._bound[lane.number]
-        query = self._running.plan.query(name)
-        assert isinstance(query, Query)
+        query = self._query(name)
         unnamed = any(column.name is None for column in query.columns)
         with blaming(query):
             found = projection(

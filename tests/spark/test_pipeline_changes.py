@@ -9,6 +9,7 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.model.aggregate import max_
+from muntin.model.query import Query
 from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline import start
 from muntin.spark.sinks import FolderSink
@@ -19,7 +20,13 @@ from tests.spark.test_pipeline import written
 pytestmark = pytest.mark.slow
 
 # Spark sees that it cannot be computed when there are rows, not before.
-BROKEN = replace(MINUTE, name="broken", aggregates={"m": max_("CAST(device AS INT)")})
+BROKEN = Query(
+    name="broken",
+    window=MINUTE.window,
+    aggregates={"m": max_("CAST(device AS INT)")},
+    keys=["device"],
+    time="ts",
+)
 
 
 def until(condition):
@@ -80,7 +87,7 @@ def test_a_batch_that_was_written_and_not_finished_keeps_its_answers(spark, tmp_
 
     def crash(self, batch, answers):
         write(self, batch, answers)
-        if batch > 2 and "sites" in [answer.name for answer in answers]:
+        if batch > 2 and "sites" in self.filled:
             crashed.append(batch)
             raise OSError("the power is gone")
 
