@@ -1,5 +1,6 @@
 """User-defined windows step by step: all that have closed equal the naive answer, each once."""
 
+import math
 import random
 from dataclasses import replace
 
@@ -8,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin import count_window, custom, landmark, session, threshold
+from muntin import aggregate, count_window, custom, landmark, session, threshold
 from muntin.errors import RunError
 from muntin.model.aggregate import count, sum_
 from muntin.model.kinds import Landmark, Threshold
 from muntin.model.window import Window
-from muntin.runtime.layout import slots_of
+from muntin.runtime.interned import interned
+from muntin.runtime.layout import FLOAT, kept, slots_of
 from muntin.runtime.stepper import Stepper
 from tests.runtime.test_discretized import (
     AGGREGATES,
@@ -28,6 +30,7 @@ from tests.runtime.test_discretized import (
     table_of,
     tree_of,
 )
+from tests.runtime.windows import Event, windows
 
 
 def tied(events):
@@ -232,3 +235,46 @@ def test_a_tree_that_lost_a_window_goes_on_with_the_others():
     assert [(row["begin"], row["end"], row["i0"]) for row in then.answers[0].to_pylist()] == [
         (4, 8, 4 + 5 + 6 + 7)
     ]
+
+
+def test_aggregates_of_the_users_own():
+    def older(a, b):
+        return a if a[0] <= b[0] else b
+
+    words = {}
+
+    def not_compiled(a, b):
+        words[a] = str(b)
+        return max(a, b)
+
+    first = aggregate(["i", "x"], older, lambda partial: partial[1], (math.inf, 0.0))
+    top = aggregate("x", not_compiled, lambda partial: -partial, -math.inf)
+    kinds = [count_window(7, every=3), KINDS["hopping"], KINDS["punctuation"]]
+    tree = tree_of(kinds, {"first": first, "top": top})
+    values = {first.components[0]: ("i", "x"), top.components[0]: ("x",)}
+    parts = tuple(kept(c, number=FLOAT, name="c", checked=False) for c in values)
+    layout = layout_of(tree)
+    layout = replace(layout, layout=replace(layout.layout, kept=parts), values=values)
+    events = tied([Event(t // 2, t % 7 / 4, t, t % 5 == 0, False, None) for t in range(40)])
+    marks = [3, 8, 9, 16, 25]
+    found, _ = steps(tree, layout, [events], marks, random.Random(1))
+    for number, kind in enumerate(kinds):
+        wanted = [
+            ("k0", start, end, min((e.i, e.x) for e in held)[1], -max(e.x for e in held))
+            for start, end, held in windows(kind, events)
+            if is_closed(kind, end, marks[-1])
+        ]
+        assert sorted(found[number]) == sorted(wanted)
+        assert len(wanted) > 5
+    assert words
+
+
+def test_functions_that_come_again_are_known():
+    def made(factor=2):
+        return lambda a, b: max(a, b) * (factor > 0)
+
+    plain = [aggregate("x", lambda a, b: max(a, b), float, 0.0).monoid for _ in range(2)]
+    assert plain[0] != plain[1]
+    assert interned(plain[0]) is interned(plain[1])
+    closures = [aggregate("x", made(), float, 0.0).monoid for _ in range(2)]
+    assert interned(closures[1]) is closures[1]
