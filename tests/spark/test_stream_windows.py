@@ -147,7 +147,7 @@ def restarted(spark, folder, queries, made, parts):
 
 def test_restarted_streams_equal_batch(spark, tmp_path):
     made = events(21, files=3, rows=60)
-    restarted(spark, tmp_path, [SESSIONS, MINUTE, RECORDS[-2]], made, 2)
+    restarted(spark, tmp_path, [SESSIONS, RECORDS[-2]], made, 2)
 
 
 @pytest.mark.slow
