@@ -130,13 +130,16 @@ find = compiled(_find)
 def _grow(values: Any, present: Any, firsts: Any, highest: Any) -> None:
     """Make each value the highest that its key has had; `highest` has it for each stretch, before
     it and then behind it."""
-    key = 0
-    for row in range(len(values)):
-        while key < len(firsts) and firsts[key] == row:
-            key += 1
-        if present[row] and values[row] > highest[key]:
-            highest[key] = values[row]
-        values[row] = highest[key]
+    row = 0
+    for key in range(len(highest)):
+        stop = firsts[key] if key < len(firsts) else len(values)
+        most = highest[key]
+        while row < stop:
+            if present[row] and values[row] > most:
+                most = values[row]
+            values[row] = most
+            row += 1
+        highest[key] = most
 
 
 grow = compiled(_grow)
@@ -145,12 +148,15 @@ grow = compiled(_grow)
 def _number_rows(rows: Any, firsts: Any, seen: Any) -> None:
     """Count the rows of each key from zero; `seen` has how many there were before each stretch, and
     then behind it."""
-    key = 0
-    for row in range(len(rows)):
-        while key < len(firsts) and firsts[key] == row:
-            key += 1
-        rows[row] = seen[key]
-        seen[key] += 1
+    row = 0
+    for key in range(len(seen)):
+        stop = firsts[key] if key < len(firsts) else len(rows)
+        count = seen[key]
+        while row < stop:
+            rows[row] = count
+            count += 1
+            row += 1
+        seen[key] = count
 
 
 number_rows = compiled(_number_rows)
