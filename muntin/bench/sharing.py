@@ -2,23 +2,21 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, window
-from rich.box import SIMPLE
-from rich.table import Table
 
 from muntin.bench.compare import compare
 from muntin.bench.events import RATE, compute, readings, stored
 from muntin.bench.listed import listed
-from muntin.bench.machine import machine
 from muntin.bench.measure import Cost, cheapest, measure
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS, TOO_LONG_FOR_PLAIN
+from muntin.bench.sharing_report import Measured, Report, Side
 from muntin.model.query import Query
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch import run
@@ -35,94 +33,6 @@ WARMING = 4
 REPEATS = 9
 # Between two runs, so that the JVM is done with compiling what the first had it compile.
 _BETWEEN_S = 0.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """What one contender spent on a set, and how many rows it gave."""
-
-    cpu_s: float
-    wall_s: float
-    rows: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """One set: both contenders, or muntin alone, and whether their answers were equal."""
-
-    plain: Side | None
-    muntin: Side
-    equal: bool
-    # How many events the answers were compared on.
-    equal_on: int
-
-    def to_json(self) -> dict[str, object]:
-        """`plain` (where it ran), `muntin`, `equal`, `equal_on`."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """All sets of a run, and what they ran on."""
-
-    sets: dict[str, Measured]
-    events: int
-    keys: int
-    repeats: int
-    strategy: str
-
-    def to_json(self) -> dict[str, object]:
-        """`sets` by name, and the facts of the run."""
-        return {
-            "sets": {name: one.to_json() for name, one in self.sets.items()},
-            "events": self.events,
-            "keys": self.keys,
-            "repeats": self.repeats,
-            "strategy": self.strategy,
-            "machine": machine(),
-        }
-
-    def table(self) -> Table:
-        """CPU and wall seconds side by side, and how they stand to each other in CPU."""
-        table = Table(
-            box=SIMPLE,
-            # Tight, so that it fits into eighty columns.
-            padding=(0, 1, 0, 0),
-            title=f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
-            f"best of {self.repeats}, warm",
-            caption=self._caption(),
-            title_justify="left",
-            caption_justify="left",
-        )
-        table.add_column("set")
-        for column in ("plain\nCPU s", "plain\nwall s", "muntin\nCPU s", "muntin\nwall s"):
-            table.add_column(column, justify="right")
-        table.add_column("plain by\nmuntin", justify="right")
-        table.add_column("muntin by\nplain one", justify="right")
-        table.add_column("rows", justify="right")
-        table.add_column("equal")
-        one = self.sets["one"].plain if "one" in self.sets else None
-        for name, measured in self.sets.items():
-            plain, muntin = measured.plain, measured.muntin
-            table.add_row(
-                name,
-                f"{plain.cpu_s:.1f}" if plain else "-",
-                f"{plain.wall_s:.1f}" if plain else "-",
-                f"{muntin.cpu_s:.1f}",
-                f"{muntin.wall_s:.1f}",
-                f"{plain.cpu_s / muntin.cpu_s:.1f}x" if plain else "-",
-                f"{muntin.cpu_s / one.cpu_s:.2f}x" if one else "-",
-                f"{muntin.rows:,}",
-                ("yes" if measured.equal else "NO")
-                + ("" if measured.equal_on == self.events else " *"),
-            )
-        return table
-
-    def _caption(self) -> str:
-        said = ["ratios are of CPU seconds: JVM, Python workers and driver"]
-        if any(one.equal_on != self.events for one in self.sets.values()):
-            said.append(f"* compared on {EQUAL_ON:,} events spread over the same time")
-        return "\n".join(said)
 
 
 def sharing(

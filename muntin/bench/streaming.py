@@ -10,14 +10,15 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
 
-from muntin.bench import sharing
+from muntin.bench import sharing_report
 from muntin.bench.compare import compare
 from muntin.bench.events import RATE, arriving, readings
 from muntin.bench.laps import Laps
 from muntin.bench.measure import Cost, cheapest
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS
-from muntin.bench.sharing import Measured, Side, chosen, plain
+from muntin.bench.sharing import chosen, plain
+from muntin.bench.sharing_report import Measured, Side
 from muntin.errors import RunError, nearest
 from muntin.model.query import Query
 from muntin.share.optimizer import STEADY
@@ -39,7 +40,7 @@ _LONG_S = 30.0
 STREAMED = ("one", "tumb5", "slide3", "dash10")
 
 
-class Report(sharing.Report):
+class Report(sharing_report.Report):
     """All sets of a run, and what they ran on."""
 
     def to_json(self) -> dict[str, object]:

@@ -5,7 +5,8 @@ import pytest
 from muntin.bench import sharing as bench
 from muntin.bench.events import readings
 from muntin.bench.sets import SETS
-from muntin.bench.sharing import Measured, Report, Side, chosen, plain, sharing
+from muntin.bench.sharing import chosen, plain, sharing
+from muntin.bench.sharing_report import Measured, Report, Side
 from muntin.errors import RunError
 
 

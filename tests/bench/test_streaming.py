@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from muntin.bench.events import arriving, readings
-from muntin.bench.sharing import Measured, Side
+from muntin.bench.sharing_report import Measured, Side
 from muntin.bench.stream_state import State, StateReport, state_costs
 from muntin.bench.streaming import Report, streamed, streaming
 from muntin.errors import RunError
