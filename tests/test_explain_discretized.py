@@ -22,7 +22,8 @@ def plan():
             query("short", mt.session("1 minute")),
             query("on <&>", mt.punctuation("state = 'on'")),
             query("hour", mt.tumbling("1 hour")),
-        ]
+        ],
+        strategy="shared",
     )
 
 

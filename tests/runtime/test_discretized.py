@@ -235,7 +235,7 @@ together = given(
 
 
 @together
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_windows_together_equal_the_naive_answer(keys, chosen, rows_a_batch):
     check_together(keys, chosen, rows_a_batch, DEFAULT, AGGREGATES)
 

@@ -159,7 +159,7 @@ def test_keys_in_another_order_share_a_tree(readings):
         keys=["load", "device"],
         time="ts",
     )
-    with run([one, two], readings) as results:
+    with run([one, two], readings, strategy="shared") as results:
         assert len(results.plan.trees) == 1
         assert results["a"].columns == ["device", "load", "window", "n"]
         assert results["b"].columns == ["load", "device", "window", "n"]
