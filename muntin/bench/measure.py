@@ -8,6 +8,10 @@ from dataclasses import dataclass
 
 import psutil
 
+# Of a core, what processes that wait take at most; looked at over so long.
+_IDLE = 0.1
+_LOOK_S = 0.25
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
@@ -33,6 +37,16 @@ def measure(work: Callable[[], object]) -> Cost:
     before = so_far()
     work()
     return so_far() - before
+
+
+def settle(at_most_s: float = 5.0) -> None:
+    """Wait until the processes are idle: the JVM goes on compiling what ran last for a while."""
+    until = time.monotonic() + at_most_s
+    while time.monotonic() < until:
+        before = _cpu_seconds()
+        time.sleep(_LOOK_S)
+        if _cpu_seconds() - before < _IDLE * _LOOK_S:
+            return
 
 
 def cheapest(costs: Iterable[Cost]) -> Cost:

@@ -1,6 +1,5 @@
 """`bench sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -13,7 +12,7 @@ from pyspark.sql.functions import expr, window
 from muntin.bench.compare import compare
 from muntin.bench.events import RATE, compute, readings, stored
 from muntin.bench.listed import listed
-from muntin.bench.measure import Cost, cheapest, measure
+from muntin.bench.measure import Cost, cheapest, measure, settle
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS, TOO_LONG_FOR_PLAIN
 from muntin.bench.sharing_report import Measured, Report, Side
@@ -31,8 +30,6 @@ _LONG_S = 30.0
 WARMING = 4
 # Timed turns. One run differs from the next by a quarter, so the best of three is not yet steady.
 REPEATS = 9
-# Between two runs, so that the JVM is done with compiling what the first had it compile.
-_BETWEEN_S = 0.5
 
 
 def sharing(
@@ -105,8 +102,8 @@ class _Contender:
         return self.first.wall_s >= _LONG_S
 
     def take_turn(self, *, counts: bool) -> None:
-        """Run, and note what it cost if the turn counts."""
-        time.sleep(_BETWEEN_S)
+        """Run when nothing else does, and note what it cost if the turn counts."""
+        settle()
         cost = measure(lambda: compute(self.build()))
         if counts:
             self.costs.append(cost)

@@ -1,6 +1,8 @@
+import subprocess
+import sys
 import time
 
-from muntin.bench.measure import Cost, cheapest, measure, memory
+from muntin.bench.measure import Cost, cheapest, measure, memory, settle
 
 
 def test_cpu_is_counted_apart_from_waiting():
@@ -30,3 +32,14 @@ def test_the_peak_of_memory_is_kept_after_it_is_freed():
         held = peak.total
         del block
     assert peak.total >= held > 64 << 20
+
+
+def test_settling_waits_for_what_is_busy_and_not_for_ever():
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        begun = time.monotonic()
+        settle(at_most_s=1.0)
+        assert time.monotonic() - begun >= 1.0
+    finally:
+        busy.kill()
+        busy.wait()
