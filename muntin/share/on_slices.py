@@ -1,11 +1,10 @@
 """Periodic windows on slices of time, also where a plan had put them among records."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from muntin.model.plan import Plan
 from muntin.model.query import Query, workload
-from muntin.model.user_aggregate import UserAggregate
-from muntin.model.window import Window
 from muntin.share.shared import shared
 
 
@@ -17,20 +16,18 @@ def on_slices(plan: Plan) -> Plan:
         for tree in plan.discretized
         for node in tree.nodes
         for name in node.queries
-        if isinstance(query := plan.query(name), Query) and _is_sliced(query)
+        if isinstance(query := plan.query(name), Query) and query.is_periodic
     ]
-    if not guests:
-        return plan
-    moved = {query.name for query in guests}
-    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in moved]
+    return moved(plan, guests) if guests else plan
+
+
+def moved(plan: Plan, guests: Collection[Query]) -> Plan:
+    """The plan with some queries of periodic windows taken from records to slices of their own."""
+    names = {query.name for query in guests}
+    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in names]
     trees = [tree.answering(left) for tree in plan.discretized]
     return replace(
         plan,
         trees=plan.trees + shared(workload(guests, rate=plan.rate, keys=plan.keys)).trees,
         discretized=tuple(tree for tree in trees if tree.nodes),
     )
-
-
-def _is_sliced(query: Query) -> bool:
-    own = any(isinstance(one, UserAggregate) for one in query.aggregates.values())
-    return isinstance(query.window, Window) and not own

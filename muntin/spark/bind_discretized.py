@@ -9,10 +9,9 @@ from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate
 from muntin.model.discretized import DiscretizedTree
 from muntin.model.kinds import Custom, Kind, Session
-from muntin.model.plan import Plan, Tree
-from muntin.model.query import PlainQuery, Query, workload
-from muntin.model.window import Window
-from muntin.share.shared import shared
+from muntin.model.plan import Plan
+from muntin.model.query import PlainQuery, Query
+from muntin.share.on_slices import moved
 from muntin.spark.bind import NUMERIC, is_carried, reason_alone
 from muntin.spark.events import grouped, selected
 from muntin.spark.relations import Relations, blaming, first_line
@@ -42,7 +41,7 @@ def bind_discretized(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Boun
                 reason = _reason(query, bound, relations)
                 if reason is None:
                     continue
-                if isinstance(query.window, Window):
+                if query.is_periodic:
                     sliced[name] = query
                     continue
                 if not isinstance(query.window, Session):
@@ -52,17 +51,14 @@ def bind_discretized(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Boun
                 alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
     if not alone and not sliced:
         return plan, tuple(trees)
+    if sliced:
+        plan = moved(plan, sliced.values())
     left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone | sliced]
     trees = [replace(one, tree=one.tree.answering(left)) for one in trees]
     trees = [one for one in trees if one.tree.nodes]
-    queries = tuple(alone.get(query.name, query) for query in plan.queries)
-    beside: tuple[Tree, ...] = ()
-    if sliced:
-        beside = shared(workload(sliced.values(), rate=plan.rate, keys=plan.keys)).trees
     plan = replace(
         plan,
-        queries=queries,
-        trees=plan.trees + beside,
+        queries=tuple(alone.get(query.name, query) for query in plan.queries),
         discretized=tuple(one.tree for one in trees),
     )
     return plan, tuple(trees)
