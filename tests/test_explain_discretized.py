@@ -39,6 +39,13 @@ def test_the_text_says_what_the_windows_are():
     assert all(len(line) <= 100 for line in text.splitlines())
 
 
+def test_the_text_says_that_a_session_query_alone_is_left_to_spark():
+    alone = mt.plan([plan().query("visits")]).explain()
+    assert "nothing to share it with: in a batch Spark's own session_window answers" in alone
+    assert "in a stream: cut every" in alone
+    assert "Spark's own" not in plan().explain()
+
+
 def test_a_plan_of_such_windows_alone_is_compared_too():
     alone = mt.plan(
         [query for query in plan().queries if isinstance(query.window, mt.Kind)], rate=50, keys=10

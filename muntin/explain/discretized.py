@@ -16,6 +16,8 @@ _PADDING = 18.0
 
 def how(tree: DiscretizedTree) -> str:
     """How the stream is cut."""
+    if tree.is_alone:
+        return "nothing to share it with: in a batch Spark's own session_window answers"
     text = "slices start where a window begins, as records arrive"
     if tree.grain is not None:
         return f"{text}; events within {format_duration(tree.grain)} are one record"
@@ -28,6 +30,8 @@ def streamed(tree: DiscretizedTree) -> str:
     text = "in a stream: records wait for the watermark"
     if cut is not None:
         text = f"in a stream: cut every {format_duration(cut.edges[0].period)}"
+    if tree.is_alone:
+        text = f"{text}, slices start where a session begins"
     if any(isinstance(kind, CountWindow | Delta | Custom | Absent) for kind in tree.kinds):
         return f"{text}; every key is remembered"
     return f"{text}; keys are forgotten as their windows close"
@@ -40,7 +44,8 @@ def lines(tree: DiscretizedTree, width: int) -> Iterator[str]:
     yield from textwrap.wrap(name + about, width, subsequent_indent=" " * 4)
     yield how(tree)
     yield streamed(tree)
-    yield f"put in order for {words.cost(tree.cut_cost)}, in all {words.cost(tree.cost)}"
+    done = "read" if tree.is_alone else "put in order"
+    yield f"{done} for {words.cost(tree.cut_cost)}, in all {words.cost(tree.cost)}"
     windows = [_window(node) for node in tree.nodes]
     widest = min(46, max(map(len, windows)))
     costs = [words.cost(node.cost) for node in tree.nodes]

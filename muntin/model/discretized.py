@@ -44,6 +44,12 @@ class DiscretizedTree:
                 raise ModelError(f"the window {window} stands twice in one tree")
 
     @property
+    def is_alone(self) -> bool:
+        """Whether one query asks for sessions, which Spark has too: there is nothing to share, and
+        in a batch its own `session_window` answers."""
+        return self.grain is not None and [len(node.queries) for node in self.nodes] == [1]
+
+    @property
     def cost(self) -> float:
         """Operations per second of the whole tree."""
         return self.cut_cost + sum(node.cost for node in self.nodes)

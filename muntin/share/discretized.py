@@ -89,7 +89,7 @@ def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> Discr
     handed = workload.rate
     if grain is not None:
         handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
-    return DiscretizedTree(
+    found = DiscretizedTree(
         family=family,
         grain=grain,
         cut_cost=workload.prices.event * workload.rate + workload.prices.partial * handed,
@@ -102,6 +102,17 @@ def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> Discr
             )
             for window, (names, aggregates) in asked.items()
         ),
+    )
+    return _as_sparks_own(found, workload) if found.is_alone else found
+
+
+def _as_sparks_own(tree: DiscretizedTree, workload: Workload) -> DiscretizedTree:
+    """The tree at the price of Spark's own `session_window`, which groups event by event."""
+    (node,) = tree.nodes
+    return replace(
+        tree,
+        cut_cost=workload.prices.event * workload.rate,
+        nodes=(replace(node, cost=workload.prices.group * workload.rate),),
     )
 
 

@@ -21,12 +21,15 @@ from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.records import OrderedRecords, records_in_order
 from muntin.spark.relations import Relations, blaming, is_checked
-from muntin.spark.together import stack
+from muntin.spark.together import named, stack
 from muntin.spark.tree import stored
 
 
 class DiscretizedAnswers:
-    """The answers of one tree's queries, all of them computed by the first that is used."""
+    """The answers of one tree's queries, all of them computed by the first that is used.
+
+    A session query that is alone in its tree is left to Spark's own `session_window`.
+    """
 
     def __init__(self, bound: BoundDiscretized, plan: Plan, relations: Relations) -> None:
         self._bound = bound
@@ -46,18 +49,19 @@ class DiscretizedAnswers:
 
     @property
     def _combined(self) -> DataFrame:
-        """All answers, in Spark's storage where several queries read them."""
+        """All answers, from Spark's storage if they are there."""
         if self._kept is None:
-            found = _combine(self._bound.tree, self._ordered)
-            if len(self.queries) == 1:
-                return found
-            self._kept = stored(found)
+            return _combine(self._bound.tree, self._ordered)
         return self._kept
 
     def answer(self, name: str) -> DataFrame:
-        """One query's answer."""
+        """One query's answer; where there are others, all are stored for them."""
         query = self.queries[name]
+        if self._bound.tree.is_alone:
+            return self._relations.check(query)
         with blaming(query):
+            if self._kept is None and len(self.queries) > 1:
+                self._kept = stored(self._combined)
             number = self._number(query)
             return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
 
@@ -71,6 +75,8 @@ class DiscretizedAnswers:
 
     def together(self) -> list[DataFrame]:
         """All queries' answers under their names, in one DataFrame."""
+        if self._bound.tree.is_alone:
+            return [named(name, self.answer(name)) for name in self.queries]
         projections = {name: self._project(query) for name, query in self.queries.items()}
         return [stack(projections, self._bound.tree.nodes, self._combined)]
 

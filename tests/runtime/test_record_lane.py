@@ -18,19 +18,10 @@ from muntin.runtime.running_json import running_from_json, running_to_json
 from muntin.share.optimizer import optimize
 from muntin.share.settle import settled
 from muntin.share.settle_discretized import with_code
+from tests.own import Tens
 from tests.runtime.simulated import Memory
 
 SECOND = 1_000_000
-
-
-class Tens:
-    def __init__(self):
-        self.seen = 0
-
-    def f_disc(self, record):
-        self.seen += 1
-        begins = self.seen % 10 == 1
-        return int(begins), int(begins and self.seen > 1)
 
 
 def query(name, window, **parts):

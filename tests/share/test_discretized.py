@@ -3,6 +3,7 @@
 import pytest
 
 import muntin as mt
+from muntin.model.kinds import Session
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STRATEGIES
 
@@ -25,7 +26,9 @@ def test_every_strategy_leaves_them_to_trees_of_their_own(strategy):
 
 def test_what_is_known_of_the_data_is_in_the_costs():
     def cost(window, **facts):
-        (tree,) = mt.plan([query("q", window)], **facts).discretized
+        # A session query alone would be Spark's own.
+        beside = [query("beside", mt.session("1 hour"))] if isinstance(window, Session) else []
+        (tree,) = mt.plan([query("q", window), *beside], **facts).discretized
         return tree.nodes[0].cost
 
     # Many rows a window, few answers; sessions end when events are rare.
@@ -34,6 +37,20 @@ def test_what_is_known_of_the_data_is_in_the_costs():
     inside, outside = mt.tumbling("1 second"), mt.tumbling("1 hour")
     often = mt.threshold("a", inside=inside, outside=outside)
     assert cost(often) > cost(mt.threshold("a", inside=outside, outside=outside))
+
+
+def test_a_session_query_alone_costs_what_sparks_own_does_however_dense_events_are():
+    def costs(*windows, **facts):
+        found = [query(f"q{n}", window) for n, window in enumerate(windows)]
+        (tree,) = mt.plan(found, **facts).discretized
+        return tree.is_alone, tree.cost
+
+    minute, hour = mt.session("1 minute"), mt.session("1 hour")
+    assert costs(minute, rate=100, keys=1) == costs(hour, rate=100, keys=1)
+    assert costs(minute, rate=100, keys=1) == costs(minute, rate=100, keys=1e6)
+    assert costs(minute, rate=100)[0]
+    assert not costs(minute, hour, rate=100)[0]
+    assert costs(minute, hour, rate=100, keys=1)[1] < costs(minute, hour, rate=100, keys=1e6)[1]
 
 
 def test_periodic_windows_join_those_found_in_the_data_where_that_is_cheaper():

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 import muntin as mt
 from muntin.errors import RunError
 from tests.answers import assert_equal_answers, assert_same, plain
+from tests.own import FIRST, LastFive, Tens
 from tests.runtime.windows import Event, windows
 
 AGGREGATES = {
@@ -27,31 +28,9 @@ def query(name, window, **parts):
     return mt.Query(name=name, window=window, **given)
 
 
-class Tens:
-    """Windows of ten records, told of each."""
-
-    def __init__(self):
-        self.seen = 0
-
-    def f_disc(self, record):
-        assert record.load < 11
-        begins = self.seen % 10 == 0
-        self.seen += 1
-        return int(begins), int(begins and self.seen > 1)
-
-
-class LastFive:
-    """The last five records, at every third."""
-
-    def __init__(self):
-        self.seen = 0
-
-    def trigger(self, record):
-        self.seen += 1
-        return self.seen % 3 == 0
-
-    def evict(self, record, held):
-        return max(0, held - 4)
+def sessions(name, gaps, **parts):
+    """Several, so that they share: one alone is Spark's own."""
+    return [query(f"{name} {gap}", mt.session(f"{gap} milliseconds"), **parts) for gap in gaps]
 
 
 KINDS = {
@@ -71,14 +50,29 @@ KINDS = {
 
 
 def test_sessions_equal_sparks_own(readings: DataFrame):
-    asked = [query(f"gap {gap}", mt.session(f"{gap} seconds")) for gap in (1, 7)]
-    asked.append(query("filtered", mt.session("2 seconds"), where="load > 3", having="n > 1"))
-    asked.append(query("all", mt.session("500 milliseconds"), keys=[]))
+    asked = sessions("gap", (1000, 7000))
+    asked += sessions("filtered", (900, 2000), where="load > 3", having="n > 1")
+    asked += sessions("all", (20, 500), keys=[])
     asked.append(query("decimals", mt.session("2 seconds"), aggregates={"p": mt.sum("price")}))
     with mt.run(asked, readings) as results:
         # Decimals are not the runtime's; Spark has sessions of its own.
         assert [one.name for one in results.plan.plain] == ["decimals"]
+        assert [tree.is_alone for tree in results.plan.discretized] == [False] * 3
         assert_equal_answers(results, readings)
+
+
+def test_a_session_query_alone_is_sparks_own(readings: DataFrame):
+    one = query("alone", mt.session("2 seconds"), where="load > 3", having="n > 1")
+    with mt.run([one, *sessions("gap", (1000, 7000))], readings) as results:
+        assert [tree.is_alone for tree in results.plan.discretized] == [True, False]
+        assert_same(results["alone"], plain(one, readings))
+        python = {
+            name: "MapInArrow" in results[name]._jdf.queryExecution().toString()
+            for name in ("alone", "gap 1000")
+        }
+        assert python == {"alone": False, "gap 1000": True}
+        long = results.together().where("query = 'alone'")
+        assert_same(long.select(*results["alone"].columns), plain(one, readings))
 
 
 def test_sessions_in_sql_equal_sparks_own(spark: SparkSession, readings: DataFrame):
@@ -88,6 +82,10 @@ def test_sessions_in_sql_equal_sparks_own(spark: SparkSession, readings: DataFra
         "parts": "SELECT session_window.start AS s, max(temp) - min(temp) AS span FROM readings "
         "WHERE load > 2 GROUP BY session_window(ts, '1 second'), upper(device), device "
         "HAVING count(*) > 1",
+        "plain beside": "SELECT device, session_window, max(load) FROM readings "
+        "GROUP BY device, session_window(ts, '1 second')",
+        "parts beside": "SELECT session_window.end AS e, count(*) FROM readings "
+        "WHERE load > 2 GROUP BY session_window(ts, '3 seconds'), upper(device), device",
         "gaps": "SELECT session_window, count(*) FROM readings "
         "GROUP BY session_window(ts, CASE WHEN load > 3 THEN '1 second' ELSE '2 seconds' END)",
     }
@@ -95,6 +93,7 @@ def test_sessions_in_sql_equal_sparks_own(spark: SparkSession, readings: DataFra
     readings.createOrReplaceTempView("readings")
     with mt.run(mt.parse_sql(text), {"readings": readings}) as results:
         assert [one.name for one in results.plan.plain] == ["gaps"]
+        assert [len(tree.nodes) for tree in results.plan.discretized] == [2, 2]
         for name, one in texts.items():
             assert_same(results[name], spark.sql(one), name)
 
@@ -103,10 +102,10 @@ def test_events_a_gap_apart_are_one_session(spark: SparkSession):
     data = spark.sql(
         "SELECT timestamp_seconds(s) AS ts FROM VALUES (0), (1), (2), (4), (4) AS t(s)"
     )
-    one = query("q", mt.session("1 second"), keys=[], aggregates={"n": mt.count()})
-    found = mt.run(one, data)["q"]
-    assert_same(found, plain(one, data))
-    assert sorted(row.n for row in found.collect()) == [2, 3]
+    asked = sessions("gap", (1000, 2000), keys=[], aggregates={"n": mt.count()})
+    with mt.run(asked, data) as results:
+        assert_equal_answers(results, data)
+        assert sorted(row.n for row in results["gap 1000"].collect()) == [2, 3]
 
 
 def test_local_times_have_sessions(spark: SparkSession):
@@ -114,8 +113,9 @@ def test_local_times_have_sessions(spark: SparkSession):
         "SELECT TIMESTAMP_NTZ'2024-03-10 01:59:00' + make_dt_interval(0, 0, m) AS ts, m AS x "
         "FROM VALUES (0), (1), (2), (60), (61) AS t(m)"
     )
-    one = query("q", mt.session("1 minute"), keys=[], aggregates={"top": mt.max("x")})
-    assert_same(mt.run(one, data)["q"], plain(one, data))
+    asked = sessions("gap", (60_000, 3_500_000), keys=[], aggregates={"top": mt.max("x")})
+    with mt.run(asked, data) as results:
+        assert_equal_answers(results, data)
 
 
 def events(readings: DataFrame) -> dict[str | None, list[Event]]:
@@ -217,13 +217,21 @@ def test_what_neither_can_answer_is_refused(readings):
         mt.run(one, readings)
 
 
-def first_of(a, b):
-    return a if a[0] <= b[0] else b
+def test_periodic_windows_with_aggregates_of_the_users_own_need_keys_that_are_carried(readings):
+    """Slices, where other periodic windows go, cannot answer such aggregates either."""
+    window = mt.tumbling("10 seconds")
+    keys = {"k": "device COLLATE UTF8_LCASE"}
+    one = query("own", window, keys=keys, aggregates={"first": FIRST})
+    beside = query("beside", window, keys=keys, aggregates={"n": mt.count()})
+    message = "query 'own': a key of the type string collate UTF8_LCASE is compared by Spark alone"
+    with pytest.raises(RunError, match=message):
+        mt.run([one, beside], readings)
+    with mt.run([beside], readings) as results:
+        assert_equal_answers(results, readings)
 
 
 def test_aggregates_of_the_users_own_in_any_window(spark: SparkSession, readings: DataFrame):
-    first = mt.aggregate(["unix_micros(ts)", "load"], first_of, lambda p: p[1], (float("inf"), 0.0))
-    asked = {"first": first, "n": mt.count()}
+    asked = {"first": FIRST, "n": mt.count()}
     window = mt.hopping("30 seconds", every="10 seconds")
     queries = [
         query("periodic", window, aggregates=asked),

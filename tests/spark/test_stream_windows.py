@@ -9,6 +9,7 @@ from muntin.spark.batch import run
 from muntin.spark.pipeline import start
 from muntin.spark.stream import SETTINGS, stream
 from tests.answers import assert_same
+from tests.own import FIRST, LastFive, Loads
 from tests.spark.streams import MINUTE, SLIDE, Input, assert_closed, at, events
 
 AGGREGATES = {
@@ -23,35 +24,6 @@ AGGREGATES = {
 def query(name, window, **parts):
     given = {"aggregates": AGGREGATES, "time": "ts", "keys": ["device"], **parts}
     return mt.Query(name=name, window=window, **given)
-
-
-class Loads:
-    """A window from each load of one to the third record after it."""
-
-    def __init__(self):
-        self.ages = []
-
-    def f_disc(self, record):
-        self.ages = [age + 1 for age in self.ages]
-        ends = sum(age >= 3 for age in self.ages)
-        self.ages = self.ages[ends:]
-        begins = int(record.load == 1 and record.temp is not None)
-        self.ages += [0] * begins
-        return begins, ends
-
-
-class LastFive:
-    """The last five records, at every third."""
-
-    def __init__(self):
-        self.seen = 0
-
-    def trigger(self, record):
-        self.seen += 1
-        return self.seen % 3 == 0
-
-    def evict(self, record, held):
-        return max(0, held - 4)
 
 
 HALVES = mt.threshold(
@@ -74,11 +46,6 @@ RECORDS = [
 ]
 
 
-def first_of(a, b):
-    return a if a[0] <= b[0] else b
-
-
-FIRST = mt.aggregate(["unix_micros(ts)", "load"], first_of, lambda p: p[1], (float("inf"), 0.0))
 OWN = query(
     "own",
     mt.hopping("20 seconds", every="10 seconds"),
