@@ -5,7 +5,7 @@ bits that flip now and then. Combines, stored partials and throughput of one cor
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ from rich.table import Table
 
 from muntin.bench.machine import machine
 from muntin.bench.techniques import Target, as_json
+from muntin.bench.udw_runtime import per_second
+from muntin.bench.udw_ways import WAYS, Figure, Way, aims
 from muntin.model.aggregate import ADD_FLOAT, Component
 from muntin.model.kinds import CountWindow
 from muntin.runtime.cutter import Cutter
@@ -27,45 +29,8 @@ from muntin.techniques.table import fold
 QUERIES = (1, 10, 20, 40, 60, 80, 100)
 _ROWS_AT_ONCE = 100_000
 _ENERGY = Component(kind="float_sum", argument="energy")
-_NONE = np.empty(0, np.int64)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Way:
-    """A way to share: where slices start, and how they are stored."""
-
-    name: str
-    store: str
-    # Where slices start beside the begins of windows, given their ends and the number of rows.
-    edges: Callable[[Int64s, int], Int64s]
-
-
-WAYS = (
-    Way(name="Pairs", store="lazy", edges=lambda ends, rows: ends),
-    Way(name="Pairs, eager store", store="flat_fat", edges=lambda ends, rows: ends),
-    Way(name="Pairs, our store", store="suffixes", edges=lambda ends, rows: ends),
-    Way(name="Reactive Aggregator", store="flat_fat", edges=lambda ends, rows: np.arange(rows)),
-    Way(name="Cutty, lazy store", store="lazy", edges=lambda ends, rows: _NONE),
-    Way(name="Cutty, eager store", store="flat_fat", edges=lambda ends, rows: _NONE),
-    Way(name="Cutty, our store", store="suffixes", edges=lambda ends, rows: _NONE),
-)
-OURS, CUTTY, REACTIVE = WAYS[6].name, WAYS[5].name, WAYS[3].name
-PAIRS, PAIRS_OURS = WAYS[1].name, WAYS[2].name
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """What one way did for some queries. Combines of records into the open slice are apart."""
-
-    windows: str
-    way: str
-    queries: int
-    combines: int
-    folds: int
-    stored: int
-    # Stored partials beyond the windows that were open, at most.
-    beyond: int
-    per_second: float
+# Records that the whole runtime is timed on, at most.
+_RUNTIME_RECORDS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,45 +85,8 @@ def run(*, records: int, queries: Sequence[int] = QUERIES, seed: int = 12) -> Re
     for count in queries:
         marks = [_session_marks(one, records) for one in flips[:count]]
         figures += [_measured("sessions", way, energy, marks) for way in WAYS[3:]]
-    return Report(records=records, figures=figures, targets=_targets(figures, max(queries)))
-
-
-def _targets(figures: list[Figure], queries: int) -> list[Target]:
-    def of(way: str, windows: str = "periodic") -> Figure:
-        return next(
-            one for one in figures if (one.way, one.windows, one.queries) == (way, windows, queries)
-        )
-
-    ours, theirs = of(OURS), of(PAIRS)
-    return [
-        Target(
-            name="combines, Cutty to Pairs, both with the paper's eager store",
-            found=of(CUTTY).combines / theirs.combines,
-            most=0.6,
-        ),
-        Target(
-            name="combines, Cutty to Pairs, both with our store",
-            found=ours.combines / of(PAIRS_OURS).combines,
-            most=0.6,
-        ),
-        Target(
-            name="combines, Cutty with our store to Pairs with the paper's",
-            found=ours.combines / theirs.combines,
-            most=0.6,
-        ),
-        Target(
-            name="combines, Reactive Aggregator to Cutty with our store",
-            found=of(REACTIVE).combines / ours.combines,
-            least=100,
-        ),
-        Target(
-            name="the same for sessions",
-            found=of(REACTIVE, "sessions").combines / of(OURS, "sessions").combines,
-            least=100,
-        ),
-        Target(name="stored slices beyond live windows", found=ours.beyond, most=1),
-        Target(name="records a second", found=ours.per_second, least=1e6),
-    ]
+    speed = per_second(min(records, _RUNTIME_RECORDS), max(queries))
+    return Report(records=records, figures=figures, targets=aims(figures, max(queries), speed))
 
 
 def _periodic(rng: np.random.Generator, count: int) -> list[CountWindow]:

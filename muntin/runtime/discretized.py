@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregate import Component, Monoid
-from muntin.model.discretized import DiscretizedTree
+from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.kinds import Custom
 from muntin.model.user_aggregate import UserComponent
 from muntin.runtime.cutter import DEFAULT, Cutter, Read
 from muntin.runtime.interned import interned
 from muntin.runtime.keys import KeyNumbers
-from muntin.runtime.layout import INTEGER, Layout, all_slots, slots_of
+from muntin.runtime.layout import INTEGER, Layout, Slots, all_slots, slots_of
 from muntin.runtime.lower import lower
 from muntin.runtime.partials import Int64s, PartialColumn, Partials
 from muntin.runtime.reading import RecordLayout, lowest, read_records, read_values
@@ -38,6 +38,7 @@ class DiscretizedRuntime:
     ) -> None:
         self._tree = tree
         self._layout = layout
+        self._slots = all_slots(tree, layout.layout)
         self._keys = KeyNumbers(layout.layout.key_columns)
         self._streams = tree_streams(tree)
         self.cutters = [
@@ -98,7 +99,8 @@ class DiscretizedRuntime:
                 columns={c: column for one in found[index] for c, column in one.columns.items()},
             )
             columns = self._keys.columns(partials.keys)
-            yield answers_of(self._tree, number, self._layout.layout, columns, partials, first.ends)
+            node, layout = self._tree.nodes[number], self._layout.layout
+            yield answers_of(number, node, layout, self._slots, columns, partials, first.ends)
 
     def _records(self, batch: pa.RecordBatch, firsts: Int64s) -> Records:
         """The records of a batch, and what the next batch looks back at."""
@@ -124,22 +126,22 @@ class DiscretizedRuntime:
 
 
 def answers_of(
-    tree: DiscretizedTree,
     number: int,
+    node: DiscretizedNode,
     layout: Layout,
+    slots: Slots,
     keys: Mapping[str, pa.Array],
     partials: Partials,
     ends: Int64s,
 ) -> pa.RecordBatch:
-    """Answers of one node of a tree, in the slots of all of them."""
-    node = tree.nodes[number]
+    """Answers of the node of a number, in the slots of all nodes of its tree."""
     filled: dict[str, pa.Array] = {}
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
         filled.update(zip(places, lower(aggregate, partials, layout), strict=True))
     columns = {NODE: pa.array(np.full(len(partials), number, np.int32)), **keys}
     columns[BEGIN] = pa.array(partials.starts)
     columns[END] = pa.array(ends, mask=ends == NO_END)
-    for slot in all_slots(tree, layout):
+    for slot in slots:
         kind = pa.int64() if slot.startswith("i") else pa.float64()
         columns[slot] = filled[slot] if slot in filled else pa.nulls(len(partials), kind)
     return pa.RecordBatch.from_pydict(columns)

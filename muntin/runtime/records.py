@@ -64,6 +64,16 @@ class Records:
         """The row behind each stretch."""
         return np.append(self.firsts, self.rows)
 
+    @cached_property
+    def waited(self) -> Int64s:
+        """For how long none of its key had come when each record did; anything for the first."""
+        found = np.empty(self.rows, np.int64)
+        found[1:] = self.times[1:] - self.lasts[:-1]
+        filled = self.lows < self.stops
+        lows = self.lows[filled]
+        found[lows] = self.times[lows] - self.before.lasts[filled]
+        return found
+
     def stretches_of(self, rows: Int64s) -> Int64s:
         """The stretch that each record is in."""
         return np.searchsorted(self.firsts, rows, side="right")

@@ -18,6 +18,7 @@ from muntin.runtime.arrived import Arrived, arrived
 from muntin.runtime.custom import CustomStream
 from muntin.runtime.cutter import Cutter, Read
 from muntin.runtime.discretized import answers_of, cut_together, tree_streams
+from muntin.runtime.layout import all_slots
 from muntin.runtime.open_windows import (
     OpenWindows,
     StreamWindows,
@@ -99,6 +100,7 @@ class _Step:
     ) -> None:
         self._tree = tree
         self._layout = layout
+        self._slots = all_slots(tree, layout.layout)
         self._streams = streams
         self._new = new
         self._known = new.known
@@ -214,8 +216,10 @@ class _Step:
             )
             keys = self._known.keys.take(pa.array(partials.keys)).combine_chunks()
             columns = {name: keys.column(name).combine_chunks() for name in keys.column_names}
-            layout = self._layout.layout
-            found.append(answers_of(self._tree, number, layout, columns, partials, first.ends))
+            node, layout = self._tree.nodes[number], self._layout.layout
+            found.append(
+                answers_of(number, node, layout, self._slots, columns, partials, first.ends)
+            )
         return found
 
     def _left(

@@ -74,14 +74,12 @@ class SessionStream(Stream):
 
     def find(self, records: Records, carried: Carried) -> Marks:
         """Compare each record with the one before."""
-        rows = np.arange(records.rows)
-        stretches = records.stretches_of(rows)
-        apart = records.times - records.lasts_before(rows, stretches) > self._gap
-        is_first = rows == records.lows[stretches]
-        apart |= is_first & (carried.open[stretches] == 0)
+        apart = records.waited > self._gap
+        fresh = (carried.open == 0) & (records.lows < records.stops)
+        apart[records.lows[fresh]] = True
         begins = np.flatnonzero(apart)
         # A window ends where the next of its key begins, or else where its stretch does.
-        homes = np.concatenate([carried.stretches, stretches[begins]])
+        homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
         order = np.argsort(homes, kind="stable")
         homes = homes[order]
         places = np.concatenate([np.full(len(carried.stretches), -1), begins])[order]

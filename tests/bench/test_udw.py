@@ -1,7 +1,8 @@
 import numpy as np
 
-from muntin.bench import udw
+from muntin.bench import udw, udw_runtime
 from muntin.bench.techniques import Target
+from muntin.bench.udw_ways import OURS, WAYS, Figure, aims
 from muntin.model.kinds import CountWindow
 
 
@@ -9,7 +10,7 @@ def test_a_way_counts_what_it_combines_and_stores(monkeypatch):
     monkeypatch.setattr(udw, "_ROWS_AT_ONCE", 700)
     energy = np.ones(2000)
     marks = udw._count_marks([CountWindow(400, 100), CountWindow(250, 50)], 2000)
-    ours = next(way for way in udw.WAYS if way.name == udw.OURS)
+    ours = next(way for way in WAYS if way.name == OURS)
     found = udw._measured("periodic", ours, energy, marks)
     # A slice every 50 records; all records of a slice but its first are folded into it.
     assert found.folds == 2000 - 2000 // 50
@@ -33,9 +34,9 @@ def test_sessions_run_from_flip_to_flip(monkeypatch):
 
 
 def test_the_report_has_tables_and_json():
-    figure = udw.Figure(
+    figure = Figure(
         windows="periodic",
-        way=udw.OURS,
+        way=OURS,
         queries=1,
         combines=5,
         folds=3,
@@ -47,3 +48,40 @@ def test_the_report_has_tables_and_json():
     report = udw.Report(records=10, figures=[figure], targets=[target])
     assert [table.title for table in report.tables()] == ["periodic, 10 records", "targets"]
     assert report.to_json()["targets"][0]["met"] is True
+
+
+def test_aims_name_both_readings():
+    figures = [
+        Figure(
+            windows="periodic",
+            way=way.name,
+            queries=100,
+            combines=1000 * (number + 1),
+            folds=0,
+            stored=0,
+            beyond=number,
+            per_second=1.0,
+        )
+        for number, way in enumerate(WAYS)
+    ]
+    found = {one.name: one for one in aims(figures, 100, 2e6)}
+    assert found["combines, Cutty / Pairs with the paper's eager store"].found == 7 / 2
+    assert found["the same, the paper's eager store for both"].found == 6 / 2
+    assert found["stored slices beyond live windows, Cutty"].found == 6
+    assert [one.name for one in found.values() if one.met] == [
+        "records a second, whole runtime, all built-in kinds"
+    ]
+
+
+def test_the_whole_runtime_has_queries_of_all_built_in_kinds():
+    kinds = udw_runtime.windows(100)
+    assert len(set(kinds)) == 100
+    assert {type(kind).__name__ for kind in kinds} == {
+        "Session",
+        "CountWindow",
+        "Punctuation",
+        "Delta",
+        "Landmark",
+        "Threshold",
+    }
+    assert udw_runtime.per_second(5_000, 14) > 0
