@@ -181,6 +181,8 @@ class Plan:
     # Events per second and live keys that the costs were computed for.
     rate: float
     keys: float
+    # Whether the keys were given or found in the data, rather than assumed.
+    keys_known: bool = False
     # What the same queries cost with a tree each, and as plain Spark queries, which copy every
     # event into every window that holds it.
     unshared_cost: float = 0.0

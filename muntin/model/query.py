@@ -253,6 +253,8 @@ class Workload:
     queries: tuple[Query | PlainQuery, ...]
     rate: float = 1000.0
     keys: float = 1.0
+    # Whether `keys` was given or found in the data, rather than assumed.
+    keys_known: bool = False
     prices: Prices = SHIPPED
 
     def __post_init__(self) -> None:
@@ -297,15 +299,21 @@ def workload(
     queries: "Workload | Query | PlainQuery | Iterable[Any]",
     *,
     rate: float = 1000.0,
-    keys: float = 1.0,
+    keys: float | None = None,
     prices: Prices = SHIPPED,
 ) -> Workload:
-    """A workload of one query, of several, or the one that was given."""
+    """A workload of one query, of several, or the one that was given; one key if none are named."""
     if isinstance(queries, Workload):
         return queries
     if isinstance(queries, Query | PlainQuery):
         queries = (queries,)
-    return Workload(queries=tuple(queries), rate=rate, keys=keys, prices=prices)
+    return Workload(
+        queries=tuple(queries),
+        rate=rate,
+        keys=1.0 if keys is None else keys,
+        keys_known=keys is not None,
+        prices=prices,
+    )
 
 
 def check_name(name: str) -> None:

@@ -144,11 +144,12 @@ def plan(
     *,
     strategy: str = DEFAULT,
     rate: float = 1000.0,
-    keys: float = 1.0,
+    keys: float | None = None,
     prices: Prices = SHIPPED,
 ) -> Plan:
     """What is shared by these queries, and what it costs beside the unshared plan.
 
-    `rate` is events per second, `keys` how many keys are live; costs are computed for them.
+    `rate` is events per second, `keys` how many keys are live (one, if not given): the costs are
+    for these.
     """
     return optimize(workload(queries, rate=rate, keys=keys, prices=prices), strategy)

@@ -143,6 +143,7 @@ def plan_of(
         queries=workload.queries,
         rate=workload.rate,
         keys=workload.keys,
+        keys_known=workload.keys_known,
         unshared_cost=apart
         + sum(count * single_cost(*one, workload) for one, count in alike.items()),
         plain_cost=apart

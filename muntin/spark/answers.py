@@ -14,7 +14,7 @@ from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, St
 from muntin.model.plan import Tree
 from muntin.runtime.layout import Layout, all_slots
 from muntin.runtime.tree import BEGIN, NODE, TreeRuntime
-from muntin.spark.parts import PART, own_answers, part_width, with_parts
+from muntin.spark.parts import PART, Parts, own_answers, with_parts
 from muntin.spark.slices import START, Slices
 
 
@@ -22,24 +22,21 @@ from muntin.spark.slices import START, Slices
 class Ordered:
     """Slices as the runtime reads them: each key's in one partition, in order.
 
-    Without keys there is one for all, and it is split by time: `width` is then that of a part.
+    Where keys are too few for all cores, `parts` says how they are split by time.
     """
 
     frame: DataFrame
     layout: Layout
-    width: int | None = None
+    parts: Parts | None = None
 
 
-def in_order(slices: Slices, longest: int) -> Ordered:
-    """Slices ready for the runtime; `longest` is the size of the longest window to be answered."""
-    layout = slices.layout
-    if layout.key_columns:
-        frame = slices.frame.repartition(*layout.key_columns)
-        return Ordered(frame=frame.sortWithinPartitions(*layout.key_columns, START), layout=layout)
-    frame = with_parts(slices.frame, longest).repartition(PART)
-    return Ordered(
-        frame=frame.sortWithinPartitions(PART, START), layout=layout, width=part_width(longest)
-    )
+def in_order(slices: Slices, *, parts: Parts | None) -> Ordered:
+    """Slices ready for the runtime, by key and, where they are to be split so, by time."""
+    layout, frame, groups = slices.layout, slices.frame, slices.layout.key_columns
+    if parts is not None:
+        frame, groups = with_parts(frame, parts), (*groups, PART)
+    frame = frame.repartition(*groups).sortWithinPartitions(*groups, START)
+    return Ordered(frame=frame, layout=layout, parts=parts)
 
 
 def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
@@ -51,10 +48,10 @@ def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
         [StructField(NODE, IntegerType(), False), *keys, StructField(BEGIN, LongType()), *slots]
     )
     same_python(frame.sparkSession)
-    parts = [] if ordered.width is None else [PART]
+    parts = [] if ordered.parts is None else [PART]
     columns = [name for one in layout.kept for name in one.columns]
     return frame.select(*layout.key_columns, *parts, START, *columns).mapInArrow(
-        partial(_run, tree=tree, layout=layout, width=ordered.width), schema
+        partial(_run, tree=tree, layout=layout, parts=ordered.parts), schema
     )
 
 
@@ -76,10 +73,10 @@ def same_python(session: SparkSession) -> None:
 
 
 def _run(
-    batches: Iterable[pa.RecordBatch], *, tree: Tree, layout: Layout, width: int | None
+    batches: Iterable[pa.RecordBatch], *, tree: Tree, layout: Layout, parts: Parts | None
 ) -> Iterator[pa.RecordBatch]:
-    if width is None:
+    if parts is None:
         return TreeRuntime(tree, layout).run(batches)
     # To the runtime a part is a key like others.
     layout = replace(layout, key_columns=(*layout.key_columns, PART))
-    return own_answers(TreeRuntime(tree, layout).run(batches), width)
+    return own_answers(TreeRuntime(tree, layout).run(batches), parts)

@@ -40,6 +40,7 @@ def plan(
         found,
         rate=found.rate if rate is None else rate,
         keys=found.keys if keys is None else keys,
+        keys_known=found.keys_known or keys is not None,
     )
     return optimize(found, strategy)
 

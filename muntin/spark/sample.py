@@ -41,7 +41,9 @@ def with_facts(found: Workload, relations: Relations) -> Workload:
         return found
     family = max(families, key=lambda one: len(families[one]))
     facts = sample(family, relations)
-    return found if facts is None else replace(found, rate=facts.rate, keys=facts.keys)
+    if facts is None:
+        return found
+    return replace(found, rate=facts.rate, keys=facts.keys, keys_known=True)
 
 
 def sample(family: Family, relations: Relations) -> Facts | None:

@@ -13,6 +13,7 @@ from muntin.runtime.tree import NODE
 from muntin.spark.answers import Ordered, combine_compiled, in_order
 from muntin.spark.bind import BoundTree
 from muntin.spark.native import combine_natively
+from muntin.spark.parts import parts
 from muntin.spark.project import Projection, from_columns, from_slots, projection
 from muntin.spark.relations import Relations, blaming, is_checked
 from muntin.spark.slices import Slices, slice_events
@@ -40,6 +41,7 @@ class TreeAnswers:
     def __init__(self, bound: BoundTree, plan: Plan, relations: Relations) -> None:
         self._bound = bound
         self._relations = relations
+        self._keys = plan.keys if plan.keys_known else None
         self.queries = {
             name: query
             for node in bound.tree.nodes
@@ -62,8 +64,11 @@ class TreeAnswers:
 
     @cached_property
     def _ordered(self) -> Ordered:
+        tree = self._bound.tree
         longest = max(query.window.size for query in self.queries.values())
-        return in_order(self._slices, longest)
+        cores = self._relations.session.sparkContext.defaultParallelism
+        keys = self._keys if tree.family.keys else 1
+        return in_order(self._slices, parts=parts(tree.slicing, longest, keys=keys, cores=cores))
 
     @property
     def _read(self) -> DataFrame:

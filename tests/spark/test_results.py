@@ -320,25 +320,3 @@ def test_no_event_is_no_answer(readings):
         for name in results:
             assert results[name].collect() == []
         assert_equal_answers(results, readings.where("false"))
-
-
-@pytest.mark.parametrize("strategy", ["shared", "factor"])
-def test_one_key_is_split_by_time(readings, strategy):
-    queries = [
-        Query(
-            name=name,
-            window=window,
-            aggregates={"n": count(), "top": max_("temp"), "mean": avg("temp")},
-            time="ts",
-        )
-        for name, window in {
-            "short": tumbling("2 seconds"),
-            "hops": hopping("7 seconds", every="3 seconds", offset="1 second"),
-            "long": hopping("20 seconds", every="10 seconds"),
-        }.items()
-    ]
-    with run(queries, readings, strategy=strategy) as results:
-        (tree,) = results._trees
-        parts = tree._ordered.frame.select("part").distinct().count()
-        assert parts > 5
-        assert_equal_answers(results, readings)
