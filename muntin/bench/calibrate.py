@@ -7,6 +7,7 @@ much more of that thing it does, is its price.
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,8 +17,9 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from muntin.bench.events import readings, stored
-from muntin.bench.measure import Cost, cheapest, measure
+from muntin.bench.measure import measure
 from muntin.bench.progress import Steps
+from muntin.bench.turns import in_turns
 from muntin.model.aggregate import ADD_FLOAT, max_
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.prices import SHIPPED, Prices
@@ -87,7 +89,9 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
             data = stored(readings(session, events, _KEYS, _RATE), Path(folder, "events"))
         with bar.step("counting partials"):
             partials = _slices(data)
-        spent = _in_turns(_runs(data), repeats, bar)
+        runs = {name: partial(measure, work) for name, work in _runs(data).items()}
+        costs = in_turns(runs, bar, warming=_WARMING, repeats=repeats)
+    spent = {name: cost.cpu_s for name, cost in costs.items()}
     unit = combine_s()
 
     def price(shipped: float, dearer: str, cheaper: str, more: float) -> float:
@@ -165,17 +169,6 @@ def _runs(data: DataFrame) -> dict[str, Callable[[], None]]:
         "few copies": lambda: _unaided(_FEW_COPIES, data),
         "many copies": lambda: _unaided(_MANY_COPIES, data),
     }
-
-
-def _in_turns(runs: dict[str, Callable[[], None]], repeats: int, bar: Steps) -> dict[str, float]:
-    """CPU seconds of each, the least of its runs; a busy minute then hits all of them."""
-    costs: dict[str, list[Cost]] = {name: [] for name in runs}
-    for number in range(-_WARMING, repeats):
-        label = "warming up" if number < 0 else f"run {number + 1} of {repeats}"
-        for name, work in runs.items():
-            with bar.step(f"{name}: {label}"):
-                costs[name].append(measure(work))
-    return {name: cheapest(found[_WARMING:]).cpu_s for name, found in costs.items()}
 
 
 def _answer(plan: Plan, data: DataFrame) -> None:

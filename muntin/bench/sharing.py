@@ -1,7 +1,7 @@
 """`bench sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,10 +12,11 @@ from pyspark.sql.functions import expr, window
 from muntin.bench.compare import compare
 from muntin.bench.events import RATE, compute, readings, stored
 from muntin.bench.listed import listed
-from muntin.bench.measure import Cost, cheapest, measure, settle
+from muntin.bench.measure import Cost, measure
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS, TOO_LONG_FOR_PLAIN
 from muntin.bench.sharing_report import Measured, Report, Side
+from muntin.bench.turns import in_turns
 from muntin.model.query import Query
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch import run
@@ -24,8 +25,6 @@ from muntin.spark.together import QUERY, named
 # Where plain Spark would take hours over all events, answers are compared on this many.
 EQUAL_ON = 2_000
 _ADDED_UP = ("avg", "sum")
-# What takes longer than this runs once: what it shows is far above the noise.
-_LONG_S = 30.0
 # Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
 WARMING = 4
 # Timed turns. One run differs from the next by a quarter, so the best of three is not yet steady.
@@ -42,11 +41,7 @@ def sharing(
     warming: int = WARMING,
     strategy: str = DEFAULT,
 ) -> Report:
-    """Run every set both ways: once to compare, some turns to warm up, then timed in turns.
-
-    Turns, so that all contenders meet the same machine and the same state of the JVM's compiler.
-    What takes long runs once only.
-    """
+    """Run every set both ways: once to compare, then timed in turns; what takes long, once only."""
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
         Steps(1 + _steps(sets, warming + repeats)) as bar,
@@ -85,9 +80,9 @@ def _steps(sets: Sequence[str], turns: int) -> int:
     return (2 * len(sets) - alone) * (1 + turns) + len(sets)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Contender:
-    """A set and a way to answer it; what its runs cost, and its answers."""
+    """A set and a way to answer it, and its answers."""
 
     name: str
     way: str
@@ -95,21 +90,17 @@ class _Contender:
     answers: DataFrame
     # What the first run cost, which also stored the answers.
     first: Cost
-    costs: list[Cost] = field(default_factory=list)
 
     @property
-    def is_long(self) -> bool:
-        return self.first.wall_s >= _LONG_S
+    def label(self) -> str:
+        return f"{self.name}: {self.way}"
 
-    def take_turn(self, *, counts: bool) -> None:
-        """Run when nothing else does, and note what it cost if the turn counts."""
-        settle()
-        cost = measure(lambda: compute(self.build()))
-        if counts:
-            self.costs.append(cost)
+    def run(self) -> Cost:
+        return measure(lambda: compute(self.build()))
 
-    def side(self) -> Side:
-        best = cheapest(self.costs or [self.first])
+    def side(self, costs: Mapping[str, Cost]) -> Side:
+        """What it cost in its turns."""
+        best = costs[self.label]
         return Side(
             cpu_s=round(best.cpu_s, 2), wall_s=round(best.wall_s, 2), rows=self.answers.count()
         )
@@ -132,14 +123,17 @@ class _Bench:
             for way in ("muntin", "plain")
             if way == "muntin" or name not in TOO_LONG_FOR_PLAIN
         }
-        for turn in range(-warming, repeats):
-            said = "warming up" if turn < 0 else f"run {turn + 1} of {repeats}"
-            for one in contenders.values():
-                with self.bar.step(f"{one.name}: {one.way}, {said}"):
-                    if not one.is_long:
-                        one.take_turn(counts=turn >= 0)
+        costs = in_turns(
+            {one.label: one.run for one in contenders.values()},
+            self.bar,
+            warming=warming,
+            repeats=repeats,
+            before={one.label: one.first for one in contenders.values()},
+        )
         return {
-            name: self._measured(name, contenders[name, "muntin"], contenders.get((name, "plain")))
+            name: self._measured(
+                name, costs, contenders[name, "muntin"], contenders.get((name, "plain"))
+            )
             for name in sets
         }
 
@@ -157,18 +151,27 @@ class _Bench:
             return lambda: plain(queries, data)
         return lambda: run(queries, data, strategy=self.strategy).together()
 
-    def _measured(self, name: str, ours: _Contender, theirs: _Contender | None) -> Measured:
+    def _measured(
+        self,
+        name: str,
+        costs: Mapping[str, Cost],
+        ours: _Contender,
+        theirs: _Contender | None,
+    ) -> Measured:
         if theirs is not None:
             with self.bar.step(f"{name}: comparing"):
                 equal = _equal(ours.answers, theirs.answers)
             return Measured(
-                plain=theirs.side(), muntin=ours.side(), equal=equal, equal_on=self.events
+                plain=theirs.side(costs),
+                muntin=ours.side(costs),
+                equal=equal,
+                equal_on=self.events,
             )
         few = min(EQUAL_ON, self.events)
         with self.bar.step(f"{name}: comparing on {few:,} events"):
             data, queries = self._spread(few), SETS[name]()
             equal = _equal(self._way("muntin", queries, data)(), self._one_by_one(queries, data))
-        return Measured(plain=None, muntin=ours.side(), equal=equal, equal_on=few)
+        return Measured(plain=None, muntin=ours.side(costs), equal=equal, equal_on=few)
 
     def _one_by_one(self, queries: Sequence[Query], data: DataFrame) -> DataFrame:
         """Plain Spark's answers, a job for each query: planning a hundred at once takes minutes."""

@@ -1,7 +1,7 @@
 """`bench streaming`, the rest: what state, keys and changes of queries cost a pipeline."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +12,7 @@ from rich.table import Table
 from muntin.bench.compare import compare
 from muntin.bench.events import RATE, arriving, readings
 from muntin.bench.laps import Laps
+from muntin.bench.measure import settle
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS
 from muntin.bench.streaming import (
@@ -29,27 +30,34 @@ from muntin.spark.batch import run
 from muntin.spark.pipeline import start
 from muntin.spark.settings import settings
 
-_HOURS = 100
+# Files of an hour each, one a batch: so many until what is retained has its full size, and those
+# whose batches are timed.
+_FILLING = 26
+_TIMED = 8
+# The longest window, or how long slices are kept; the other is so many times longer.
+_SHORT, _TIMES = 1, 24
+_KEYS = 1_000
 # How long an added query is waited for.
 _PATIENCE_S = 120.0
-_KEYS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """A pipeline's warm batches, and what it kept at their end."""
+    """A pipeline's warm batches, and the bytes of slices that it kept at their end."""
 
     cpu_s: float
     wall_s: float
-    state_bytes: int
+    kept_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class StateReport:
-    """State ten times larger; many keys; a query that is added."""
+    """State many times larger; many keys; a query that is added."""
 
-    small: State
-    large: State
+    # Slices kept for an hour; for a day, by the same queries; for a day, by a window of a day.
+    short: State
+    kept: State
+    long: State
     keys: int
     many: State
     many_equal: bool
@@ -63,18 +71,19 @@ class StateReport:
     def table(self) -> Table:
         """A row for each figure."""
         table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
-        table.add_column("what")
-        table.add_column("found", justify="right")
-        ratio = self.large.cpu_s / self.small.cpu_s
-        for what, found in (
-            ("CPU s of warm batches, slices kept for 2 hours", f"{self.small.cpu_s:.1f}"),
-            ("the same, slices kept for 20 hours", f"{self.large.cpu_s:.1f}"),
-            ("how they stand", f"{ratio:.2f}x"),
-            (f"CPU s of warm batches, {self.keys:,} keys", f"{self.many.cpu_s:.1f}"),
-            ("its answers equal batch answers", "yes" if self.many_equal else "NO"),
-            ("wall s from adding a query to its first batch", f"{self.add_s:.1f}"),
+        for name in ("what", "CPU s", "kept MB", "to the first"):
+            table.add_column(name, justify="left" if name == "what" else "right")
+        for what, state in (
+            (f"{_TIMED} batches, slices kept for {_SHORT} hour", self.short),
+            (f"slices kept for {_TIMES} hours", self.kept),
+            (f"a window of {_TIMES} hours", self.long),
         ):
-            table.add_row(what, found)
+            ratio = f"{state.cpu_s / self.short.cpu_s:.2f}x"
+            table.add_row(what, f"{state.cpu_s:.1f}", f"{state.kept_bytes / 1e6:.1f}", ratio)
+        many = f"{self.many.cpu_s:.1f}", f"{self.many.kept_bytes / 1e6:.1f}", ""
+        table.add_row(f"{self.keys:,} keys, 3 batches", *many)
+        table.add_row("its answers equal batch answers", "yes" if self.many_equal else "NO")
+        table.add_row(f"from adding a query to its first batch: {self.add_s:.1f} s")
         return table
 
 
@@ -82,38 +91,50 @@ def state_costs(
     session: SparkSession, *, events: int = 1_000_000, keys: int = 100_000
 ) -> StateReport:
     """Measure all three; `events` in each stream, `keys` of the one with many."""
+    hours, files = _FILLING + _TIMED, _FILLING + _TIMED
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
-        Steps(6) as bar,
+        Steps(7) as bar,
         settings(session, stream_settings()),
     ):
         folder = Path(name)
         slow, many = folder / "slow", folder / "many"
         with bar.step("making events"):
             # So few events a second that they cover many hours, and slices hold one or two.
-            rate = events / (_HOURS * 3600)
-            arriving(readings(session, events, _KEYS, rate, FILES), slow)
+            arriving(readings(session, events, _KEYS, events / (hours * 3600), files), slow)
             arriving(readings(session, events, keys, RATE * 10, FILES), many)
+        bench = _Bench(session, folder)
+        short, long = ([_sliding(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _TIMES))
         costs = {}
-        for label, retain in (("warming", 2), ("small", 2), ("large", 20)):
-            with bar.step(f"slices kept for {retain} hours"):
-                costs[label] = _run(
-                    session, folder / label, slow, SETS["slide3"](), f"{retain} hours"
-                )
+        for label, queries, retain in (
+            ("warming up", short, _TIMES),
+            ("short", short, _SHORT),
+            ("kept", short, _TIMES),
+            ("long", long, _SHORT),
+        ):
+            with bar.step(f"retained state: {label}"):
+                costs[label] = bench.timed(label, slow, queries, f"{retain} hours", _FILLING, 1)
         with bar.step(f"{keys:,} keys"):
             queries = [_query("minute", 1), _query("five", 5)]
-            found = _run(session, folder / "keys", many, queries, "0 seconds")
+            found = bench.timed("keys", many, queries, "0 seconds", WARMING, FILES_PER_BATCH)
             equal = all(_equal(session, folder / "keys", many, query) for query in queries)
         with bar.step("adding a query"):
             add_s = _adding(session, folder / "adding", slow)
     return StateReport(
-        small=costs["small"],
-        large=costs["large"],
+        short=costs["short"],
+        kept=costs["kept"],
+        long=costs["long"],
         keys=keys,
         many=found,
         many_equal=equal,
         add_s=add_s,
     )
+
+
+def _sliding(minutes: int) -> Query:
+    """The first query of slide3, with another size."""
+    window = hopping(f"{minutes} minutes", every="1 minute")
+    return replace(SETS["slide3"]()[0], window=window)
 
 
 def _query(name: str, minutes: int) -> Query:
@@ -126,32 +147,47 @@ def _query(name: str, minutes: int) -> Query:
     )
 
 
-def _stream(session: SparkSession, events: Path, files: int = FILES_PER_BATCH) -> DataFrame:
+def _stream(session: SparkSession, events: Path, files: int) -> DataFrame:
     schema = session.read.parquet(str(events)).schema
     reader = session.readStream.schema(schema).option("maxFilesPerTrigger", files)
     return reader.parquet(str(events))
 
 
-def _run(
-    session: SparkSession, place: Path, events: Path, queries: list[Query], retain: str
-) -> State:
-    with Laps(session) as laps:
-        pipeline = start(
-            queries,
-            _stream(session, events),
-            checkpoint=place / "check",
-            sink=place / "answers",
-            watermark=WATERMARK,
-            trigger="available now",
-            retain=retain,
+@dataclass(frozen=True)
+class _Bench:
+    session: SparkSession
+    folder: Path
+
+    def timed(
+        self, label: str, events: Path, queries: list[Query], retain: str, warming: int, files: int
+    ) -> State:
+        """Stream the events, so many files a batch, and time the batches after some."""
+        place = self.folder / label
+        settle()
+        with Laps(self.session) as laps:
+            start(
+                queries,
+                _stream(self.session, events, files),
+                checkpoint=place / "check",
+                sink=place / "answers",
+                watermark=WATERMARK,
+                trigger="available now",
+                retain=retain,
+            ).await_termination()
+        cost = laps.after(warming)
+        return State(
+            cpu_s=round(cost.cpu_s, 2),
+            wall_s=round(cost.wall_s, 2),
+            kept_bytes=self._kept(place / "check" / "spark"),
         )
-        pipeline.await_termination()
-    cost = laps.after(WARMING)
-    return State(
-        cpu_s=round(cost.cpu_s, 2),
-        wall_s=round(cost.wall_s, 2),
-        state_bytes=pipeline.status().state_bytes,
-    )
+
+    def _kept(self, checkpoint: Path) -> int:
+        """The bytes of all runs and cells that are in the state store."""
+        reader = self.session.read.format("statestore").option("operatorId", 0)
+        runs = reader.option("stateVarName", "runs").load(str(checkpoint))
+        row = runs.selectExpr("coalesce(sum(length(value.data)), 0) AS bytes").first()
+        assert row is not None
+        return int(row["bytes"])
 
 
 def _equal(session: SparkSession, place: Path, events: Path, query: Query) -> bool:

@@ -3,9 +3,9 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
@@ -14,11 +14,12 @@ from muntin.bench import sharing_report
 from muntin.bench.compare import compare
 from muntin.bench.events import RATE, arriving, readings
 from muntin.bench.laps import Laps
-from muntin.bench.measure import Cost, cheapest
+from muntin.bench.measure import Cost
 from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS
 from muntin.bench.sharing import chosen, plain
 from muntin.bench.sharing_report import Measured, Side
+from muntin.bench.turns import in_turns
 from muntin.errors import RunError, nearest
 from muntin.model.query import Query
 from muntin.share.optimizer import STEADY
@@ -34,8 +35,6 @@ WARMING = 2
 WATERMARK = "10 seconds"
 # Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
 WARMING_TURNS = 3
-# A contender whose warm batches take longer is timed once: what it shows is far above the noise.
-_LONG_S = 30.0
 # Sets that plain Spark is asked for.
 STREAMED = ("one", "tumb5", "slide3", "dash10")
 
@@ -86,11 +85,7 @@ def streaming(
     warming: int = WARMING_TURNS,
     strategy: str = STEADY,
 ) -> Report:
-    """Stream every set both ways in turns, some to warm up and some that count.
-
-    Turns, so that all contenders meet the same machine and the same state of the JVM's compiler.
-    What takes long has one turn, the first, and that counts.
-    """
+    """Stream every set both ways in turns, some to warm up and some that count (`turns`)."""
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
         Steps(1 + len(sets) * (2 * (warming + repeats) + 1)) as bar,
@@ -128,27 +123,27 @@ class _Bench:
             "plain": self._plain,
             "muntin": self._muntin,
         }
-        costs: dict[tuple[str, str], list[Cost]] = {
-            (name, label): [] for name in sets for label in ways
-        }
-        places: dict[tuple[str, str], Path] = {}
-        for turn in range(-warming, repeats):
-            said = "warming up" if turn < 0 else f"run {turn + 1} of {repeats}"
-            for (name, label), found in costs.items():
-                with self.bar.step(f"{name}: {label}, {said}"):
-                    if found and found[0].wall_s >= _LONG_S:
-                        continue
-                    place = places[name, label] = self.folder / name / f"{label}-{turn}"
-                    cost = ways[label](SETS[name](), place)
-                    if turn >= 0 or cost.wall_s >= _LONG_S:
-                        found.append(cost)
+        places: dict[str, Path] = {}
+
+        def timed(name: str, label: str) -> Cost:
+            one = f"{name}: {label}"
+            # A folder for each turn: a stream goes on where the one before it on a checkpoint was.
+            place = places[one] = Path(mkdtemp(dir=self.folder, prefix=f"{name}-{label}-"))
+            return ways[label](SETS[name](), place)
+
+        runs = {f"{name}: {label}": partial(timed, name, label) for name in sets for label in ways}
+        costs = in_turns(runs, self.bar, warming=warming, repeats=repeats)
         measured = {}
         for name in sets:
+            ones = [f"{name}: {label}" for label in ways]
             with self.bar.step(f"{name}: comparing"):
-                sides = {label: self._answers(name, places[name, label]) for label in ways}
-                equal = _equal(sides["muntin"], sides["plain"])
-                theirs, ours = (_side(costs[name, label], sides[label]) for label in ways)
-            measured[name] = Measured(plain=theirs, muntin=ours, equal=equal, equal_on=events)
+                theirs, ours = (self._answers(name, places[one]) for one in ones)
+                measured[name] = Measured(
+                    plain=_side(costs[ones[0]], theirs),
+                    muntin=_side(costs[ones[1]], ours),
+                    equal=_equal(ours, theirs),
+                    equal_on=events,
+                )
         return measured
 
     def _stream(self) -> DataFrame:
@@ -193,9 +188,8 @@ class _Bench:
         return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
-def _side(costs: Sequence[Cost], answers: DataFrame) -> Side:
-    best = cheapest(costs)
-    return Side(cpu_s=round(best.cpu_s, 2), wall_s=round(best.wall_s, 2), rows=answers.count())
+def _side(cost: Cost, answers: DataFrame) -> Side:
+    return Side(cpu_s=round(cost.cpu_s, 2), wall_s=round(cost.wall_s, 2), rows=answers.count())
 
 
 def _equal(ours: DataFrame, theirs: DataFrame) -> bool:
