@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -30,11 +31,12 @@ _INSTALL_JAVA = (
 )
 
 
-def local_session(memory: str = MEMORY) -> SparkSession:
+def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -> SparkSession:
     """The active session, or else a new one on all cores of this machine.
 
     A new one has a heap of `memory`, no web page and no progress bar, and keeps its log off the
-    terminal. Raises `RunError` where there is no Java to run it on.
+    terminal; `more` are further settings of it. Raises `RunError` where there is no Java to run it
+    on.
     """
     # pyspark logs the errors it raises as JSON, too; the terminal says them once, in a line.
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -54,6 +56,7 @@ def local_session(memory: str = MEMORY) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **(more or {}),
     }.items():
         conf.set(key, value)
     # The log is a file without a name: read if Spark does not start, gone when it ends. Options

@@ -20,7 +20,7 @@ from muntin.bench.progress import starting
 from muntin.bench.sets import SETS
 from muntin.bench.sharing import REPEATS, chosen, sharing
 from muntin.bench.stream_state import StateReport, state_costs
-from muntin.bench.streaming import STREAMED, streamed, streaming
+from muntin.bench.streaming import SESSION, STREAMED, streamed, streaming
 from muntin.bench.streaming import Report as StreamingReport
 from muntin.bench.subsume import run as subsume
 from muntin.bench.technique_figures import draw
@@ -123,7 +123,7 @@ def streaming_verb(
     names = streamed(sets)
     check_folder(json)
     with starting():
-        session = local_session()
+        session = local_session(more=SESSION)
     report: StateReport | StreamingReport
     if state:
         report = state_costs(session)
