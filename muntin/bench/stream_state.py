@@ -32,10 +32,10 @@ from muntin.spark.settings import settings
 
 # Files of an hour each, one a batch: so many until what is retained has its full size, and those
 # whose batches are timed.
-_FILLING = 26
-_TIMED = 8
-# The longest window, or how long slices are kept; the other is so many times longer.
-_SHORT, _TIMES = 1, 24
+_FILLING = 14
+_TIMED = 6
+# Hours that slices are kept for.
+_SHORT, _LONG = 1, 12
 _KEYS = 1_000
 # How long an added query is waited for.
 _PATIENCE_S = 120.0
@@ -54,7 +54,7 @@ class State:
 class StateReport:
     """State many times larger; many keys; a query that is added."""
 
-    # Slices kept for an hour; for a day, by the same queries; for a day, by a window of a day.
+    # Slices kept for an hour; for 12, by the same queries; for 12, by a window of that size.
     short: State
     kept: State
     long: State
@@ -75,8 +75,8 @@ class StateReport:
             table.add_column(name, justify="left" if name == "what" else "right")
         for what, state in (
             (f"{_TIMED} batches, slices kept for {_SHORT} hour", self.short),
-            (f"slices kept for {_TIMES} hours", self.kept),
-            (f"a window of {_TIMES} hours", self.long),
+            (f"slices kept for {_LONG} hours", self.kept),
+            (f"a window of {_LONG} hours", self.long),
         ):
             ratio = f"{state.cpu_s / self.short.cpu_s:.2f}x"
             table.add_row(what, f"{state.cpu_s:.1f}", f"{state.kept_bytes / 1e6:.1f}", ratio)
@@ -94,7 +94,7 @@ def state_costs(
     hours, files = _FILLING + _TIMED, _FILLING + _TIMED
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
-        Steps(7) as bar,
+        Steps(6) as bar,
         settings(session, stream_settings()),
     ):
         folder = Path(name)
@@ -104,20 +104,20 @@ def state_costs(
             arriving(readings(session, events, _KEYS, events / (hours * 3600), files), slow)
             arriving(readings(session, events, keys, RATE * 10, FILES), many)
         bench = _Bench(session, folder)
-        short, long = ([_sliding(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _TIMES))
-        costs = {}
-        for label, queries, retain in (
-            ("warming up", short, _TIMES),
-            ("short", short, _SHORT),
-            ("kept", short, _TIMES),
-            ("long", long, _SHORT),
-        ):
-            with bar.step(f"retained state: {label}"):
-                costs[label] = bench.timed(label, slow, queries, f"{retain} hours", _FILLING, 1)
+        short, long = ([_sliding(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG))
+        # The many keys first, and the short state not first of three: they warm up the others.
         with bar.step(f"{keys:,} keys"):
             queries = [_query("minute", 1), _query("five", 5)]
             found = bench.timed("keys", many, queries, "0 seconds", WARMING, FILES_PER_BATCH)
             equal = all(_equal(session, folder / "keys", many, query) for query in queries)
+        costs = {}
+        for label, queries, retain in (
+            ("kept", short, _LONG),
+            ("short", short, _SHORT),
+            ("long", long, _SHORT),
+        ):
+            with bar.step(f"retained state: {label}"):
+                costs[label] = bench.timed(label, slow, queries, f"{retain} hours", _FILLING, 1)
         with bar.step("adding a query"):
             add_s = _adding(session, folder / "adding", slow)
     return StateReport(

@@ -43,7 +43,7 @@ def test_the_figures_of_state_are_in_a_table(capsys):
     )
     Console(width=100).print(report.table())
     said = " ".join(capsys.readouterr().out.split())
-    assert "slices kept for 24 hours 2.5 9.0 1.25x" in said
+    assert "slices kept for 12 hours 2.5 9.0 1.25x" in said
     assert "100,000 keys, 3 batches 2.5 9.0" in said
     assert json.loads(json.dumps(report.to_json()))["kept"]["kept_bytes"] == 9_000_000
 
