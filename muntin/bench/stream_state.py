@@ -185,7 +185,7 @@ class _Bench:
         """The bytes of all runs and cells that are in the state store."""
         reader = self.session.read.format("statestore").option("operatorId", 0)
         runs = reader.option("stateVarName", "runs").load(str(checkpoint))
-        row = runs.selectExpr("coalesce(sum(length(value.data)), 0) AS bytes").first()
+        row = runs.selectExpr("coalesce(sum(length(user_map_value.data)), 0) AS bytes").first()
         assert row is not None
         return int(row["bytes"])
 

@@ -28,6 +28,10 @@ class Listener(ReportListener):
             self._session.streams.addListener(self)
             self._is_listening = True
 
+    def leave(self) -> None:
+        """Listen to no run: the one that was followed is told to stop, and its end is no news."""
+        self._run = None
+
     def close(self) -> None:
         """Listen no more."""
         if self._is_listening:

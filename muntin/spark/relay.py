@@ -75,6 +75,7 @@ class Relay:
     def halt(self) -> None:
         """Stop what runs."""
         self.trial = None
+        self._listener.leave()
         self.run.halt()
 
     def close(self) -> None:

@@ -119,3 +119,14 @@ def test_the_listener_hears_its_own_run_alone(caplog):
     assert session.streams.listeners == []
     assert status(figures).batches == 1
     assert [r.getMessage() for r in caplog.records] == ["failed check: disk full"]
+
+
+def test_the_end_of_a_run_that_is_told_to_stop_is_no_failure(caplog):
+    session = Session()
+    listener = Listener(session, Figures(), "check")
+    listener.follow("mine")
+    listener.leave()
+    # A batch that waits to be written when the stop comes ends with an error of ours.
+    listener.on_end("mine", "the pipeline was stopped")
+    assert session.streams.listeners == [listener]
+    assert caplog.records == []
