@@ -95,6 +95,9 @@ class Tree:
     nodes: tuple[Node, ...]
     # Operations per second spent on cutting the events; the nodes' own costs come on top.
     cut_cost: float = 0.0
+    # Whether events are brought to their keys' places before they are cut, not slices after: slices
+    # that hold few events are hardly fewer to bring, and are aggregated twice.
+    moves_events: bool = False
 
     def __post_init__(self) -> None:
         seen: dict[Window, Node] = {}

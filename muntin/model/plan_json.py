@@ -111,6 +111,7 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
         "family": family_to_json(tree.family),
         "slicing": slicing_to_json(tree.slicing),
         "cut_cost": tree.cut_cost,
+        "moves_events": tree.moves_events,
         "nodes": [
             {
                 "window": asdict(node.window),
@@ -131,6 +132,7 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
         family=family_from_json(data["family"]),
         slicing=slicing_from_json(data["slicing"]),
         cut_cost=data["cut_cost"],
+        moves_events=data.get("moves_events", False),
         nodes=tuple(
             Node(
                 window=Window(**one["window"]),

@@ -17,6 +17,9 @@ class Prices:
     group: float = 380.0
     # A (key, slice) pair that Spark aggregates and hands to the runtime, in order.
     partial: float = 1000.0
+    # An event brought to its key's place before it is cut, and a partial that is then handed over.
+    moved: float = 60.0
+    moved_partial: float = 400.0
     combine: float = 1.0
     # An answer handed back to Spark.
     answer: float = 200.0

@@ -30,7 +30,7 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
     return (
         _answers(nodes, workload, prices.answer)
         + prices.event * workload.rate
-        + prices.partial * handed
+        + cost.handing_cost(handed, workload)
         + combines
     )
 
@@ -53,7 +53,7 @@ def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
     either = min(prices.answer, prices.group)
     for number, node in enumerate(finest_first):
         rest = _answers(finest_first[number:], workload, either)
-        shared = prices.partial * handed[node.window] + combines
+        shared = cost.handing_cost(handed[node.window], workload) + combines
         options.append(scan * max(2, alone + 1) + given + rest + shared)
         if not node.window.is_tumbling:
             break

@@ -40,9 +40,22 @@ def partials_per_second(source: Slicing | Window, workload: Workload) -> float:
 
 def cut_cost(slicing: Slicing, workload: Workload) -> float:
     """Lifting every event into its slice (λ in Weave Share, equation 1) and handing slices over."""
-    prices = workload.prices
     handed = partials_per_second(slicing, workload)
-    return prices.event * workload.rate + prices.partial * handed
+    return workload.prices.event * workload.rate + handing_cost(handed, workload)
+
+
+def handing_cost(handed: float, workload: Workload) -> float:
+    """Getting so many slices per second to the runtime, the cheaper way."""
+    prices = workload.prices
+    return min(
+        prices.partial * handed, prices.moved * workload.rate + prices.moved_partial * handed
+    )
+
+
+def moves_events(slicing: Slicing, workload: Workload) -> bool:
+    """Whether it is cheaper to bring events to their keys' places before they are cut."""
+    handed = partials_per_second(slicing, workload)
+    return handing_cost(handed, workload) < workload.prices.partial * handed
 
 
 def held(source: Slicing | Window, window: Window) -> float:

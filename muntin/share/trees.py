@@ -82,6 +82,7 @@ def tree_of(
             for window, parent in reversed(sources.items())
         ),
         cut_cost=cost.cut_cost(slicing, workload),
+        moves_events=cost.moves_events(slicing, workload),
     )
 
 

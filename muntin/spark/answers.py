@@ -30,13 +30,16 @@ class Ordered:
     parts: Parts | None = None
 
 
-def in_order(slices: Slices, *, parts: Parts | None) -> Ordered:
-    """Slices ready for the runtime, by key and, where they are to be split so, by time."""
-    layout, frame, groups = slices.layout, slices.frame, slices.layout.key_columns
-    if parts is not None:
-        frame, groups = with_parts(frame, parts), (*groups, PART)
-    frame = frame.repartition(*groups).sortWithinPartitions(*groups, START)
-    return Ordered(frame=frame, layout=layout, parts=parts)
+def in_order(slices: Slices, *, parts: Parts | None, in_place: bool) -> Ordered:
+    """Slices ready for the runtime, by key and, where they are to be split so, by time.
+
+    Those of events that were moved are in place.
+    """
+    layout, frame = slices.layout, slices.frame
+    groups = layout.key_columns if parts is None else (*layout.key_columns, PART)
+    if not in_place:
+        frame = (frame if parts is None else with_parts(frame, parts)).repartition(*groups)
+    return Ordered(frame=frame.sortWithinPartitions(*groups, START), layout=layout, parts=parts)
 
 
 def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:

@@ -21,7 +21,8 @@ from muntin.model.time import SECOND
 from muntin.runtime.tree import BEGIN
 from muntin.spark.slices import START
 
-PART = "part"
+# A name that no column of the user's has.
+PART = "muntin_part"
 # A part is so many times as long as the longest window: what is read twice is the inverse of it.
 _LENGTH = 4
 # It is longer where that is less than so many slices, which would not keep a core busy.
@@ -48,11 +49,16 @@ def parts(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> 
 
 def with_parts(slices: DataFrame, split: Parts) -> DataFrame:
     """Each slice once for every part that reads it, under that part's begin."""
+    return slices.selectExpr("*", f"{parts_of(START, split)} AS {PART}")
+
+
+def parts_of(instant: str, split: Parts) -> str:
+    """SQL for a row for every part that reads what happens at an instant: that part's begin."""
     first, last = (
-        f"{instant} - pmod({instant}, {split.width}L)"
-        for instant in (f"({START} - {split.longest - 1}L)", START)
+        f"{one} - pmod({one}, {split.width}L)"
+        for one in (f"({instant} - {split.longest - 1}L)", f"({instant})")
     )
-    return slices.selectExpr("*", f"explode(sequence({first}, {last}, {split.width}L)) AS {PART}")
+    return f"explode(sequence({first}, {last}, {split.width}L))"
 
 
 def own_answers(batches: Iterable[pa.RecordBatch], split: Parts) -> Iterator[pa.RecordBatch]:

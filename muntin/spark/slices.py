@@ -7,6 +7,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType
 
 from muntin.model.aggregate import ADD_WIDE, Aggregate, Component
 from muntin.model.plan import Tree
+from muntin.model.query import Family
 from muntin.runtime.layout import FLOAT, INTEGER, Kept, Layout, kept
 from muntin.spark.events import call, grouped, key_column
 from muntin.spark.instants import micros, slice_start
@@ -38,10 +39,13 @@ def slice_events(
     types: dict[Aggregate, DataType],
     numeric: set[Aggregate],
     checked: bool,
+    family: Family,
+    part: str | None = None,
 ) -> Slices:
     """Cut a family's events into partials; `numeric` aggregates are laid out for the runtime.
 
-    `checked` integer sums notice overflow, as Spark's do under ANSI.
+    `checked` integer sums notice overflow, as Spark's do under ANSI. `family` has the
+    tree's events; a column `part` of theirs keeps slices apart, too.
     """
     names: dict[Component, str] = {}
     layout: dict[Component, Kept] = {}
@@ -52,12 +56,12 @@ def slice_events(
                 number = number_of(component, types[aggregate])
                 layout[component] = kept(component, number=number, name=name, checked=checked)
     start = slice_start(tree.slicing, micros(tree.family.time, time_type))
-    lifted = {START: start}
+    lifted = {START: start} if part is None else {START: start, part: part}
     for component, name in names.items():
         lifted.update(lift(component, name, layout.get(component)))
     keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
     return Slices(
-        frame=relations.sql(grouped(tree.family, start, lifted)),
+        frame=relations.sql(grouped(family, start if part is None else f"{part}, {start}", lifted)),
         layout=Layout(key_columns=keys, start=START, kept=tuple(layout.values())),
         names=names,
     )

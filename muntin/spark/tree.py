@@ -12,8 +12,10 @@ from muntin.model.query import Query
 from muntin.runtime.tree import NODE
 from muntin.spark.answers import Ordered, combine_compiled, in_order
 from muntin.spark.bind import BoundTree
+from muntin.spark.instants import micros
+from muntin.spark.moved import can_move, moved
 from muntin.spark.native import combine_natively
-from muntin.spark.parts import parts
+from muntin.spark.parts import PART, Parts, parts
 from muntin.spark.project import Projection, from_columns, from_slots, projection
 from muntin.spark.relations import Relations, blaming, is_checked
 from muntin.spark.slices import Slices, slice_events
@@ -52,23 +54,37 @@ class TreeAnswers:
         self._gathered: DataFrame | None = None
 
     @cached_property
+    def _parts(self) -> Parts | None:
+        longest = max(query.window.size for query in self.queries.values())
+        cores = self._relations.session.sparkContext.defaultParallelism
+        keys = self._keys if self._bound.tree.family.keys else 1
+        return parts(self._bound.tree.slicing, longest, keys=keys, cores=cores)
+
+    @cached_property
+    def _is_moved(self) -> bool:
+        """Whether the events are brought to their keys' places, so that the slices are there."""
+        tree = self._bound.tree
+        compiled = all(self._is_compiled(query) for query in self.queries.values())
+        return tree.moves_events and compiled and can_move(tree.family)
+
+    @cached_property
     def _slices(self) -> Slices:
+        tree, split = self._bound.tree, self._parts if self._is_moved else None
+        instant = micros(tree.family.time, self._bound.time_type)
         return slice_events(
-            self._bound.tree,
+            tree,
             self._relations,
             time_type=self._bound.time_type,
             types=self._bound.types,
             numeric=self._bound.numeric,
             checked=is_checked(self._relations.session),
+            family=moved(tree.family, instant, split) if self._is_moved else tree.family,
+            part=PART if split is not None else None,
         )
 
     @cached_property
     def _ordered(self) -> Ordered:
-        tree = self._bound.tree
-        longest = max(query.window.size for query in self.queries.values())
-        cores = self._relations.session.sparkContext.defaultParallelism
-        keys = self._keys if tree.family.keys else 1
-        return in_order(self._slices, parts=parts(tree.slicing, longest, keys=keys, cores=cores))
+        return in_order(self._slices, parts=self._parts, in_place=self._is_moved)
 
     @property
     def _read(self) -> DataFrame:

@@ -37,7 +37,7 @@ def test_parts_answer_every_window_once(readings, monkeypatch, keys, strategy):
     plan = optimize(workload(queries, keys=2), strategy)
     with run(plan, readings) as results:
         (tree,) = results._trees
-        assert tree._ordered.frame.select("part").distinct().count() > 5
+        assert tree._ordered.frame.select("muntin_part").distinct().count() > 5
         assert_equal_answers(results, readings)
 
 
