@@ -91,8 +91,10 @@ class Cutter:
         ways to slice would do.
         """
         begins = np.concatenate([one.begins for one in marks])
-        cuts = np.unique(np.concatenate([begins, edges]))
-        place = np.searchsorted(cuts, begins)
+        is_cut = np.zeros(rows, np.bool_)
+        is_cut[begins] = is_cut[edges] = True
+        cuts = np.flatnonzero(is_cut)
+        place = (np.cumsum(is_cut) - 1)[begins]
         begun = np.bincount(place, minlength=len(cuts))
         known = self._base + len(self._leaves)
         splits = np.cumsum([len(one.begins) for one in marks])[:-1]
