@@ -1,11 +1,12 @@
-"""The sets of window queries that `bench sharing` runs."""
+"""The sets of window queries that `bench sharing` and `bench streaming` run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from muntin.model.aggregate import FUNCTIONS, Aggregate
+from muntin.model.kinds import Session
 from muntin.model.query import Query
-from muntin.model.time import MINUTE
+from muntin.model.time import MINUTE, SECOND
 from muntin.model.window import Window
 
 _Minutes = tuple[int, int]
@@ -15,7 +16,7 @@ def _windows(*minutes: _Minutes) -> list[Window]:
     return [Window(size=size * MINUTE, slide=slide * MINUTE) for size, slide in minutes]
 
 
-def _queries(windows: list[Window], functions: list[str]) -> list[Query]:
+def _queries(windows: Sequence[Window | Session], functions: list[str]) -> list[Query]:
     return [
         Query(
             name=f"q{index}",
@@ -30,6 +31,11 @@ def _queries(windows: list[Window], functions: list[str]) -> list[Query]:
 
 def _minimum(*minutes: _Minutes) -> list[Query]:
     windows = _windows(*minutes)
+    return _queries(windows, ["min"] * len(windows))
+
+
+def _sessions(*seconds: int) -> list[Query]:
+    windows = [Session(gap * SECOND) for gap in seconds]
     return _queries(windows, ["min"] * len(windows))
 
 
@@ -54,6 +60,10 @@ SETS: dict[str, Callable[[], list[Query]]] = {
         *((m, m) for m in (1, 2, 5, 10, 15, 30, 60)), (60, 1), (15, 1), (1440, 10)
     ),
     "mix100": lambda: mix(100),
+    "sess": lambda: _sessions(60),
+    "sess10": lambda: _sessions(5, 10, 20, 30, 60, 90, 120, 300, 600, 900),
 }
+# What runs when no sets are named.
+PERIODIC = ("one", "tumb5", "slide3", "dash10", "mix100")
 # Sets that plain Spark is not asked for in full: it would take hours.
 TOO_LONG_FOR_PLAIN = {"mix100"}

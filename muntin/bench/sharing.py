@@ -6,8 +6,8 @@ from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import expr, window
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import expr, session_window, window
 
 from muntin.bench.compare import compare
 from muntin.bench.events import RATE, compute, readings, stored
@@ -17,6 +17,7 @@ from muntin.bench.progress import Steps
 from muntin.bench.sets import SETS, TOO_LONG_FOR_PLAIN
 from muntin.bench.sharing_report import Measured, Report, Side
 from muntin.bench.turns import in_turns
+from muntin.model.kinds import Session
 from muntin.model.query import Query
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch import run
@@ -64,15 +65,21 @@ def chosen(names: str) -> list[str]:
 
 
 def plain(queries: Sequence[Query], events: DataFrame) -> DataFrame:
-    """The queries as Spark's own `groupBy(window)`, in the long form of `Results.together`."""
+    """The queries by Spark's own `window` or `session_window`, in the form of `together`."""
     frames = [named(query.name, _plain_query(query, events)) for query in queries]
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
 def _plain_query(query: Query, events: DataFrame) -> DataFrame:
-    size, slide = (f"{one} microseconds" for one in (query.window.size, query.window.slide))
-    grouped = events.groupBy(*query.key_expressions, window(query.time, size, slide))
+    grouped = events.groupBy(*query.key_expressions, _plain_window(query).alias("window"))
     return grouped.agg(*(expr(one.to_sql()).alias(name) for name, one in query.aggregates.items()))
+
+
+def _plain_window(query: Query) -> Column:
+    if isinstance(query.window, Session):
+        return session_window(query.time, f"{query.window.gap} microseconds")
+    size, slide = (f"{one} microseconds" for one in (query.window.size, query.window.slide))
+    return window(query.time, size, slide)
 
 
 def _steps(sets: Sequence[str], turns: int) -> int:

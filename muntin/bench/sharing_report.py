@@ -72,8 +72,8 @@ class Report:
         table.add_column("muntin by\nplain one", justify="right")
         table.add_column("rows", justify="right")
         table.add_column("equal")
-        one = self.sets["one"].plain if "one" in self.sets else None
         for name, measured in self.sets.items():
+            one = self._one(name)
             plain, muntin = measured.plain, measured.muntin
             table.add_row(
                 name,
@@ -88,6 +88,11 @@ class Report:
                 + ("" if measured.equal_on == self.events else " *"),
             )
         return table
+
+    def _one(self, name: str) -> Side | None:
+        """Plain Spark's one query of the same kind: `one`, or `sess`, if it ran."""
+        found = self.sets.get("sess" if name.startswith("sess") else "one")
+        return found.plain if found is not None else None
 
     def _caption(self) -> str:
         said = ["ratios are of CPU seconds: JVM, Python workers and driver"]

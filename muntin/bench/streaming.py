@@ -8,6 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+from pyspark.sql.functions import max as max_
+from pyspark.sql.functions import min as min_
 from rich.table import Table
 
 from muntin.bench import sharing_report
@@ -39,7 +42,7 @@ WARMING_TURNS = 3
 # streams that take turns each would be compiled anew every time, which none that runs on is.
 SESSION = {"spark.sql.codegen.cache.maxEntries": "1000"}
 # Sets that plain Spark is asked for.
-STREAMED = ("one", "tumb5", "slide3", "dash10")
+STREAMED = ("one", "tumb5", "slide3", "dash10", "sess", "sess10")
 
 
 class Report(sharing_report.Report):
@@ -144,7 +147,7 @@ class _Bench:
                 measured[name] = Measured(
                     plain=_side(costs[ones[0]], theirs),
                     muntin=_side(costs[ones[1]], ours),
-                    equal=_equal(ours, theirs),
+                    equal=_equal(name, ours, theirs),
                     equal_on=events,
                 )
         return measured
@@ -195,5 +198,13 @@ def _side(cost: Cost, answers: DataFrame) -> Side:
     return Side(cpu_s=round(cost.cpu_s, 2), wall_s=round(cost.wall_s, 2), rows=answers.count())
 
 
-def _equal(ours: DataFrame, theirs: DataFrame) -> bool:
+def _equal(name: str, ours: DataFrame, theirs: DataFrame) -> bool:
+    if name.startswith("sess"):
+        # In a stream muntin closes a session up to an eighth of a gap later than Spark does.
+        lasts = [side.select(max_("window.end").alias("last")) for side in (ours, theirs)]
+        until = lasts[0].union(lasts[1]).select(min_("last").alias("until"))
+        ours, theirs = (
+            side.join(until, col("window.end") <= col("until")).drop("until")
+            for side in (ours, theirs)
+        )
     return compare(ours, theirs, keys=[QUERY, "device", "window"]).equal

@@ -58,7 +58,7 @@ class DiscretizedAnswers:
         """One query's answer; where there are others, all are stored for them."""
         query = self.queries[name]
         if self._bound.tree.is_alone:
-            return self._relations.check(query)
+            return _fenced(self._relations.check(query))
         with blaming(query):
             if self._kept is None and len(self.queries) > 1:
                 self._kept = stored(self._combined)
@@ -98,6 +98,15 @@ class DiscretizedAnswers:
         window = query.window
         size = f"{window.size}L" if isinstance(window, Window) else None
         return projection(query, slots, self._bound, size=size, plain=plain)
+
+
+def _fenced(frame: DataFrame) -> DataFrame:
+    """The same rows, all of them, behind what Spark moves no filter of the caller's below.
+
+    It moves a filter on the bounds of sessions below their merging, where each event has a session
+    of its own, and then answers with parts of sessions.
+    """
+    return frame.sample(fraction=1.0, seed=0)
 
 
 def _combine(tree: DiscretizedTree, ordered: OrderedRecords) -> DataFrame:

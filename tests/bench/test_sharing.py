@@ -22,6 +22,8 @@ def test_sets_hold_what_their_names_say():
         "slide3": 3,
         "dash10": 10,
         "mix100": 100,
+        "sess": 1,
+        "sess10": 10,
     }
     mixed = SETS["mix100"]()
     assert [query.window for query in mixed] == [query.window for query in SETS["mix100"]()]
@@ -40,7 +42,10 @@ def test_an_unknown_set_is_refused_with_the_nearest():
 
 
 def test_both_contenders_are_measured_and_equal(spark):
-    report = sharing(spark, ["slide3"], events=3000, keys=3, repeats=1, warming=0)
+    sets = ["slide3", "sess10"]
+    report = sharing(spark, sets, events=3000, keys=500, repeats=1, warming=0)
+    assert report.sets["sess10"].equal
+    assert report.sets["sess10"].plain.rows > 5000
     measured = report.sets["slide3"]
     assert measured.equal
     assert measured.plain.rows == measured.muntin.rows > 0
@@ -85,10 +90,13 @@ def test_the_table_has_the_ratios(capsys):
 
     side = Side(cpu_s=2.0, wall_s=1.0, rows=12_345_678)
     dear = Side(cpu_s=290.0, wall_s=145.0, rows=12_345_678)
+    half = Side(cpu_s=1.0, wall_s=1.0, rows=1)
     report = Report(
         sets={
             "one": Measured(plain=side, muntin=side, equal=True, equal_on=100),
             "dash10": Measured(plain=dear, muntin=side, equal=False, equal_on=100),
+            "sess": Measured(plain=half, muntin=half, equal=True, equal_on=100),
+            "sess10": Measured(plain=dear, muntin=side, equal=True, equal_on=100),
         },
         events=100,
         keys=1,
@@ -102,3 +110,6 @@ def test_the_table_has_the_ratios(capsys):
         *["dash10", "290.0", "145.0", "2.0", "1.0", "145.0x", "1.00x"],
         *["12,345,678", "NO"],
     ]
+    # Sessions stand beside Spark's one session query.
+    (sess10,) = (line.split() for line in lines if "sess10" in line)
+    assert sess10[6] == "2.00x"

@@ -67,6 +67,14 @@ def test_both_contenders_are_measured_and_equal(spark):
 
 
 @pytest.mark.slow
+def test_sessions_are_compared_up_to_where_both_have_closed_them(spark):
+    report = streaming(spark, ["sess"], events=20_000, keys=2_000, repeats=1, warming=0)
+    measured = report.sets["sess"]
+    assert measured.equal
+    assert measured.muntin.rows > 1_000
+
+
+@pytest.mark.slow
 def test_state_keys_and_changes_are_measured(spark):
     report = state_costs(spark, events=20_000, keys=500)
     assert report.many_equal

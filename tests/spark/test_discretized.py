@@ -75,6 +75,16 @@ def test_a_session_query_alone_is_sparks_own(readings: DataFrame):
         assert_same(long.select(*results["alone"].columns), plain(one, readings))
 
 
+def test_a_filter_on_the_answer_of_a_session_query_alone_leaves_sessions_whole(spark):
+    """Spark's own plan would filter each event's session before they are merged."""
+    data = spark.sql("SELECT timestamp_seconds(s) AS ts FROM VALUES (0), (1), (2), (10) AS t(s)")
+    one = query("q", mt.session("2 seconds"), keys=[], aggregates={"n": mt.count()})
+    found = mt.run(one, data)["q"]
+    assert found.schema == plain(one, data).schema
+    kept = found.where("unix_seconds(window.end) < 4 OR unix_seconds(window.end) > 11")
+    assert [row.n for row in kept.collect()] == [1]
+
+
 def test_sessions_in_sql_equal_sparks_own(spark: SparkSession, readings: DataFrame):
     texts = {
         "plain": "SELECT device, session_window, count(*) AS n, avg(temp) FROM readings "
