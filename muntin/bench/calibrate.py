@@ -41,8 +41,6 @@ _DAYS = Window(size=DAY, slide=DAY)
 # Hops of plain Spark that differ in how often an event is copied.
 _FEW_COPIES = Window(size=2 * MINUTE, slide=MINUTE)
 _MANY_COPIES = Window(size=12 * MINUTE, slide=MINUTE)
-# How many runs of `_runs` there are.
-_RUNS = 9
 # Turns before the timed ones, in which the JVM compiles.
 _WARMING = 3
 # A fold to time a combine with: windows of so many values.
@@ -83,13 +81,13 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
     """Measure every price: all runs in turns, after some that warm up."""
     with (
         TemporaryDirectory(prefix="muntin-calibrate-") as folder,
-        Steps(2 + _RUNS * (_WARMING + repeats)) as bar,
+        Steps(2 + len(_WORK) * (_WARMING + repeats)) as bar,
     ):
         with bar.step(f"making {events:,} events"):
             data = stored(readings(session, events, _KEYS, _RATE), Path(folder, "events"))
         with bar.step("counting partials"):
             partials = _slices(data)
-        runs = {name: partial(measure, work) for name, work in _runs(data).items()}
+        runs = {name: partial(measure, partial(work, data)) for name, work in _WORK.items()}
         costs = in_turns(runs, bar, warming=_WARMING, repeats=repeats)
     spent = {name: cost.cpu_s for name, cost in costs.items()}
     unit = combine_s()
@@ -104,6 +102,8 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
             group=price(SHIPPED.group, "many groups", "few groups", partials),
             # With the two combines of each partial, one for either window.
             partial=price(SHIPPED.partial, "partials", "events", partials),
+            moved=price(SHIPPED.moved, "moved events", "events", events),
+            moved_partial=price(SHIPPED.moved_partial, "moved partials", "moved events", partials),
             combine=1.0,
             answer=price(SHIPPED.answer, "answers", "partials", partials),
             kept=price(SHIPPED.kept, "factor window", "partials", partials),
@@ -132,7 +132,9 @@ def _price(seconds: float, unit: float, shipped: float) -> float:
     return round(seconds / unit, 1) if seconds > 0 else shipped
 
 
-def _plan(*windows: Window, cut: Window, via: Window | None = None) -> Plan:
+def _plan(
+    *windows: Window, cut: Window, via: Window | None = None, moves_events: bool = False
+) -> Plan:
     """A query for each window, from slices that are cut as asked, and through a factor window."""
     queries = [
         Query(name=str(window), window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
@@ -145,30 +147,15 @@ def _plan(*windows: Window, cut: Window, via: Window | None = None) -> Plan:
         if isinstance(query.window, Window)
     ]
     slicing = Slicing(edges=(Edges(period=cut.slide),), rate=SECOND / cut.slide)
-    tree = Tree(family=queries[0].family, slicing=slicing, nodes=tuple(nodes))
+    tree = Tree(
+        family=queries[0].family, slicing=slicing, nodes=tuple(nodes), moves_events=moves_events
+    )
     return Plan(strategy="calibrate", trees=(tree,), queries=tuple(queries), rate=_RATE, keys=_KEYS)
 
 
 def _slices(data: DataFrame) -> int:
     """How many seconds of a device hold an event."""
     return data.selectExpr("device", "date_trunc('second', ts) AS second").distinct().count()
-
-
-def _runs(data: DataFrame) -> dict[str, Callable[[], None]]:
-    """Work by name; each differs from another in one thing that it does more of."""
-    coarse = _plan(_HOURS, _DAYS, cut=_HOURS)
-    fine = _plan(_HOURS, _DAYS, cut=_SECONDS)
-    return {
-        "starting": lambda: _answer(coarse, data.limit(1)),
-        "events": lambda: _answer(coarse, data),
-        "partials": lambda: _answer(fine, data),
-        "factor window": lambda: _answer(_plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS), data),
-        "answers": lambda: _answer(_plan(_SECONDS, _DAYS, cut=_SECONDS), data),
-        "few groups": lambda: _unaided(_HOURS, data),
-        "many groups": lambda: _unaided(_SECONDS, data),
-        "few copies": lambda: _unaided(_FEW_COPIES, data),
-        "many copies": lambda: _unaided(_MANY_COPIES, data),
-    }
 
 
 def _answer(plan: Plan, data: DataFrame) -> None:
@@ -184,3 +171,22 @@ def _unaided(window: Window, data: DataFrame) -> None:
 
 def _discard(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
+
+
+_FINE = _plan(_HOURS, _DAYS, cut=_SECONDS)
+_COARSE = _plan(_HOURS, _DAYS, cut=_HOURS)
+
+# Work by name; each differs from another in one thing that it does more of.
+_WORK: dict[str, Callable[[DataFrame], None]] = {
+    "starting": lambda data: _answer(_COARSE, data.limit(1)),
+    "events": partial(_answer, _COARSE),
+    "partials": partial(_answer, _FINE),
+    "moved events": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, moves_events=True)),
+    "moved partials": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, moves_events=True)),
+    "factor window": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS)),
+    "answers": partial(_answer, _plan(_SECONDS, _DAYS, cut=_SECONDS)),
+    "few groups": partial(_unaided, _HOURS),
+    "many groups": partial(_unaided, _SECONDS),
+    "few copies": partial(_unaided, _FEW_COPIES),
+    "many copies": partial(_unaided, _MANY_COPIES),
+}
