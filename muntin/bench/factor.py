@@ -1,6 +1,7 @@
 """`bench factor`: the window sets of Factor Windows on Spark, plain queries beside plans."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,12 +9,12 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
 
 from muntin.bench.events import compute, readings, stored
-from muntin.bench.factor_report import Report, Run, Side
+from muntin.bench.factor_report import STRATEGIES, Report, Run, Side
 from muntin.bench.factor_settings import SETTINGS
 from muntin.bench.measure import Cost, cheapest, measure
 from muntin.bench.progress import Steps
 from muntin.bench.sharing import plain
-from muntin.model.plan import Plan, Slicing
+from muntin.model.plan import Plan, Tree
 from muntin.share.optimizer import plan
 from muntin.spark.batch import run
 
@@ -21,7 +22,6 @@ from muntin.spark.batch import run
 RATE = 1.0
 # Events of the runs that warm up: enough to have Spark compile what the timed runs use.
 _FEW = 20_000
-STRATEGIES = ("coverage", "factor")
 
 
 def factor(
@@ -68,7 +68,7 @@ def _run(
     for strategy, shared in plans.items():
         _checked(run(shared, few).together())
         found[strategy] = _timed(_together(shared, data), repeats)
-    slices = _least_cost(lambda: _cut(plans["factor"].trees[0].slicing, data), repeats)
+    slices = [_least_cost(partial(_cut, tree, data), repeats) for tree in plans["auto"].trees]
     return Run(
         setting=setting,
         number=number,
@@ -76,8 +76,9 @@ def _run(
         plain=found["plain"],
         coverage=found["coverage"],
         factor=found["factor"],
+        auto=found["auto"],
         scan_cpu_s=scan_s,
-        slices_cpu_s=slices.cpu_s,
+        slices_cpu_s=sum(one.cpu_s for one in slices),
         predicted={one: shared.plain_cost / shared.cost for one, shared in plans.items()},
     )
 
@@ -110,10 +111,12 @@ def _timed(build: Callable[[], DataFrame], repeats: int) -> Side:
     return Side(cpu_s=best.cpu_s, wall_s=best.wall_s, rows=rows, hashes=hashes)
 
 
-def _cut(slicing: Slicing, data: DataFrame) -> DataFrame:
+def _cut(tree: Tree, data: DataFrame) -> DataFrame:
     """The slices alone: every event in the slice that holds it, nothing combined further."""
     time = "unix_micros(ts)"
-    since = [f"pmod({time} - {one.phase}L, {one.period}L)" for one in slicing.edges]
+    since = [f"pmod({time} - {one.phase}L, {one.period}L)" for one in tree.slicing.edges]
+    if tree.moves_events:
+        data = data.repartition("device")
     least = f"least({', '.join(since)})" if len(since) > 1 else since[0]
     return data.groupBy("device", expr(f"{time} - {least}").alias("start")).agg(expr("min(temp)"))
 

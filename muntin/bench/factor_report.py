@@ -16,6 +16,8 @@ from muntin.bench.machine import machine
 from muntin.bench.pictures import Line, draw_bars, draw_lines, picture
 from muntin.errors import RunError
 
+# The plans that run beside plain Spark.
+STRATEGIES = ("coverage", "factor", "auto")
 # What is measured by itself, beside the whole.
 _PARTS = ("scan", "slices")
 
@@ -32,7 +34,7 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One window set, answered by plain Spark and by plans without and with factor windows."""
+    """One window set, answered by plain Spark and by plans: without factor windows, with, auto."""
 
     setting: str
     number: int
@@ -40,9 +42,10 @@ class Run:
     plain: Side
     coverage: Side
     factor: Side
+    auto: Side
     # Of reading every event once.
     scan_cpu_s: float
-    # Of cutting the events into the slices of the plan with factor windows, and no more.
+    # Of cutting the events into the slices of auto's plan, and no more.
     slices_cpu_s: float
     # Plain by plan, as the cost model has it, by strategy.
     predicted: dict[str, float]
@@ -59,7 +62,7 @@ class Run:
 
     @property
     def _sides(self) -> tuple[Side, ...]:
-        return self.plain, self.coverage, self.factor
+        return self.plain, self.coverage, self.factor, self.auto
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,36 +88,42 @@ class Report:
         return Boost(mean=mean(found), most=max(found))
 
     def parts(self, setting: str) -> dict[str, float]:
-        """CPU seconds of the plan with factor windows, by what they went to, on average."""
+        """CPU seconds of auto's plan, by what they went to, on average."""
         runs = self.of(setting)
         scan, slices = (mean(getattr(run, f"{part}_cpu_s") for run in runs) for part in _PARTS)
         return {
             "scan": scan,
             "slices": max(0.0, slices - scan),
-            "answers": max(0.0, mean(run.factor.cpu_s for run in runs) - slices),
+            "answers": max(0.0, mean(run.auto.cpu_s for run in runs) - slices),
         }
 
-    def pearson(self, strategy: str = "factor") -> float | None:
-        """r between predicted and measured boosts over all runs."""
-        return _pearson([(run.predicted[strategy], run.boost(strategy)) for run in self.runs])
+    def pearson(self, *strategies: str) -> float | None:
+        """r between predicted and measured boosts over all runs, of some plans or of all."""
+        return _pearson(
+            [
+                (run.predicted[one], run.boost(one))
+                for run in self.runs
+                for one in strategies or STRATEGIES
+            ]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Every run, and for each setting what the paper found beside it."""
         return {
             "runs": [
-                asdict(run) | {"equal": run.equal, "boost": run.boost("factor")}
+                asdict(run)
+                | {"equal": run.equal, "boost": {one: run.boost(one) for one in STRATEGIES}}
                 for run in self.runs
             ],
             "settings": {
                 name: {
-                    "coverage": asdict(self.boost(name, "coverage")),
-                    "factor": asdict(self.boost(name, "factor")),
+                    **{one: asdict(self.boost(name, one)) for one in STRATEGIES},
                     "paper": asdict(SETTINGS[name]),
                     "parts": self.parts(name),
                 }
                 for name in self.settings
             },
-            "pearson": {one: self.pearson(one) for one in ("coverage", "factor")},
+            "pearson": {one: self.pearson(one) for one in STRATEGIES} | {"all": self.pearson()},
             "events": self.events,
             "repeats": self.repeats,
             "machine": machine(),
@@ -133,7 +142,14 @@ class Report:
             + (f"\npredicted and measured boost: r = {r:.3f} (paper: 0.94 or more)" if r else ""),
         )
         table.add_column("setting")
-        for column in ("without\nfactors", "paper", "with\nfactors", "paper", "predicted"):
+        for column in (
+            "without\nfactors",
+            "paper",
+            "with\nfactors",
+            "paper",
+            "auto",
+            "auto\npredicted",
+        ):
             table.add_column(column, justify="right")
         table.add_column("equal")
         for name in self.settings:
@@ -144,7 +160,8 @@ class Report:
                 _boost(setting.coverage),
                 _boost(self.boost(name, "factor")),
                 _boost(setting.factor),
-                f"{mean(run.predicted['factor'] for run in runs):.1f}",
+                _boost(self.boost(name, "auto")),
+                f"{mean(run.predicted['auto'] for run in runs):.1f}",
                 "yes" if all(run.equal for run in runs) else "NO",
             )
         return table
@@ -152,7 +169,7 @@ class Report:
     def _bounds(self) -> Table:
         table = _table(
             "CPU seconds, on average",
-            "of the plan with factors: reading events, cutting slices, and\n"
+            "of auto's plan: reading events, cutting slices, and\n"
             "combining them into answers; the largest bounds the boost",
         )
         table.add_column("setting")
@@ -164,9 +181,9 @@ class Report:
             table.add_row(
                 name,
                 f"{mean(run.plain.cpu_s for run in runs):.1f}",
-                f"{mean(run.factor.cpu_s for run in runs):.1f}",
+                f"{mean(run.auto.cpu_s for run in runs):.1f}",
                 *(f"{part:.1f}" for part in parts.values()),
-                f"{mean(run.factor.rows for run in runs):,.0f}",
+                f"{mean(run.auto.rows for run in runs):,.0f}",
                 max(parts, key=parts.__getitem__),
             )
         return table
@@ -174,11 +191,14 @@ class Report:
     def draw(self, folder: Path) -> list[Path]:
         """Boosts beside the paper's, and predicted beside measured (its figure 19)."""
         bars = {
-            "here": [self.boost(name, "factor").mean for name in self.settings],
+            "here, with factor windows": [self.boost(one, "factor").mean for one in self.settings],
+            "here, auto": [self.boost(one, "auto").mean for one in self.settings],
             "paper": [SETTINGS[name].factor.mean for name in self.settings],
         }
         points = {
-            name: [(run.predicted["factor"], run.boost("factor")) for run in self.of(name)]
+            name: [
+                (run.predicted[one], run.boost(one)) for run in self.of(name) for one in STRATEGIES
+            ]
             for name in self.settings
         }
         return [
@@ -210,7 +230,7 @@ def _read(file: Path) -> Report:
         runs = [
             Run(
                 **{one.name: run[one.name] for one in fields(Run)}
-                | {side: Side(**run[side]) for side in ("plain", "coverage", "factor")}
+                | {side: Side(**run[side]) for side in ("plain", *STRATEGIES)}
             )
             for run in found["runs"]
         ]

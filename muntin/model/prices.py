@@ -9,24 +9,24 @@ from muntin.errors import ModelError, nearest
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """What each thing costs, in compiled combines of some four nanoseconds of CPU."""
+    """What each thing costs, in compiled combines of some three nanoseconds of CPU."""
 
     # An event read and cut into its slice by Spark.
-    event: float = 80.0
+    event: float = 50.0
     # A (key, window) pair that Spark aggregates unaided.
-    group: float = 380.0
+    group: float = 500.0
     # A (key, slice) pair that Spark aggregates and hands to the runtime, in order.
-    partial: float = 1000.0
+    partial: float = 1400.0
     # An event brought to its key's place before it is cut, and a partial that is then handed over.
-    moved: float = 60.0
-    moved_partial: float = 400.0
+    moved: float = 150.0
+    moved_partial: float = 500.0
     combine: float = 1.0
     # An answer handed back to Spark.
-    answer: float = 200.0
+    answer: float = 100.0
     # A partial of a factor window, which stays in the runtime.
     kept: float = 20.0
     # An event copied into one more window, by Spark unaided.
-    copy: float = 55.0
+    copy: float = 60.0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -23,9 +23,10 @@ def made_run(number, plain, plan, predicted, **more):
         plain=side(plain),
         coverage=side(plan * 2),
         factor=side(plan, **more),
+        auto=side(plan),
         scan_cpu_s=0.5,
         slices_cpu_s=2.0,
-        predicted={"coverage": predicted / 2, "factor": predicted},
+        predicted={"coverage": predicted / 2, "factor": predicted, "auto": predicted},
     )
 
 
