@@ -11,7 +11,7 @@ from pyspark.sql.functions import expr
 from muntin.bench.events import compute, readings, stored
 from muntin.bench.factor_report import STRATEGIES, Report, Run, Side
 from muntin.bench.factor_settings import SETTINGS
-from muntin.bench.measure import Cost, cheapest, measure
+from muntin.bench.measure import Cost, cheapest, measure, settle
 from muntin.bench.progress import Steps
 from muntin.bench.sharing import plain
 from muntin.model.plan import Plan, Tree
@@ -33,7 +33,7 @@ def factor(
     repeats: int = 2,
     keep: Callable[[Report], None] = lambda report: None,
 ) -> Report:
-    """Run so many window sets of each setting; plain Spark once, plans the best of `repeats`.
+    """Run so many window sets of each setting, plain Spark and plans; the best of `repeats`.
 
     `keep` is given what there is after each window set, since the whole takes long.
     """
@@ -64,7 +64,7 @@ def _run(
     plans = {one: plan(queries, strategy=one, rate=RATE, keys=1) for one in STRATEGIES}
     found: dict[str, Side] = {}
     _checked(plain(queries, few))
-    found["plain"] = _timed(lambda: plain(queries, data), 1)
+    found["plain"] = _timed(lambda: plain(queries, data), repeats)
     for strategy, shared in plans.items():
         _checked(run(shared, few).together())
         found[strategy] = _timed(_together(shared, data), repeats)
@@ -104,7 +104,7 @@ def _timed(build: Callable[[], DataFrame], repeats: int) -> Side:
     costs: list[Cost] = []
     answers = set()
     for _ in range(repeats):
-        costs.append(measure(lambda: answers.add(_checked(build()))))
+        costs.append(_settled(lambda: answers.add(_checked(build()))))
     best = cheapest(costs)
     # Runs of one contender that differ among themselves are equal to nothing.
     ((rows, hashes),) = answers if len(answers) == 1 else {(-1, -1)}
@@ -122,4 +122,10 @@ def _cut(tree: Tree, data: DataFrame) -> DataFrame:
 
 
 def _least_cost(build: Callable[[], DataFrame], repeats: int) -> Cost:
-    return cheapest(measure(lambda: compute(build())) for _ in range(repeats))
+    return cheapest(_settled(lambda: compute(build())) for _ in range(repeats))
+
+
+def _settled(work: Callable[[], object]) -> Cost:
+    """What a piece of work costs that begins when nothing else runs."""
+    settle()
+    return measure(work)

@@ -275,7 +275,7 @@ def factor_verb(
         int, typer.Option(metavar="N", min=1, help="Window sets of each setting; the paper has 10.")
     ] = 1,
     repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Timed runs of each plan; plain Spark has one.")
+        int, typer.Option(metavar="N", min=1, help="Timed runs of each; the first warms up.")
     ] = 2,
     together: Annotated[
         list[Path] | None,
