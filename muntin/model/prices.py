@@ -12,7 +12,7 @@ class Prices:
     """What each thing costs, in compiled combines of some three nanoseconds of CPU."""
 
     # An event read and cut into its slice by Spark.
-    event: float = 50.0
+    event: float = 80.0
     # A (key, window) pair that Spark aggregates unaided.
     group: float = 500.0
     # A (key, slice) pair that Spark aggregates and hands to the runtime, in order.
@@ -26,7 +26,7 @@ class Prices:
     # A partial of a factor window, which stays in the runtime.
     kept: float = 20.0
     # An event copied into one more window, by Spark unaided.
-    copy: float = 60.0
+    copy: float = 65.0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -116,6 +116,6 @@ def alone_cost(window: Window, workload: Workload) -> tuple[float, float]:
 def plain_cost(window: Window, aggregates: int, workload: Workload) -> float:
     """What Spark does for one query unaided: every event into every window that holds it."""
     prices = workload.prices
-    copied = 0.0 if window.is_tumbling else prices.copy * window.overlap * aggregates
+    copied = prices.copy * max(0.0, window.overlap - 1) * aggregates
     groups = prices.group * partials_per_second(window, workload)
     return workload.rate * (prices.event + copied) + groups
