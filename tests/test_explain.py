@@ -172,6 +172,14 @@ def test_a_small_plan_in_full():
     assert explain.text(small()) == SMALL.strip("\n")
 
 
+def test_events_that_are_moved_are_said_to_be():
+    plan = small()
+    moved = replace(plan, trees=tuple(replace(tree, moves_events=True) for tree in plan.trees))
+    assert "; events moved, then cut for " in explain.text(moved)
+    assert "events moved" in explain.svg(moved)
+    assert "events moved" not in explain.svg(plan)
+
+
 STRATEGIES = """
 auto plan: 2 queries, 2 trees, costs for 100 events/s and 200 keys
   this plan         49.7k ops/s

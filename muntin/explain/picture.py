@@ -121,9 +121,9 @@ def _about(tree: Tree) -> list[str]:
 
 
 def _cut(tree: Tree) -> list[str]:
-    cost = f"cut for {words.cost(tree.cut_cost)}, in all {words.cost(tree.cost)}"
     how = words.slices(tree.slicing).replace(", ", ",\n").splitlines()
-    return [*(clipped(line, _PANEL, 12) for line in how), cost]
+    cutting = wrapped(words.cutting(tree), _PANEL, 12, most=2)
+    return [*(clipped(line, _PANEL, 12) for line in how), *cutting]
 
 
 def _plain(canvas: Canvas, queries: tuple[PlainQuery, ...], top: float, width: float) -> float:

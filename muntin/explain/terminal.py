@@ -99,8 +99,7 @@ def _root(tree: Tree, number: int, trees: int) -> Iterator[str]:
     about = f"{words.relation(tree.family)} {' '.join(words.conditions(tree.family))}"
     name = f"tree {number} of {trees}: " if trees > 1 else "tree: "
     yield from textwrap.wrap(name + about, WIDTH, subsequent_indent=" " * len(name))
-    cut, whole = words.cost(tree.cut_cost), words.cost(tree.cost)
-    yield f"{words.slices(tree.slicing)}; cut for {cut}, in all {whole}"
+    yield f"{words.slices(tree.slicing)}; {words.cutting(tree)}"
 
 
 def _rows(tree: Tree) -> Iterator[_Row]:

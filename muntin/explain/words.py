@@ -142,6 +142,12 @@ def slices(slicing: Slicing) -> str:
     )
 
 
+def cutting(tree: Tree) -> str:
+    """What it costs to cut the stream, and whether events are moved before."""
+    done = "events moved, then cut" if tree.moves_events else "cut"
+    return f"{done} for {cost(tree.cut_cost)}, in all {cost(tree.cost)}"
+
+
 def frequency(per_second: float) -> str:
     """A rate in the unit in which it is no small fraction.
 
