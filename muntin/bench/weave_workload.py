@@ -18,6 +18,14 @@ def drawn(count: int, seed: int, *, skew: float = 0.6, overlap: float = 50) -> l
     return list(dict.fromkeys(found))
 
 
+def everyday(count: int, seed: int) -> list[Window]:
+    """So many windows as people ask for them: slides of whole seconds up to an hour, up to fifty
+    of them long, so that among very many most are asked for more than once."""
+    random = Random(seed)
+    slides = [random.randint(1, 3600) * SECOND for _ in range(count)]
+    return [Window(size=slide * random.randint(1, 50), slide=slide) for slide in slides]
+
+
 def paper_cost(rate: float) -> GroupCost:
     """Equation 1, in which Ω is the sum of the overlaps."""
     return GroupCost(overhead=rate, technique="panes")
