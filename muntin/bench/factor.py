@@ -17,6 +17,7 @@ from muntin.bench.sharing import plain
 from muntin.model.plan import Plan, Tree
 from muntin.share.optimizer import plan
 from muntin.spark.batch import run
+from muntin.spark.instants import slice_start
 
 # One event in each unit of time: η = 1, as in the paper.
 RATE = 1.0
@@ -113,12 +114,10 @@ def _timed(build: Callable[[], DataFrame], repeats: int) -> Side:
 
 def _cut(tree: Tree, data: DataFrame) -> DataFrame:
     """The slices alone: every event in the slice that holds it, nothing combined further."""
-    time = "unix_micros(ts)"
-    since = [f"pmod({time} - {one.phase}L, {one.period}L)" for one in tree.slicing.edges]
     if tree.moves_events:
         data = data.repartition("device")
-    least = f"least({', '.join(since)})" if len(since) > 1 else since[0]
-    return data.groupBy("device", expr(f"{time} - {least}").alias("start")).agg(expr("min(temp)"))
+    start = expr(slice_start(tree.slicing, "unix_micros(ts)")).alias("start")
+    return data.groupBy("device", start).agg(expr("min(temp)"))
 
 
 def _least_cost(build: Callable[[], DataFrame], repeats: int) -> Cost:
