@@ -19,7 +19,7 @@ def first_start(
     needs: Sequence[Needs],
     records: Sequence[RecordNeeds] = (),
     *,
-    buckets: int,
+    buckets: tuple[int, ...],
     delay: int,
     retain: int,
     checked: bool,

@@ -91,7 +91,8 @@ class Running:
     plan: Plan
     lanes: tuple[RunningLane, ...]
     room: Room
-    buckets: int
+    # Keys are spread over these.
+    buckets: tuple[int, ...]
     # The delay of the watermark, and how long slices are kept for queries to come; microseconds.
     delay: int
     retain: int
@@ -123,8 +124,8 @@ def check_same(running: Running, *, delay: int, checked: bool, buckets: int | No
             f"the checkpoint was started with spark.sql.ansi.enabled = "
             f"{str(running.checked).lower()}; set it so, or start with a new checkpoint"
         )
-    if buckets is not None and buckets != running.buckets:
+    if buckets is not None and buckets != len(running.buckets):
         raise RunError(
-            f"the checkpoint was started with {running.buckets} buckets, not {buckets}; "
+            f"the checkpoint was started with {len(running.buckets)} buckets, not {buckets}; "
             f"leave buckets out, or start with a new checkpoint"
         )

@@ -33,7 +33,7 @@ def running_to_json(running: Running) -> dict[str, Any]:
         "lanes": [_lane_to_json(lane) for lane in running.lanes],
         "records": [_records_to_json(lane) for lane in running.records],
         "room": {"keys": dict(running.room.keys), "values": dict(running.room.values)},
-        "buckets": running.buckets,
+        "buckets": list(running.buckets),
         "delay": running.delay,
         "retain": running.retain,
         "checked": running.checked,
@@ -55,7 +55,7 @@ def running_from_json(data: Mapping[str, Any]) -> Running:
         lanes=tuple(_lane_from_json(one) for one in data["lanes"]),
         records=tuple(_records_from_json(one) for one in data.get("records", ())),
         room=Room(**data["room"]),
-        buckets=data["buckets"],
+        buckets=_buckets(data["buckets"]),
         delay=data["delay"],
         retain=data["retain"],
         checked=data["checked"],
@@ -63,6 +63,11 @@ def running_from_json(data: Mapping[str, Any]) -> Running:
         next_lane=data["next_lane"],
         generation=data["generation"],
     )
+
+
+def _buckets(found: int | list[int]) -> tuple[int, ...]:
+    """Older checkpoints have their number, which they counted up to."""
+    return tuple(range(found) if isinstance(found, int) else found)
 
 
 def _lane_to_json(lane: RunningLane) -> dict[str, Any]:

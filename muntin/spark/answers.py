@@ -1,14 +1,11 @@
 """Slices to answers: the compiled runtime over sorted Arrow batches, in Spark's Python workers."""
 
-import os
-import re
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
 from muntin.model.plan import Tree
@@ -16,6 +13,7 @@ from muntin.runtime.layout import Layout, all_slots
 from muntin.runtime.tree import BEGIN, NODE, TreeRuntime
 from muntin.spark.parts import PART, Parts, own_answers, with_parts
 from muntin.spark.slices import START, Slices
+from muntin.spark.worker import begin_task, same_python
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,19 +63,10 @@ def slot_fields(slots: Iterable[str]) -> list[StructField]:
     ]
 
 
-def same_python(session: SparkSession) -> None:
-    """In local mode, have the workers run this interpreter, unless the user chose one.
-
-    Spark's own default is whatever `python3` is first on the path, which need not have muntin.
-    """
-    context = session.sparkContext
-    if re.fullmatch(r"local(\[.*\])?", context.master or ""):
-        context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
-
-
 def _run(
     batches: Iterable[pa.RecordBatch], *, tree: Tree, layout: Layout, parts: Parts | None
 ) -> Iterator[pa.RecordBatch]:
+    begin_task()
     if parts is None:
         return TreeRuntime(tree, layout).run(batches)
     # To the runtime a part is a key like others.

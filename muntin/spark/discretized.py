@@ -16,13 +16,14 @@ from muntin.runtime.discretized import END, DiscretizedRuntime
 from muntin.runtime.layout import all_slots
 from muntin.runtime.reading import RecordLayout
 from muntin.runtime.tree import BEGIN, NODE
-from muntin.spark.answers import same_python, slot_fields
+from muntin.spark.answers import slot_fields
 from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.records import OrderedRecords, records_in_order
 from muntin.spark.relations import Relations, blaming, is_checked
 from muntin.spark.together import named, stack
 from muntin.spark.tree import stored
+from muntin.spark.worker import begin_task, same_python
 
 
 class DiscretizedAnswers:
@@ -123,4 +124,5 @@ def _combine(tree: DiscretizedTree, ordered: OrderedRecords) -> DataFrame:
 def _run(
     batches: Iterable[pa.RecordBatch], *, tree: DiscretizedTree, layout: RecordLayout
 ) -> Iterator[pa.RecordBatch]:
+    begin_task()
     return DiscretizedRuntime(tree, layout).run(batches)

@@ -20,6 +20,7 @@ from muntin.runtime.changes import first_start
 from muntin.runtime.running import check_same
 from muntin.share.optimizer import STEADY
 from muntin.share.replan import Replanner
+from muntin.spark.buckets import bucket_labels
 from muntin.spark.change_queue import ChangeQueue
 from muntin.spark.checkpoint import Checkpoint
 from muntin.spark.relations import is_checked
@@ -33,7 +34,6 @@ from muntin.spark.stream import (
     WATERMARK,
     Queries,
     Source,
-    checked_buckets,
     planned,
 )
 from muntin.spark.succession import next_plan
@@ -90,7 +90,7 @@ def start(
             bound.plan,
             bound.needs,
             bound.record_needs,
-            buckets=checked_buckets(session, buckets),
+            buckets=bucket_labels(session, buckets),
             delay=source.delay,
             retain=kept,
             checked=is_checked(session),

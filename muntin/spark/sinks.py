@@ -28,6 +28,8 @@ _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
 _FEW_ROWS = 1_000_000
 # The column of a stack with the place of a row's query among its names.
 INDEX = "_muntin_query"
+# Nobody reads the mark that Hadoop would leave beside the files.
+_UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 # Writing is mostly waiting for Spark to start a job, so several are started at a time.
 _AT_A_TIME = 4
 
@@ -182,7 +184,7 @@ class FolderSink:
             parallel = frame.sparkSession.sparkContext.defaultParallelism
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
         with writing(batch, *stack.names):
-            writer = frame.write.format(self._format).options(**self._options)
+            writer = frame.write.format(self._format).options(**{**_UNMARKED, **self._options})
             writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 
     def _place(self, source: str, target: str, prefix: str) -> None:

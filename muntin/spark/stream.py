@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
@@ -22,6 +22,7 @@ from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STEADY, optimize
 from muntin.spark.bind import BoundTree, bind
 from muntin.spark.bind_discretized import bind_discretized
+from muntin.spark.buckets import bucket_labels
 from muntin.spark.instants import micros
 from muntin.spark.relations import Relations, first_line, is_checked
 from muntin.spark.slices import number_of
@@ -46,9 +47,6 @@ SETTINGS = {
     PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-# Buckets of keys, each a key of Spark's state: enough to spread over cores, few enough to be large.
-MOST_BUCKETS = 32
-_BUCKETS_PER_PARTITION = 4
 WATERMARK = "10 seconds"
 SPARE = 2
 # The column that the watermark follows where the queries' time is not an instant.
@@ -80,7 +78,7 @@ def stream(
         bound.plan,
         bound.needs,
         bound.record_needs,
-        buckets=checked_buckets(session, buckets),
+        buckets=bucket_labels(session, buckets),
         delay=source.delay,
         retain=0,
         checked=is_checked(session),
@@ -94,16 +92,6 @@ def planned(queries: Queries, strategy: str = STEADY) -> Plan:
     """The plan that was given, or that of a strategy."""
     plan = queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
     return on_slices(plan)
-
-
-def checked_buckets(session: SparkSession, buckets: int | None) -> int:
-    """The number of buckets, if it is one; none: a few for each partition of the state."""
-    if buckets is None:
-        partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        return min(MOST_BUCKETS, _BUCKETS_PER_PARTITION * partitions)
-    if not isinstance(buckets, int) or not 0 < buckets <= 1 << 16:
-        raise RunError(f"buckets is a number from 1 to {1 << 16}, not {buckets!r}")
-    return buckets
 
 
 class Source:

@@ -32,8 +32,9 @@ from muntin.runtime.record_lane import RecordLane
 from muntin.runtime.running import Running
 from muntin.runtime.runs import from_bytes, to_bytes
 from muntin.runtime.tree import BEGIN, NODE, gather
-from muntin.spark.answers import same_python, slot_fields
+from muntin.spark.answers import slot_fields
 from muntin.spark.stream_slices import BUCKET, END, LANE, key_types, watermark_metadata
+from muntin.spark.worker import begin_task, same_python
 
 _ROWS = "rows"
 
@@ -86,6 +87,7 @@ def _schema(running: Running, lanes: list[Lane], records: Sequence[RecordLane]) 
 
 def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The slices of each bucket as one row, with the latest end among them."""
+    begin_task()
     for batch in gather(batches):
         table = pa.Table.from_batches([batch])
         buckets = table.column(BUCKET).to_numpy()
@@ -123,6 +125,7 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task, before anything else."""
+        begin_task()
         self._handle = handle
         number = StructType([StructField("number", LongType())])
         data = StructType([StructField("data", BinaryType())])

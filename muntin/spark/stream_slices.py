@@ -78,7 +78,7 @@ def stream_slices(
     used |= {n for lane in running.records for n in (*lane.key_slots, *lane.columns.values())}
     keys = [name for name in running.room.key_slots if name in used]
     return slices.selectExpr(
-        f"pmod({_hash(running)}, {running.buckets}) AS {BUCKET}",
+        f"{_bucket(running)} AS {BUCKET}",
         f"{_needing_all(running)} AS {LANE}",
         *keys,
         START,
@@ -137,6 +137,12 @@ def _parts(held: Held) -> list[str]:
             return [f"coalesce({slot}, 0L)"]
         case _:
             return list(held.slots)
+
+
+def _bucket(running: Running) -> str:
+    """The label of the bucket of a row's key."""
+    labels = ", ".join(map(str, running.buckets))
+    return f"element_at(array({labels}), pmod({_hash(running)}, {len(running.buckets)}) + 1)"
 
 
 def _hash(running: Running) -> str:

@@ -67,7 +67,7 @@ class Engine:
         self.running: Running = first_start(
             plan,
             needs_of(plan),
-            buckets=buckets,
+            buckets=tuple(range(buckets)),
             delay=delay,
             retain=retain,
             checked=False,

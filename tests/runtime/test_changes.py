@@ -195,7 +195,7 @@ def test_another_type_under_the_same_name_starts_anew():
     query = ask("one", tumbling(4 * UNIT), m=max_("x"))
     plan = optimize(workload([query]), "shared")
     (need,) = needs_of(plan)
-    running = first_start(plan, [need], buckets=1, delay=0, retain=0, checked=False, spare=1)
+    running = first_start(plan, [need], buckets=(0,), delay=0, retain=0, checked=False, spare=1)
     floats = replace(need, numbers=dict.fromkeys(need.numbers, "float"))
     found = changed(running, plan, [floats], watermark=100 * UNIT)
     assert found.lanes[0].number != running.lanes[0].number

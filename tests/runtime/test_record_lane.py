@@ -57,7 +57,7 @@ def needs_of(plan):
 
 def started(*queries, spare=2):
     plan = plan_of(*queries)
-    facts = {"buckets": 2, "delay": SECOND, "retain": 0, "checked": False, "spare": spare}
+    facts = {"buckets": (0, 1), "delay": SECOND, "retain": 0, "checked": False, "spare": spare}
     return first_start(plan, [], needs_of(plan), **facts)
 
 

@@ -1,0 +1,33 @@
+"""How muntin's own code runs in Spark's Python workers."""
+
+import gc
+import os
+import re
+import sys
+from itertools import count
+
+from pyspark.sql import SparkSession
+
+# Tasks at whose start a worker has just loaded much: all modules, then what numba compiled.
+_LOADING_TASKS = 2
+_tasks = count()
+
+
+def same_python(session: SparkSession) -> None:
+    """In local mode, have the workers run this interpreter, unless the user chose one.
+
+    Spark's own default is whatever `python3` is first on the path, which need not have muntin.
+    """
+    context = session.sparkContext
+    if re.fullmatch(r"local(\[.*\])?", context.master or ""):
+        context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
+
+
+def begin_task() -> None:
+    """Called first of all in each task.
+
+    Spark collects a worker's garbage after every task, and modules are a hundred thousand objects
+    to look at each time, which costs more than most batches of a stream: they are set aside.
+    """
+    if next(_tasks) < _LOADING_TASKS:
+        gc.freeze()
