@@ -26,7 +26,7 @@ def bucket_labels(session: SparkSession, buckets: int | None) -> tuple[int, ...]
     tried = range(_TRIES * buckets)
     places = _partitions_of(session, len(tried), partitions)
     room = [-(-buckets // partitions)] * partitions
-    labels = []
+    labels: list[int] = []
     for label, place in zip(tried, places, strict=True):
         if room[place] and len(labels) < buckets:
             room[place] -= 1
