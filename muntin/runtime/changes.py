@@ -45,7 +45,7 @@ def first_start(
         next_lane=0,
         generation=-1,
     )
-    return changed(nothing, plan, needs, records, watermark=None)
+    return changed(nothing, plan, needs, records, watermark=None, given=None)
 
 
 def changed(
@@ -55,14 +55,16 @@ def changed(
     records: Sequence[RecordNeeds] = (),
     *,
     watermark: int | None,
+    given: int | None,
 ) -> Running:
     """The plan that goes on where `running` stopped; `needs` are those of its trees, in order, and
     `records` those of its user-defined windows.
 
-    `watermark` is what the next batch starts with, in microseconds; none where no batch was ever
-    finished. A query that stays in its lane keeps answering from where it is (`share.settle` makes
-    plans in which all do). What another reads is complete from where slices hold all of it, and its
-    first windows are those after that.
+    `watermark` is what the next batch starts with, and `given` what the last one had, up to which
+    answers were given, in microseconds; none where no batch was ever finished. A query that stays
+    in its lane keeps answering from where it is (`share.settle` makes plans in which all do). What
+    another reads is complete from where slices hold all of it, and its first windows are those
+    after that.
     """
     # Watermarks are in whole milliseconds, so an event up to a millisecond later may be in already.
     unseen = None if watermark is None else watermark + running.delay + 1000
@@ -83,7 +85,7 @@ def changed(
     number = running.next_lane
     for tree, need, home in zip(plan.trees, needs, homes, strict=True):
         if home is not None:
-            lanes.append(_change_lane(home, tree, need, running, watermark, unseen, functions))
+            lanes.append(_change_lane(home, tree, need, running, given, unseen, functions))
         else:
             lanes.append(_new_lane(number, tree, need, running, unseen, functions))
             number += 1
@@ -96,7 +98,7 @@ def changed(
             if name in there and before[name] == definition(query):
                 complete[name] = running.complete_from[name]
             else:
-                complete[name] = lane.complete_from(query, watermark)
+                complete[name] = lane.complete_from(query, given)
     found, more, number = changed_records(
         running,
         plan,
@@ -159,7 +161,7 @@ def _change_lane(
     tree: Tree,
     need: Needs,
     running: Running,
-    watermark: int | None,
+    given: int | None,
     unseen: int | None,
     functions: MutableMapping[str, str],
 ) -> RunningLane:
@@ -167,9 +169,9 @@ def _change_lane(
     since = None if unseen is None else old.tree.slicing.edge_from(unseen)
     held = _hold(_stays(old, need), need, running, since, tree, functions)
     kept_from, epochs = old.kept_from, list(old.epochs)
-    if watermark is not None and since is not None:
+    if given is not None and since is not None:
         span = old.at_run_time(checked=running.checked, retain=running.retain).span
-        reached = watermark - span
+        reached = given - span
         kept_from = reached if kept_from is None else max(kept_from, reached)
         if old.tree.slicing.edges != tree.slicing.edges:
             epochs.append(Epoch(slicing=old.tree.slicing, until=since))

@@ -69,17 +69,17 @@ class RunningLane:
         )
         return Lane(number=self.number, tree=self.tree, layout=layout, retain=retain)
 
-    def complete_from(self, query: Query, watermark: int | None) -> int | None:
-        """The begin of a new query's first window that is whole and not yet behind the watermark.
+    def complete_from(self, query: Query, given: int | None) -> int | None:
+        """The begin of a new query's first window that is whole, and ends after those that were
+        given.
 
         None where no event was ever seen without it.
         """
         wanted = {part for one in query.aggregates.values() for part in one.components}
         limits = [self.kept_from, *(one.since for one in self.held if one.component in wanted)]
         limits += [one.until for one in self.epochs if not one.slicing.cuts(query.window)]
-        if watermark is not None:
-            # Windows that end up to the watermark are history.
-            limits.append(watermark - query.window.size + 1)
+        if given is not None:
+            limits.append(given - query.window.size + 1)
         found = [limit for limit in limits if limit is not None]
         return query.window.first_after(max(found) - 1) if found else None
 

@@ -108,12 +108,20 @@ class Checkpoint:
 
         None where no batch was ever finished: then no event has left a trace.
         """
+        # Spark's commit log: a line with its version, then JSON.
+        return self._watermark("commits", -1, "nextBatchWatermarkMs")
+
+    def given(self) -> int | None:
+        """The watermark of the last batch that was finished: windows up to it were given."""
+        # Spark's log of offsets: a line with its version, JSON, then the offset of each source.
+        return self._watermark("offsets", 1, "batchWatermarkMs")
+
+    def _watermark(self, log: str, line: int, name: str) -> int | None:
         last = self.last_commit()
         if last < 0:
             return None
-        # Spark's commit log: a line with its version, then JSON.
-        lines = self._folder.read(f"{_SPARK}/commits/{last}").splitlines()
-        return int(json.loads(lines[-1])["nextBatchWatermarkMs"]) * MILLISECOND
+        lines = self._folder.read(f"{_SPARK}/{log}/{last}").splitlines()
+        return int(json.loads(lines[line])[name]) * MILLISECOND
 
     def _last(self, log: str) -> int:
         """The last entry of one of Spark's logs."""

@@ -23,12 +23,12 @@ from muntin.runtime.running import Running, RunningLane
 from muntin.runtime.tree import BEGIN, NODE
 from muntin.spark.bind import BoundTree
 from muntin.spark.bind_discretized import BoundDiscretized
+from muntin.spark.packing import LANE
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.relations import Relations, blaming, first_line
 from muntin.spark.sinks import INDEX, Stack
 from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
 from muntin.spark.stream_records import BoundRecords
-from muntin.spark.stream_slices import LANE
 from muntin.spark.together import NUMBER, merged, numbered, pick, stack
 
 

@@ -5,16 +5,10 @@ through pandas, which is slow and makes floats of integers beside nulls. They co
 frames over Arrow columns, which Spark takes as they are.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import (
     BinaryType,
     IntegerType,
@@ -24,19 +18,17 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from muntin.runtime.bucket import BucketRuntime, BucketState
 from muntin.runtime.discretized import END as WINDOW_END
 from muntin.runtime.lane import Lane
 from muntin.runtime.layout import all_slots
 from muntin.runtime.record_lane import RecordLane
 from muntin.runtime.running import Running
-from muntin.runtime.runs import from_bytes, to_bytes
-from muntin.runtime.tree import BEGIN, NODE, gather
+from muntin.runtime.tree import BEGIN, NODE
 from muntin.spark.answers import slot_fields
-from muntin.spark.stream_slices import BUCKET, END, LANE, key_types, watermark_metadata
-from muntin.spark.worker import begin_task, same_python
-
-_ROWS = "rows"
+from muntin.spark.bucket_processor import BucketProcessor
+from muntin.spark.packing import BUCKET, END, LANE, ROWS, pack
+from muntin.spark.stream_slices import key_types, watermark_metadata
+from muntin.spark.worker import same_python
 
 
 def answer_slices(
@@ -54,12 +46,12 @@ def answer_slices(
         [
             StructField(BUCKET, IntegerType()),
             StructField(END, TimestampType(), metadata=watermark_metadata(running)),
-            StructField(_ROWS, BinaryType()),
+            StructField(ROWS, BinaryType()),
         ]
     )
     schema = _schema(running, lanes, records)
     return (
-        slices.mapInArrow(_pack, packed)
+        slices.mapInArrow(pack, packed)
         .groupBy(BUCKET)
         .transformWithStateInPandas(
             BucketProcessor(lanes, to_arrow_schema(schema), records),
@@ -83,115 +75,3 @@ def _schema(running: Running, lanes: list[Lane], records: Sequence[RecordLane]) 
             *slot_fields(slots),
         ]
     )
-
-
-def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The slices of each bucket as one row, with the latest end among them."""
-    begin_task()
-    for batch in gather(batches):
-        table = pa.Table.from_batches([batch])
-        buckets = table.column(BUCKET).to_numpy()
-        order = np.argsort(buckets, kind="stable")
-        table = table.take(pa.array(order))
-        found, firsts = np.unique(buckets[order], return_index=True)
-        parts = [
-            table.slice(first, next_ - first)
-            for first, next_ in zip(firsts, [*firsts[1:], len(order)], strict=True)
-        ]
-        yield pa.RecordBatch.from_pydict(
-            {
-                BUCKET: pa.array(found, pa.int32()),
-                END: pa.array(
-                    [pc.max(part.column(END)).as_py() for part in parts],
-                    table.schema.field(END).type,
-                ),
-                _ROWS: pa.array(
-                    [to_bytes(part.drop_columns([BUCKET, END])) for part in parts], pa.binary()
-                ),
-            }
-        )
-
-
-class BucketProcessor(StatefulProcessor):
-    """Spark's calls to a `BucketRuntime`; its state is Arrow and JSON in the state store."""
-
-    def __init__(
-        self, lanes: list[Lane], schema: pa.Schema, records: Sequence[RecordLane] = ()
-    ) -> None:
-        """`schema` is that of the answers of all lanes."""
-        self._lanes = lanes
-        self._schema = schema
-        self._records = records
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called once per task, before anything else."""
-        begin_task()
-        self._handle = handle
-        number = StructType([StructField("number", LongType())])
-        data = StructType([StructField("data", BinaryType())])
-        self._runs = handle.getMapState("runs", number, data)
-        self._remembered = handle.getValueState("bucket", data)
-
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Called once a batch for each bucket that has new slices."""
-        packed = [data for frame in rows for data in frame[_ROWS]]
-        table = pa.concat_tables([from_bytes(data) for data in packed])
-        lanes = pc.unique(table.column(LANE)).to_pylist()
-        arrived = {lane: table.filter(pc.equal(table.column(LANE), lane)) for lane in lanes}
-        yield from self._step(arrived, timerValues.getCurrentWatermarkInMs())
-
-    # Spark passes these arguments by these names.
-    def handleExpiredTimer(
-        self, key: Any, timerValues: Any, expiredTimerInfo: Any
-    ) -> Iterator[pd.DataFrame]:
-        """Called when the watermark passes the end of a window of keys that may be silent."""
-        yield from self._step({}, timerValues.getCurrentWatermarkInMs())
-
-    def close(self) -> None:
-        """Called at the end of a task; there is nothing to give back."""
-
-    def _step(self, arrived: dict[int, pa.Table], watermark: int) -> Iterator[pd.DataFrame]:
-        stored = self._remembered.get()
-        state = BucketState() if stored is None else BucketState.from_bytes(bytes(stored[0]))
-        if not arrived and state.given is not None and state.given >= watermark * 1000:
-            return
-        bucket = BucketRuntime(self._lanes, _Runs(self._runs), state, self._records)
-        answers = (
-            _answers(lane, batch, self._schema)
-            for lane, batch in bucket.step(arrived, watermark * 1000)
-        )
-        for batch in gather(answers):
-            yield batch.to_pandas(types_mapper=pd.ArrowDtype)
-        self._remembered.update((bucket.state.to_bytes(),))
-        due = bucket.due()
-        if due is not None:
-            self._handle.registerTimer(-(-due // 1000))
-
-
-def _answers(lane: int, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Answers under the number of their lane; columns that the lane does not have are null."""
-    there = {name: batch.column(name) for name in batch.schema.names}
-    there[LANE] = pa.array(np.full(batch.num_rows, lane, np.int32))
-    return pa.RecordBatch.from_arrays(
-        [
-            there[field.name] if field.name in there else pa.nulls(batch.num_rows, field.type)
-            for field in schema
-        ],
-        schema=schema,
-    )
-
-
-class _Runs:
-    """Runs in a map of the state store."""
-
-    def __init__(self, state: Any) -> None:
-        self._state = state
-
-    def read(self, number: int) -> bytes:
-        return bytes(self._state.getValue((number,))[0])
-
-    def write(self, number: int, data: bytes) -> None:
-        self._state.updateValue((number,), (data,))
-
-    def remove(self, number: int) -> None:
-        self._state.removeKey((number,))

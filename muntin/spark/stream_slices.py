@@ -21,15 +21,12 @@ from muntin.runtime.running import START, Running, RunningLane
 from muntin.spark.bind import BoundTree
 from muntin.spark.events import selected
 from muntin.spark.instants import micros, slice_end, slice_start
+from muntin.spark.packing import BUCKET, END, LANE
 from muntin.spark.relations import Relations
 from muntin.spark.slices import OVERFLOWED
 from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
 
 _LOW_HALF = (1 << 32) - 1
-
-LANE = "lane"
-END = "end"
-BUCKET = "bucket"
 
 # Microseconds long before the first year that a timestamp can be in.
 _BEFORE_TIME = -(1 << 63)

@@ -25,7 +25,10 @@ Finish = Callable[[BoundStream, Running], None]
 def would_go_on(plan: Plan, source: Source, running: Running) -> tuple[BoundStream, Running]:
     """What a plan would run as, or what it would be refused for; nothing is touched."""
     bound = source.bind(settled(plan, running.plan))
-    return bound, changed(running, bound.plan, bound.needs, bound.record_needs, watermark=None)
+    found = changed(
+        running, bound.plan, bound.needs, bound.record_needs, watermark=None, given=None
+    )
+    return bound, found
 
 
 def next_plan(
@@ -55,9 +58,13 @@ def next_plan(
     bound = source.bind(settled(plan, counting.running.plan))
     if _same(bound, counting, retain):
         return bound, resumed(counting.running, bound.plan)
-    watermark = checkpoint.watermark()
     running = changed(
-        counting.running, bound.plan, bound.needs, bound.record_needs, watermark=watermark
+        counting.running,
+        bound.plan,
+        bound.needs,
+        bound.record_needs,
+        watermark=checkpoint.watermark(),
+        given=checkpoint.given(),
     )
     return bound, replace(running, retain=retain)
 

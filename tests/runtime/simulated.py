@@ -77,13 +77,15 @@ class Engine:
         self._buckets = [Bucket() for _ in range(buckets)]
         # The watermark of the next batch, and of the last one.
         self.watermark: int | None = None
-        self._before = 0
+        self._before: int | None = None
         self.late = 0
         self.answers: dict[str, list[tuple]] = {}
 
     def change(self, queries: Iterable[Query]) -> None:
         plan = settled(self._replanner.plan(workload(queries)), self.running.plan)
-        self.running = changed(self.running, plan, needs_of(plan), watermark=self.watermark)
+        self.running = changed(
+            self.running, plan, needs_of(plan), watermark=self.watermark, given=self._before
+        )
 
     def batch(self, events: list[Event]) -> None:
         now = self.watermark or 0
@@ -110,7 +112,7 @@ class Engine:
             edges = lane.tree.slicing.edges
             start = time - min((time - one.phase) % one.period for one in edges)
             end = lane.tree.slicing.edge_from(time + 1)
-            if end <= self._before:
+            if end <= (self._before or 0):
                 self.late += 1
                 continue
             # Columns that a lane does not use stay as they are, whoever used them before.

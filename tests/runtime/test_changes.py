@@ -197,6 +197,6 @@ def test_another_type_under_the_same_name_starts_anew():
     (need,) = needs_of(plan)
     running = first_start(plan, [need], buckets=(0,), delay=0, retain=0, checked=False, spare=1)
     floats = replace(need, numbers=dict.fromkeys(need.numbers, "float"))
-    found = changed(running, plan, [floats], watermark=100 * UNIT)
+    found = changed(running, plan, [floats], watermark=100 * UNIT, given=90 * UNIT)
     assert found.lanes[0].number != running.lanes[0].number
     assert found.complete_from["one"] > 100 * UNIT

@@ -63,7 +63,7 @@ def started(*queries, spare=2):
 
 def changes(running, *queries, watermark=100 * SECOND):
     plan = settled(plan_of(*queries), running.plan)
-    return changed(running, plan, [], needs_of(plan), watermark=watermark)
+    return changed(running, plan, [], needs_of(plan), watermark=watermark, given=watermark)
 
 
 def lanes(running):
