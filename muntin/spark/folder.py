@@ -27,6 +27,11 @@ class Folder:
             return []
         return [status.getPath().getName() for status in self._system.listStatus(path)]
 
+    def sizes(self, name: str) -> dict[str, int]:
+        """The bytes of what is in a folder."""
+        found = self._system.listStatus(self._at(name))
+        return {one.getPath().getName(): int(one.getLen()) for one in found}
+
     def read(self, name: str) -> str:
         """The text of a file."""
         stream = self._system.open(self._at(name))

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyspark.sql import DataFrame, Observation, Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -24,9 +24,9 @@ from muntin.spark.session import one_line
 
 FORMATS = ("parquet", "json", "csv")
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
-# After a batch with more rows the next one is written where it was computed, in more files.
-_FEW_ROWS = 1_000_000
-# The column of a stack with the place of a row's query among its names.
+# After a batch of more bytes the next one is written where it was computed, in more files.
+_FEW_BYTES = 1 << 24
+# The column of a stack with the number of a row's query.
 INDEX = "_muntin_query"
 # Nobody reads the mark that Hadoop would leave beside the files.
 _UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
@@ -47,24 +47,18 @@ class Answer:
 class Stack:
     """Answers of queries that have the same columns in one frame, with the column `INDEX`."""
 
-    names: tuple[str, ...]
+    # The queries by what they have in that column.
+    names: Mapping[int, str]
     frame: DataFrame
-    # For the query at each index its number of rows, `n0`, and their latest begin, `b0`.
-    seen: Observation
 
     @property
     def schema(self) -> StructType:
         """The columns of each query's answers."""
         return StructType([field for field in self.frame.schema if field.name != INDEX])
 
-    def counts(self) -> dict[str, tuple[int, int | None]]:
-        """How many rows each query has, and the latest begin; once the frame was computed."""
-        found = self.seen.get
-        return {name: (found[f"n{i}"], found[f"b{i}"]) for i, name in enumerate(self.names)}
-
 
 class Answers(Protocol):
-    """The answers of a batch; a sink takes them in one of two ways, once."""
+    """The answers of a batch, as the sink takes them (`Sink.is_stacked`), once."""
 
     def each(self) -> AbstractContextManager[list[Answer]]:
         """A frame for every query that has answers."""
@@ -75,6 +69,9 @@ class Answers(Protocol):
 
 class Sink(Protocol):
     """Takes the answers of one batch after the other, never two at a time."""
+
+    # Whether it takes `Answers.stacks`, not `Answers.each`.
+    is_stacked: bool
 
     def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
         """Refuse queries whose answers it could not take; the frames have their columns, no rows.
@@ -111,6 +108,8 @@ class FolderSink:
     its readers must know; here one streaming query fills all folders, and any reader can read them.
     """
 
+    is_stacked = True
+
     def __init__(
         self,
         session: SparkSession,
@@ -127,7 +126,7 @@ class FolderSink:
         self._mark = mark
         self._format = format
         self._options = dict(options or {})
-        # The last batch that was written, if it is known, and whether it had many rows.
+        # The last batch that was written, if it is known, and whether it was large.
         self._last: int | None = None
         self._many = False
         # The queries with answers in that batch, and where they were.
@@ -163,17 +162,17 @@ class FolderSink:
                 ]
             for job in jobs:
                 job.result()
-            self.filled, rows = {}, 0
+            self.filled, size = {}, 0
             for number, stack in enumerate(stacks):
-                for index, (name, (count, _)) in enumerate(stack.counts().items()):
-                    if count:
+                there = self._folder.names(f"{staging}/{number}")
+                for index, name in stack.names.items():
+                    if f"{INDEX}={index}" in there:
                         with writing(batch, name):
                             self._folder.make(name)
-                            self._place(f"{staging}/{number}/{INDEX}={index}", name, prefix)
+                            size += self._place(f"{staging}/{number}/{INDEX}={index}", name, prefix)
                         self.filled[name] = stack
-                        rows += count
         self._folder.delete(staging)
-        self._many = rows > _FEW_ROWS
+        self._many = size > _FEW_BYTES
         self._last = batch
 
     def _stage(self, place: str, stack: Stack, batch: int) -> None:
@@ -183,16 +182,19 @@ class FolderSink:
             # A file for each query, however many partitions the state has.
             parallel = frame.sparkSession.sparkContext.defaultParallelism
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
-        with writing(batch, *stack.names):
+        with writing(batch, *stack.names.values()):
             writer = frame.write.format(self._format).options(**{**_UNMARKED, **self._options})
             writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 
-    def _place(self, source: str, target: str, prefix: str) -> None:
-        written = sorted(name for name in self._folder.names(source) if name.startswith("part-"))
+    def _place(self, source: str, target: str, prefix: str) -> int:
+        """Move a query's files to where they belong; gives their bytes."""
+        sizes = self._folder.sizes(source)
+        written = sorted(name for name in sizes if name.startswith("part-"))
         for index, name in enumerate(written):
             # Spark's name is `part-number-uuid-c000` and then what kind of file it is.
             kind = name[name.index(".") :]
             self._folder.rename(f"{source}/{name}", f"{target}/{prefix}{index:05d}{kind}")
+        return sum(sizes[name] for name in written)
 
     def _clean(self, prefix: str) -> None:
         """Delete what a try of this batch that was cut off has left, in any query's folder."""
@@ -208,6 +210,8 @@ class FolderSink:
 
 class MemorySink:
     """Keeps all answers in this process: for tests and notebooks."""
+
+    is_stacked = False
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -237,6 +241,8 @@ class MemorySink:
 
 class FunctionSink:
     """Calls `f(name, frame, batch)`; after a cut, again with the same number for the last batch."""
+
+    is_stacked = False
 
     def __init__(self, function: Callable[[str, DataFrame, int], None]) -> None:
         self._function = function

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from muntin.spark.reports import QueryReports, Report
@@ -57,21 +57,15 @@ class Figures:
         self._seen: set[int] = set()
         self._looked: str | None = None
         self._lock = threading.Lock()
-        # Answers of all batches but the last, and of the last, which may come again.
-        self._before: dict[str, tuple[int, int | None]] = {}
-        self._last: tuple[int, Counts] = (-1, {})
+        # The answers of all batches, and how those of one are found in its report.
+        self._answers: dict[str, tuple[int, int | None]] = {}
+        self._counts_in: Callable[[Report], Counts] = lambda _: {}
 
-    def restart(self) -> None:
+    def restart(self, counts_in: Callable[[Report], Counts]) -> None:
         """A new Spark query may report the number of a batch that was cut off again."""
         with self._lock:
             self._seen, self._looked = set(), None
-
-    def wrote(self, batch: int, counts: Counts) -> None:
-        """Take in the answers of a batch, in the place of an earlier try of it."""
-        with self._lock:
-            if batch != self._last[0]:
-                self._before = {name: self._of(name) for name in {*self._before, *self._last[1]}}
-            self._last = (batch, counts)
+            self._counts_in = counts_in
 
     def note(self, reports: QueryReports) -> None:
         """Take in what Spark remembers of a query's batches, and has not told yet."""
@@ -93,6 +87,10 @@ class Figures:
             self._late_rows += sum(
                 one["numRowsDroppedByWatermark"] for one in report["stateOperators"]
             )
+            for name, (rows, begin) in self._counts_in(report).items():
+                before, last = self._of(name)
+                begins = [one for one in (last, begin) if one is not None]
+                self._answers[name] = (before + rows, max(begins, default=None))
             self._report = report
         seconds = report["durationMs"]["triggerExecution"] / 1000
         log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
@@ -130,10 +128,4 @@ class Figures:
             )
 
     def _of(self, name: str) -> tuple[int, int | None]:
-        nothing = (0, None)
-        (before, begin), (rows, last) = (
-            self._before.get(name, nothing),
-            self._last[1].get(name, nothing),
-        )
-        begins = [one for one in (begin, last) if one is not None]
-        return before + rows, max(begins, default=None)
+        return self._answers.get(name, (0, None))

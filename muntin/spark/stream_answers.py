@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql.functions import col, count_if, expr
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import count_if, expr
 from pyspark.sql.functions import max as max_of
 from pyspark.sql.types import StructField
 
@@ -26,10 +26,14 @@ from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.packing import LANE
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.relations import Relations, blaming, first_line
-from muntin.spark.sinks import INDEX, Stack
+from muntin.spark.reports import Report
+from muntin.spark.stacking import Stacking
 from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
 from muntin.spark.stream_records import BoundRecords
-from muntin.spark.together import NUMBER, merged, numbered, pick, stack
+from muntin.spark.together import numbered, pick, stack
+
+# What Spark's reports call the counts of answers.
+_OBSERVED = "muntin"
 
 
 class StreamAnswers:
@@ -72,7 +76,30 @@ class StreamAnswers:
                 f"{first_line(error)}"
             ) from None
 
-    def alike(self, answers: DataFrame) -> list[list[str]]:
+    def observed(self, answers: DataFrame) -> DataFrame:
+        """The answers, of which Spark's reports then say how many each query has (`counts_in`)."""
+        return answers.observe(_OBSERVED, *self._counts())
+
+    def counts_in(self, report: Report) -> dict[str, tuple[int, int | None]]:
+        """How many rows each query had in a batch, and the latest begin."""
+        found = report.get("observedMetrics", {}).get(_OBSERVED)
+        return {} if found is None else self._named_counts(found)
+
+    def counted(self, answers: DataFrame) -> dict[str, tuple[int, int | None]]:
+        """The same of some answers, in a job."""
+        found = answers.agg(*self._counts()).first()
+        assert found is not None
+        return self._named_counts(found.asDict())
+
+    def stacking(self, answers: DataFrame) -> Stacking:
+        """How all answers stand in one frame."""
+        return Stacking(self._any_size, self._alike(answers))
+
+    def numbered(self, answers: DataFrame) -> DataFrame:
+        """Each row once for every query that asks for it, with the query's number."""
+        return numbered(self._any_size, self._nodes, self._numbered(answers))
+
+    def _alike(self, answers: DataFrame) -> list[list[str]]:
         """The queries, those with the same columns together."""
         outputs = [
             (name, output) for name, one in self._projections.items() for output in one.outputs
@@ -96,18 +123,22 @@ class StreamAnswers:
             groups.setdefault(tuple(found), []).append(name)
         return list(groups.values())
 
-    def stacked(self, names: Sequence[str], answers: DataFrame) -> Stack:
-        """The answers of queries that have the same columns, as one frame."""
-        chosen = {name: self._any_size[name] for name in names}
-        rows = numbered(chosen, self._nodes, self._numbered(answers))
-        seen = Observation()
-        metrics = []
-        for index in range(len(names)):
-            metrics.append(expr(f"count_if({NUMBER} = {index}) AS n{index}"))
-            metrics.append(expr(f"max(CASE WHEN {NUMBER} = {index} THEN {BEGIN} END) AS b{index}"))
-        columns = [output.column() for output in merged(chosen.values())]
-        frame = rows.observe(seen, *metrics).select(*columns, col(NUMBER).alias(INDEX))
-        return Stack(names=tuple(names), frame=frame, seen=seen)
+    def _counts(self) -> list[Column]:
+        """For each query its number of rows and their latest begin, as aggregates."""
+        columns = []
+        for index, name in enumerate(self.places):
+            having = self._projections[name].having
+            here = self._here(name) + ("" if having is None else f" AND ({having})")
+            columns.append(count_if(expr(here)).alias(f"n{index}"))
+            columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
+        return columns
+
+    def _named_counts(self, found: Mapping[str, int]) -> dict[str, tuple[int, int | None]]:
+        # Of a report nulls are left out.
+        return {
+            name: (found[f"n{index}"], found.get(f"b{index}"))
+            for index, name in enumerate(self.places)
+        }
 
     @cached_property
     def _nodes(self) -> list[Node | DiscretizedNode]:
@@ -121,23 +152,13 @@ class StreamAnswers:
 
     def _numbered(self, answers: DataFrame) -> DataFrame:
         """Nodes of all lanes in one row of numbers, so that the operator stands in a plan once."""
+        if len(self._lanes) == 1:
+            return answers
         first, cases = 0, []
         for lane in self._lanes:
             cases.append(f"WHEN {LANE} = {lane.number} THEN {NODE} + {first}")
             first += len(lane.tree.nodes)
         return answers.withColumn(NODE, expr(f"CASE {' '.join(cases)} END"))
-
-    def counted(self, answers: DataFrame) -> dict[str, tuple[int, int | None]]:
-        """How many rows each query has among some answers, and the latest begin; in one job."""
-        columns = []
-        for index, name in enumerate(self.places):
-            having = self._projections[name].having
-            here = self._here(name) + ("" if having is None else f" AND ({having})")
-            columns.append(count_if(expr(here)).alias(f"n{index}"))
-            columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
-        found = answers.agg(*columns).first()
-        assert found is not None
-        return {name: (found[2 * i], found[2 * i + 1]) for i, name in enumerate(self.places)}
 
     def _query(self, name: str) -> Query:
         query = self._running.plan.query(name)

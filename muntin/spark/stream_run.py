@@ -32,7 +32,11 @@ class StreamRun:
         self.answers, self.projected = bound.run(running)
         names = [query.name for query in running.plan.queries]
         sink.check((name, self.projected.of(name, self.answers)) for name in names)
-        self._alike = self.projected.alike(self.answers)
+        seen = self.projected.observed(self.answers)
+        self._stacking = self.projected.stacking(self.answers) if sink.is_stacked else None
+        self._given = (
+            seen if self._stacking is None else self._stacking.frame(self.projected.numbered(seen))
+        )
         self._sink = sink
         self._figures = figures
         # Held while a batch is written, and while the stream is stopped: a batch is never cut off
@@ -48,8 +52,8 @@ class StreamRun:
     def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
         """Start Spark's query; `first` is the number of its first batch."""
         self._first = first
-        self._figures.restart()
-        writer = self.answers.writeStream.foreachBatch(self._take)
+        self._figures.restart(self.projected.counts_in)
+        writer = self._given.writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", checkpoint)
         if trigger:
             writer = writer.trigger(**trigger)
@@ -120,10 +124,8 @@ class StreamRun:
 
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Give a batch's answers to the sink."""
-        answers = BatchAnswers(self.projected, self._alike, frame)
         try:
-            self._sink.write(batch, answers)
+            self._sink.write(batch, BatchAnswers(self.projected, self._stacking, frame))
         except RunError as error:
             self._failed = error
             raise
-        self._figures.wrote(batch, answers.counts)

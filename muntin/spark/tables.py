@@ -26,6 +26,8 @@ class TableSink:
     in memory it forgets the tables with the session; then they are made anew over their files.
     """
 
+    is_stacked = True
+
     def __init__(
         self,
         session: SparkSession,

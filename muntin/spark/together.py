@@ -28,7 +28,7 @@ def stack(
     `projections` has each query's, over the rows of any node. A column that a query does not have
     is null in its rows.
     """
-    names = pick([_literal(name) for name in projections], NUMBER)
+    names = pick([literal(name) for name in projections], NUMBER)
     return numbered(projections, nodes, frame).select(
         Output(name=QUERY, sql=names).column(),
         *(output.column() for output in merged(projections.values())),
@@ -107,5 +107,6 @@ def pick(values: Sequence[str], index: str) -> str:
     return f"element_at(array({', '.join(values)}), {index} + 1)"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """Text as SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -4,8 +4,8 @@ from contextlib import nullcontext
 from functools import reduce
 
 import pytest
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql.functions import expr, lit
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
 
 from muntin.errors import RunError
 from muntin.spark.sinks import INDEX, Answer, FolderSink, FunctionSink, MemorySink, Stack
@@ -38,14 +38,8 @@ class Given:
 
 def stacked(answers):
     frames = [one.frame.withColumn(INDEX, lit(index)) for index, one in enumerate(answers)]
-    seen = Observation()
-    metrics = [
-        expr(sql)
-        for index in range(len(answers))
-        for sql in (f"count_if({INDEX} = {index}) AS n{index}", f"max(0L) AS b{index}")
-    ]
-    frame = reduce(DataFrame.unionAll, frames).observe(seen, *metrics)
-    return Stack(names=tuple(one.name for one in answers), frame=frame, seen=seen)
+    names = {index: one.name for index, one in enumerate(answers)}
+    return Stack(names=names, frame=reduce(DataFrame.unionAll, frames))
 
 
 def devices(frame):
@@ -96,7 +90,7 @@ def test_a_try_that_fails_between_two_files_is_cleaned_up(spark, tmp_path, monke
     def full(self, source, target, prefix):
         if target == "b":
             raise OSError("disk full")
-        place(self, source, target, prefix)
+        return place(self, source, target, prefix)
 
     both = [answer(spark, "a", 1, 1), answer(spark, "b", 1, 1)]
     monkeypatch.setattr(FolderSink, "_place", full)

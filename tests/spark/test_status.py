@@ -78,9 +78,25 @@ def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
 def test_a_batch_that_comes_again_after_a_restart_is_another_batch():
     figures = Figures()
     figures.take(report(3))
-    figures.restart()
+    figures.restart(lambda _: {})
     figures.take(report(3))
     assert status(figures).batches == 2
+
+
+def test_answers_are_added_up_over_reports_and_restarts():
+    figures = Figures()
+    counts = {0: {"a": (5, 70), "b": (0, None)}, 1: {"a": (2, 60), "b": (1, 10)}}
+    figures.restart(lambda one: counts[one["batchId"]])
+    for batch in (0, 1, 1):
+        figures.take(report(batch))
+    figures.restart(lambda _: {"b": (3, 20)})
+    figures.take(report(1))
+    found = status(figures, complete_from={"a": None, "b": None, "c": None}).queries
+    assert {name: (one.rows, one.last_window) for name, one in found.items()} == {
+        "a": (7, 70),
+        "b": (4, 20),
+        "c": (0, None),
+    }
 
 
 class Streams:

@@ -1,0 +1,77 @@
+"""Answers of all queries in one frame, as they are written.
+
+It is made once, when a stream starts: whenever a frame is made from another, Spark analyses it, and
+a few of those in every batch would cost more than the windows do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col, expr
+
+from muntin.spark.project import Output, Projection
+from muntin.spark.sinks import INDEX, Stack
+from muntin.spark.together import NUMBER, literal, merged
+
+_NOTHING = Projection(having=None, outputs=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """Queries with the same columns, by number."""
+
+    names: Mapping[int, str]
+    columns: Sequence[Output]
+    # The column that has these together, where there are several groups.
+    struct: str | None
+
+
+class Stacking:
+    """How the answers of all queries stand in one frame."""
+
+    def __init__(
+        self, projections: Mapping[str, Projection], alike: Sequence[Sequence[str]]
+    ) -> None:
+        """`alike` are the queries, those with the same columns together."""
+        numbers = {name: number for number, name in enumerate(projections)}
+        self._groups = []
+        for index, names in enumerate(alike):
+            parts = [one if name in names else _NOTHING for name, one in projections.items()]
+            self._groups.append(
+                _Group(
+                    names={numbers[name]: name for name in names},
+                    columns=merged(parts),
+                    struct=f"g{index}" if len(alike) > 1 else None,
+                )
+            )
+
+    def frame(self, rows: DataFrame) -> DataFrame:
+        """All answers, from rows with their query's number (`together.numbered`)."""
+        columns = []
+        for group in self._groups:
+            if group.struct is None:
+                columns += [output.column() for output in group.columns]
+            else:
+                fields = ", ".join(f"{literal(one.name)}, {one.sql}" for one in group.columns)
+                here = f"{NUMBER} IN ({', '.join(map(str, group.names))})"
+                columns.append(
+                    expr(f"CASE WHEN {here} THEN named_struct({fields}) END").alias(group.struct)
+                )
+        return rows.select(*columns, col(NUMBER).alias(INDEX))
+
+    def stacks(self, frame: DataFrame) -> list[Stack]:
+        """A batch of that frame, a part for all queries with the same columns."""
+        return [Stack(names=one.names, frame=_part(one, frame)) for one in self._groups]
+
+
+def _part(group: _Group, frame: DataFrame) -> DataFrame:
+    if group.struct is None:
+        return frame
+    columns = [
+        col(f"{group.struct}.`{one.name.replace('`', '``')}`").alias(
+            one.name, **({"metadata": one.metadata} if one.metadata else {})
+        )
+        for one in group.columns
+    ]
+    return frame.where(f"{group.struct} IS NOT NULL").select(*columns, INDEX)
