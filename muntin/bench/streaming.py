@@ -37,7 +37,7 @@ FILES_PER_BATCH = 4
 WARMING = 2
 WATERMARK = "10 seconds"
 # Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
-WARMING_TURNS = 3
+WARMING_TURNS = 6
 # A stream has some eighty pieces of generated code, and Spark keeps a hundred of all there are: of
 # streams that take turns each would be compiled anew every time, which none that runs on is.
 SESSION = {"spark.sql.codegen.cache.maxEntries": "1000"}

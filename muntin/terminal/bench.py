@@ -102,7 +102,7 @@ def streaming_verb(
     ] = ",".join(one for one in STREAMED if one in PERIODIC),
     events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
     keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 2,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 3,
     strategy: Strategy = STEADY,
     state: Annotated[
         bool,
