@@ -14,9 +14,7 @@ from muntin.spark.stream_answers import StreamAnswers
 class BatchAnswers:
     """What a stream gave in a batch. It is computed once, by whatever the sink does with it."""
 
-    def __init__(
-        self, projected: StreamAnswers, stacking: Stacking | None, frame: DataFrame
-    ) -> None:
+    def __init__(self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame) -> None:
         """`frame` has the operator's answers, or those of all queries where they are stacked."""
         self._projected = projected
         self._stacking = stacking
@@ -35,7 +33,6 @@ class BatchAnswers:
     @contextmanager
     def stacks(self) -> Iterator[list[Stack]]:
         """All answers in a few frames, each of which must be computed once, the first one first."""
-        assert self._stacking is not None
         stacks = self._stacking.stacks(self._frame)
         if len(stacks) == 1:
             yield stacks

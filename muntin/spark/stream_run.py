@@ -32,11 +32,11 @@ class StreamRun:
         self.answers, self.projected = bound.run(running)
         names = [query.name for query in running.plan.queries]
         sink.check((name, self.projected.of(name, self.answers)) for name in names)
-        seen = self.projected.observed(self.answers)
-        self._stacking = self.projected.stacking(self.answers) if sink.is_stacked else None
-        self._given = (
-            seen if self._stacking is None else self._stacking.frame(self.projected.numbered(seen))
-        )
+        # Made for every sink: columns that Spark refuses are found here, before anything starts.
+        self._stacking = self.projected.stacking(self.answers)
+        self._given = seen = self.projected.observed(self.answers)
+        if sink.is_stacked:
+            self._given = self._stacking.frame(self.projected.numbered(seen))
         self._sink = sink
         self._figures = figures
         # Held while a batch is written, and while the stream is stopped: a batch is never cut off

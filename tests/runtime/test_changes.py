@@ -174,6 +174,19 @@ def test_a_warm_query_answers_for_keys_that_are_silent():
     watched.end()
 
 
+def test_a_warm_query_answers_with_the_first_batch_after_the_change():
+    # 0    10   20   25     watermark of the next batch; the last one had 1
+    # [---------)           ends between them: nobody was given it yet
+    minute = ask("minute", tumbling(10 * UNIT))
+    watched = Watched([minute], strategy="shared", delay=0, retain=40 * UNIT, buckets=1)
+    watched.batch([("a", UNIT, 1)])
+    watched.batch([("a", 25 * UNIT, 1)])
+    watched.change([minute, ask("long", hopping(20 * UNIT, every=10 * UNIT))])
+    watched.batch([])
+    assert {row[1] for row in watched.engine.answers["long"]} == {-10 * UNIT, 0}
+    watched.end()
+
+
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_queries_that_stay_stay_together(data):
