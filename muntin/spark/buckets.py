@@ -1,7 +1,7 @@
 """Buckets of keys, each a key of Spark's state: what they are called says where they are.
 
-Spark puts a bucket into a partition by a hash of its label. Labels are chosen so that partitions
-have equally many of them.
+Spark puts a bucket into a partition by a hash of its label. Where their number is not given, there
+is one for each partition, by labels that are chosen so.
 """
 
 from pyspark.sql import SparkSession
@@ -16,28 +16,23 @@ _TRIES = 20
 
 
 def bucket_labels(session: SparkSession, buckets: int | None) -> tuple[int, ...]:
-    """Labels for so many buckets, if that is a number; none: one for each partition of the state,
-    while there are few of them."""
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    """The labels of so many buckets, whatever the session; none: of one for each partition of the
+    state, while these are few."""
     if buckets is None:
-        buckets = min(_MOST, partitions)
+        return _apart(session)
     if not isinstance(buckets, int) or not 0 < buckets <= _LIMIT:
         raise RunError(f"buckets is a number from 1 to {_LIMIT}, not {buckets!r}")
-    tried = range(_TRIES * buckets)
-    places = _partitions_of(session, len(tried), partitions)
-    room = [-(-buckets // partitions)] * partitions
-    labels: list[int] = []
-    for label, place in zip(tried, places, strict=True):
-        if room[place] and len(labels) < buckets:
-            room[place] -= 1
-            labels.append(label)
-    # A hash may miss a partition for very long.
-    left = iter(label for label in tried if label not in set(labels))
-    return (*labels, *(next(left) for _ in range(buckets - len(labels))))
+    return tuple(range(buckets))
 
 
-def _partitions_of(session: SparkSession, labels: int, partitions: int) -> list[int]:
-    """The partition that Spark would put each of the first labels into."""
-    every = f"sequence(0, {labels - 1})"
+def _apart(session: SparkSession) -> tuple[int, ...]:
+    """Labels that Spark puts into a partition each."""
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    wanted = min(_MOST, partitions)
+    every = f"sequence(0, {_TRIES * wanted - 1})"
     found = session.sql(f"SELECT transform({every}, x -> pmod(hash(x), {partitions})) AS places")
-    return list(found.collect()[0].places)
+    homes: dict[int, int] = {}
+    for label, place in enumerate(found.collect()[0].places):
+        homes.setdefault(place, label)
+    # A partition that no label has hit goes without.
+    return tuple(homes.values())[:wanted]

@@ -65,7 +65,9 @@ def stream(
 
     The first column, `query`, has the query's name. Output mode is append, and an answer comes out
     when the watermark passes the end of its window. The session's state store provider must be
-    RocksDB. `start` does more: a sink per query, restarts with other queries, figures.
+    RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
+    given; give them where a checkpoint of yours may meet a session with others. `start` does more:
+    a sink per query, restarts with other queries, figures.
     """
     source = Source(data, watermark)
     session = data.sparkSession
