@@ -8,8 +8,9 @@ from itertools import count
 
 from pyspark.sql import SparkSession
 
-# Tasks at whose start a worker has just loaded much: all modules, then what numba compiled.
-_LOADING_TASKS = 2
+# A worker's first tasks load modules, and those in which windows close for the first time load what
+# numba compiled; in a stream that takes some batches.
+_LOADING_TASKS = 8
 _tasks = count()
 
 
@@ -27,7 +28,8 @@ def begin_task() -> None:
     """Called first of all in each task.
 
     Spark collects a worker's garbage after every task, and modules are a hundred thousand objects
-    to look at each time, which costs more than most batches of a stream: they are set aside.
+    to look at each time, which costs more than most batches of a stream: they are set aside. What
+    is there when a task begins is what the collection before it has left: no garbage is kept.
     """
     if next(_tasks) < _LOADING_TASKS:
         gc.freeze()
