@@ -90,10 +90,12 @@ def _answers(nodes: Iterable[Node], workload: Workload, price: float) -> float:
 
 
 def _own_partials(node: Node, workload: Workload) -> float:
-    """Partials of the slices of a window alone; in any tree with it there are as many."""
-    window = node.window
-    cut = single_slicing(window.slide, window.offset, window.size % window.slide)
-    return cost.partials_per_second(cut, workload)
+    """Partials between the edges of a window alone; in any tree with it there are as many.
+
+    Alone it may be cut finer, on a grid, where another tree is not.
+    """
+    edges = edge_rate(edges_of([node.window]))
+    return cost.occupied(edges, rate=workload.rate, keys=workload.keys)
 
 
 def _own_combines(nodes: Sequence[Node], workload: Workload) -> float:
@@ -107,5 +109,6 @@ def _own_combines(nodes: Sequence[Node], workload: Workload) -> float:
         window = node.window
         if sizes[window.size] == 1 and not cost.harmless(node.aggregates):
             cut = single_slicing(window.slide, window.offset, window.size % window.slide)
-            total += cost.combine_cost(cut, window, node.aggregates, workload)
+            operations = cost.operations_per_partial(cut, window, node.aggregates)
+            total += workload.prices.combine * _own_partials(node, workload) * operations
     return total

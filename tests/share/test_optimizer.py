@@ -2,7 +2,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from muntin.errors import PlanError
 from muntin.model import aggregate as ag
@@ -110,6 +110,23 @@ def test_where_few_events_meet_a_slice_auto_does_not_lose_to_unshared():
 
 
 @settings(max_examples=60)
+# Alone, the second window is cut on a grid of two seconds; beside the first it is not.
+@example(
+    Workload(
+        queries=(
+            my.query("a", tumbling(11 * SECOND), ag.min_("x")),
+            my.query(
+                "b",
+                Window(size=8 * SECOND, slide=6 * SECOND),
+                ag.min_("x"),
+                ag.max_("x"),
+                ag.sum_("x"),
+            ),
+        ),
+        rate=10.0,
+        keys=1.0,
+    )
+)
 @given(my.workloads(largest=5))
 def test_trees_never_cost_less_than_said(workload):
     for name in STRATEGIES:
