@@ -69,7 +69,7 @@ class StreamAnswers:
     def together(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
         try:
-            return stack(self._any_size, self._nodes, self._numbered(answers))
+            return stack(self._any_size, self._nodes, self._nodes_numbered(answers))
         except AnalysisException as error:
             raise RunError(
                 f"two queries have a column of one name and types that do not go together: "
@@ -97,7 +97,7 @@ class StreamAnswers:
 
     def numbered(self, answers: DataFrame) -> DataFrame:
         """Each row once for every query that asks for it, with the query's number."""
-        return numbered(self._any_size, self._nodes, self._numbered(answers))
+        return numbered(self._any_size, self._nodes, self._nodes_numbered(answers))
 
     def _alike(self, answers: DataFrame) -> list[list[str]]:
         """The queries, those with the same columns together."""
@@ -150,7 +150,7 @@ class StreamAnswers:
         sizes = pick([_size(node.window) or "0L" for node in self._nodes], NODE)
         return {name: self._projection(name, sizes) for name in self.places}
 
-    def _numbered(self, answers: DataFrame) -> DataFrame:
+    def _nodes_numbered(self, answers: DataFrame) -> DataFrame:
         """Nodes of all lanes in one row of numbers, so that the operator stands in a plan once."""
         if len(self._lanes) == 1:
             return answers
