@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from muntin.model.time import MILLISECOND
 from muntin.runtime.bucket import BucketRuntime, BucketState
 from muntin.runtime.lane import Lane
 from muntin.runtime.record_lane import RecordLane
 from muntin.runtime.runs import Store
 from muntin.runtime.tree import gather
 from muntin.spark.packing import LANE, unpacked
-
-_MILLISECOND = 1000
 
 
 class BucketStep:
@@ -36,11 +35,11 @@ class BucketStep:
     def is_done(self, watermark: int) -> bool:
         """Whether the answers up to a watermark were given."""
         given = self._bucket.state.given
-        return given is not None and given >= watermark * _MILLISECOND
+        return given is not None and given >= watermark * MILLISECOND
 
     def answers(self, packed: Sequence[bytes], watermark: int) -> Iterator[pd.DataFrame]:
         """The answers of windows that a watermark has passed."""
-        given = self._bucket.step(unpacked(packed), watermark * _MILLISECOND)
+        given = self._bucket.step(unpacked(packed), watermark * MILLISECOND)
         found = (self._under(lane, batch) for lane, batch in given)
         for batch in gather(found):
             yield batch.to_pandas(types_mapper=pd.ArrowDtype)
@@ -53,7 +52,7 @@ class BucketStep:
     def due(self) -> int | None:
         """When there is something to do even if nothing arrives."""
         due = self._bucket.due()
-        return None if due is None else -(-due // _MILLISECOND)
+        return None if due is None else -(-due // MILLISECOND)
 
     def _under(self, lane: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Answers under the number of their lane; columns that it does not have are null."""

@@ -5,11 +5,12 @@ a few of those in every batch would cost more than the windows do.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, expr
 
+from muntin.model.query import quoted
 from muntin.spark.project import Output, Projection
 from muntin.spark.sinks import INDEX, Stack
 from muntin.spark.together import NUMBER, literal, merged
@@ -68,10 +69,7 @@ class Stacking:
 def _part(group: _Group, frame: DataFrame) -> DataFrame:
     if group.struct is None:
         return frame
-    columns = [
-        col(f"{group.struct}.`{one.name.replace('`', '``')}`").alias(
-            one.name, **({"metadata": one.metadata} if one.metadata else {})
-        )
-        for one in group.columns
-    ]
+    columns = (
+        replace(one, sql=f"{group.struct}.{quoted(one.name)}").column() for one in group.columns
+    )
     return frame.where(f"{group.struct} IS NOT NULL").select(*columns, INDEX)
