@@ -4,6 +4,7 @@ Each runs alone on the session's views, and on DataFrames by name beside the sam
 another window, with which it shares slices. What Spark refuses, muntin refuses, too.
 """
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from muntin.errors import MuntinError
+from muntin.model.plan import Plan
 from muntin.spark.batch import run
 from muntin.sql import parse_sql
 from tests.support.comparing import Pair, compare
@@ -22,9 +24,8 @@ TABLES = read_kind(FOLDER / "tables.sql").tables
 KINDS = {
     path.stem: read_kind(path) for path in sorted(FOLDER.glob("*.sql")) if path.stem != "tables"
 }
-# Variances depend in their last bits on the order in which rows are taken, in Spark as well.
-INEXACT = ("var", "std")
-TOLERANCE = 1e-9
+# Statements without a row, on purpose.
+EMPTY = {"a window without an event", "a time that is always null"}
 
 
 def by_fate(*fates):
@@ -40,26 +41,30 @@ def by_fate(*fates):
     )
 
 
+def made(spark, sql):
+    """A table that is there already, so that plans over it are small."""
+    return spark.sql(sql).localCheckpoint()
+
+
 @pytest.fixture(scope="module")
 def tables(spark):
     """The tables that all statements may read, as views of the session and as DataFrames."""
     frames = {}
     for name, sql in TABLES.items():
-        frames[name] = spark.sql(sql)
+        frames[name] = made(spark, sql)
         frames[name].createOrReplaceTempView(name)
     yield frames
     for name in TABLES:
         spark.catalog.dropTempView(name)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Answered:
-    """How a statement was answered: what is wrong in each way of asking, and the plans."""
+    """How a statement was answered: the rows that Spark has, what is wrong, and the last plan."""
 
-    wrong: list[str] = field(default_factory=list)
-    pairs: list[str] = field(default_factory=list)
     rows: int = 0
-    plan: object = None
+    wrong: list[str] = field(default_factory=list)
+    plan: Plan | None = None
 
 
 @pytest.fixture(scope="module")
@@ -75,50 +80,51 @@ def answered(spark, tables):
 
 
 def answer_all(spark, tables, kind):
-    frames = dict(tables)
-    for table, sql in kind.tables.items():
-        frames[table] = spark.sql(sql)
-        frames[table].createOrReplaceTempView(table)
-    answers, pairs, results = {}, [], []
-    for statement in kind.statements.values():
-        if statement.fate == "refused":
-            continue
-        answers[statement.name] = one = Answered()
-        tolerance = TOLERANCE if any(word in statement.sql for word in INEXACT) else 0.0
-        asked = {"alone": [("it", statement.sql)]}
-        if statement.has_other_window:
-            asked["beside"] = [("it", statement.sql), ("other", statement.with_other_window())]
-        for way, texts in asked.items():
-            try:
-                queries = [
-                    query for name, sql in texts for query in parse_sql(f"-- name: {name}\n{sql}")
-                ]
-                found = run(queries, None if way == "alone" else frames, strategy="shared")
-                results.append(found)
-                one.plan = found.plan
-                for name, sql in texts:
-                    pair = Pair(
-                        name=f"{statement.name}, {way}: {name}",
-                        expected=spark.sql(sql),
-                        actual=found[name],
-                        tolerance=tolerance,
-                    )
-                    pairs.append(pair)
-                    one.pairs.append(pair.name)
-            except MuntinError as error:
-                one.wrong.append(f"{way}: {type(error).__name__}: {error}")
-            except PySparkException as error:
-                one.wrong.append(f"{way}: {type(error).__name__}: {str(error).split('JVM')[0]}")
-    outcomes = compare(pairs)
-    for one in answers.values():
-        for name in one.pairs:
-            one.rows += outcomes[name].rows
-            one.wrong += [outcomes[name].wrong] if outcomes[name].wrong else []
-    for found in results:
-        found.release()
-    for table in kind.tables:
-        spark.catalog.dropTempView(table)
+    own = {name: made(spark, sql) for name, sql in kind.tables.items()}
+    for name, frame in own.items():
+        frame.createOrReplaceTempView(name)
+    answers: dict[str, Answered] = {}
+    pairs: dict[str, list[Pair]] = {}
+    with ExitStack() as released:
+        for name, statement in kind.statements.items():
+            if statement.fate == "refused":
+                continue
+            answers[name], pairs[name] = Answered(), []
+            ways = {"alone": ({"it": statement.sql}, None)}
+            if statement.has_other_window:
+                both = {"it": statement.sql, "other": statement.with_other_window()}
+                ways["beside"] = (both, {**tables, **own})
+            for way, (texts, data) in ways.items():
+                try:
+                    results = released.enter_context(run(parse(texts), data, strategy="shared"))
+                    answers[name].plan = results.plan
+                    pairs[name] += [
+                        Pair(
+                            name=f"{name}, {way}",
+                            # Planned once, for all ways.
+                            expected=pairs[name][0].expected
+                            if pairs[name]
+                            else spark.sql(statement.sql),
+                            actual=results["it"],
+                            tolerance=statement.tolerance,
+                        )
+                    ]
+                except Exception as error:
+                    said = str(error).split("JVM stacktrace")[0]
+                    answers[name].wrong.append(f"{way}: {type(error).__name__}: {said}")
+        outcomes = compare(pair for some in pairs.values() for pair in some)
+    for name, answer in answers.items():
+        for pair in pairs[name]:
+            answer.rows = outcomes[pair.name].rows
+            answer.wrong += [outcomes[pair.name].wrong] if outcomes[pair.name].wrong else []
+    for name in own:
+        spark.catalog.dropTempView(name)
     return answers
+
+
+def parse(texts):
+    """The queries of statements by their names."""
+    return parse_sql(";\n".join(f"-- name: {name}\n{sql}\n" for name, sql in texts.items()))
 
 
 def tree_of(plan, name):
@@ -134,12 +140,7 @@ def test_the_answer_is_sparks(answered, kind, name):
     found = answered(kind)[name]
     statement = KINDS[kind].statements[name]
     assert not found.wrong, "\n".join([statement.sql, *found.wrong])
-    if name not in EMPTY:
-        assert found.rows > 0
-
-
-# Statements without a row, on purpose.
-EMPTY = {"a window without an event", "a time that is always null"}
+    assert (found.rows == 0) == (name in EMPTY)
 
 
 @by_fate("shared")

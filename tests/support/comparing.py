@@ -6,7 +6,8 @@ texts of each pair and side; only those whose counts differ come to Python.
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -30,6 +31,10 @@ _SHOWN = 4
 _LOOKED_AT = 1000
 # Spark plans a wider union more slowly than two of half the width.
 _AT_ONCE = 40
+_INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,9 +76,27 @@ def compare(pairs: Iterable[Pair]) -> dict[str, Outcome]:
             alike.append(pair)
         else:
             outcomes[pair.name] = Outcome(wrong=f"{pair.name}: {wrong}")
-    for start in range(0, len(alike), _AT_ONCE):
-        outcomes.update(_compare_rows(alike[start : start + _AT_ONCE]))
+    with _interpreted(pairs):
+        for start in range(0, len(alike), _AT_ONCE):
+            outcomes.update(_compare_rows(alike[start : start + _AT_ONCE]))
     return {pair.name: outcomes[pair.name] for pair in pairs}
+
+
+@contextmanager
+def _interpreted(pairs: list[Pair]) -> Iterator[None]:
+    """No code is generated for plans that see a few rows once: compiling takes most of the time."""
+    if not pairs:
+        yield
+        return
+    conf = pairs[0].expected.sparkSession.conf
+    before = {name: conf.get(name) for name in _INTERPRETED}
+    try:
+        for name, value in _INTERPRETED.items():
+            conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            conf.set(name, value)
 
 
 def _schemas_differ(pair: Pair) -> str | None:
@@ -106,15 +129,27 @@ def _compare_rows(pairs: list[Pair]) -> dict[str, Outcome]:
 
 def _differences(pairs: list[Pair]) -> dict[int, Any]:
     """By the pair's number: rows expected, and the texts of rows with how many are missing."""
+    # What several pairs expect is computed once.
+    numbers: dict[int, list[int]] = {}
+    for number, pair in enumerate(pairs):
+        numbers.setdefault(id(pair.expected), []).append(number)
     sides = [
-        _texts(frame).select(
+        _texts(pairs[some[0]].expected).select(
+            F.explode(F.array(*map(F.lit, some))).alias("pair"),
+            "row",
+            F.lit(1).alias("expected"),
+            F.lit(1).alias("sign"),
+        )
+        for some in numbers.values()
+    ]
+    sides += [
+        _texts(pair.actual).select(
             F.lit(number).alias("pair"),
             "row",
-            F.lit(expected).alias("expected"),
-            F.lit(sign).alias("sign"),
+            F.lit(0).alias("expected"),
+            F.lit(-1).alias("sign"),
         )
         for number, pair in enumerate(pairs)
-        for frame, expected, sign in ((pair.expected, 1, 1), (pair.actual, 0, -1))
     ]
     counts = (
         reduce(DataFrame.unionAll, sides)
@@ -190,7 +225,9 @@ def _judge(pair: Pair, found: Any) -> Outcome:
     if found["differing"] <= _LOOKED_AT and pair.tolerance and len(missing) == len(surplus):
         close = all(
             is_close(json.loads(ours), json.loads(theirs), pair.tolerance)
-            for ours, theirs in zip(sorted(surplus, key=_order), sorted(missing, key=_order))
+            for ours, theirs in zip(
+                sorted(surplus, key=_order), sorted(missing, key=_order), strict=True
+            )
         )
         if close:
             return Outcome(wrong=None, rows=found["rows"])

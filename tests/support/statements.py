@@ -19,7 +19,8 @@ _WINDOW = re.compile(
     rf"(?<![\w`.])window(?P<gap>\s*(?:/\*.*?\*/)?\s*)\({_TIME}{_DURATIONS}\)", re.I
 )
 _SESSION = re.compile(r"(?<=session_window\(ts, )'\d+ minutes'", re.I)
-_FIELD = re.compile(r"'\d+ \w+'", re.I)
+# The last bits of these depend on the order in which rows are taken, in Spark as well.
+_INEXACT = re.compile(r"\b(var|std)", re.I)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,11 @@ class Statement:
     name: str
     sql: str
     fate: str
+
+    @property
+    def tolerance(self) -> float:
+        """How far floats may be off, relative."""
+        return 1e-9 if _INEXACT.search(self.sql) else 0.0
 
     @property
     def has_other_window(self) -> bool:
