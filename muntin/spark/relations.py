@@ -7,7 +7,7 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.errors import RunError, nearest
+from muntin.errors import RefusedError, RunError, nearest
 from muntin.model.query import PlainQuery, Query, SqlText
 
 # A DataFrame for the one relation the queries name, several by name, or none: the session's own.
@@ -58,7 +58,9 @@ def blaming(query: Query | PlainQuery) -> Iterator[None]:
     try:
         yield
     except (AnalysisException, ParseException) as error:
-        raise RunError(f"query {query.name!r}: {first_line(error)}") from None
+        context = error.getQueryContext()
+        fragment = context[0].fragment() if context else None
+        raise RefusedError(query.name, first_line(error), fragment) from None
 
 
 def is_checked(session: SparkSession) -> bool:
