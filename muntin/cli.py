@@ -24,7 +24,7 @@ from muntin.terminal.answer import answer
 from muntin.terminal.bench import Strategy, bench
 from muntin.terminal.given import named_inputs
 from muntin.terminal.interrupt import INTERRUPTED, interruptible
-from muntin.terminal.paths import check_file
+from muntin.terminal.paths import check_file, check_folder
 from muntin.terminal.show_plan import Request, show_plan
 from muntin.terminal.sql_file import SqlFile
 from muntin.terminal.stream import Job, stream
@@ -352,6 +352,7 @@ def demo_verb(
     A million readings take two or three minutes.
     """
     check_output(output)
+    check_folder(output, "--output")
     with starting():
         session = local_session()
     show(side_by_side(session, events, output), Console())

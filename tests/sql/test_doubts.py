@@ -42,7 +42,7 @@ def test_mistakes_are_found_and_named(text, said):
         f"SELECT device, median(x), max_by(x, ts), try_cast(x AS decimal(10, 2)) FROM r {BY}",
         "SELECT transform(xs, x -> x + 1) FROM r t(a, b) WHERE a LIKE ANY ('a') AND b IN (1, 2)",
         "WITH search(a) AS (SELECT 1) SELECT count(*) FROM search",
-        "SELECT timestampadd(DAY, 1, ts), extract(DAY FROM ts), my.own(x) FROM r ORDER BY 1 LIMIT 3",
+        "SELECT timestampadd(DAY, 1, ts), extract(DAY FROM ts), my.own(x) FROM r LIMIT 3",
         "SELECT x.where, `from`, a IS DISTINCT FROM b FROM r WHERE EXISTS (SELECT 1)",
     ],
 )
