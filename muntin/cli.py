@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -15,15 +14,19 @@ from muntin.bench.progress import starting
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError
-from muntin.model.query import workload
-from muntin.share.optimizer import DEFAULT, STEADY, compare, optimize
+from muntin.share.optimizer import DEFAULT, STEADY
 from muntin.spark.files import FORMATS
 from muntin.spark.session import local_session, one_line
 from muntin.spark.stream import SPARE, WATERMARK
 from muntin.spark.write import MODES
+from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer
 from muntin.terminal.bench import Strategy, bench
-from muntin.terminal.given import check_folder, named_inputs, prices_in, queries_in
+from muntin.terminal.given import named_inputs
+from muntin.terminal.interrupt import INTERRUPTED, interruptible
+from muntin.terminal.paths import check_file, check_folder
+from muntin.terminal.show_plan import Request, show_plan
+from muntin.terminal.sql_file import SqlFile
 from muntin.terminal.stream import Job, stream
 
 app = typer.Typer(
@@ -39,21 +42,36 @@ File = Annotated[
     Path, typer.Argument(metavar="FILE.sql", help="Spark SQL statements, separated by `;`.")
 ]
 
+Flatten = Annotated[
+    bool,
+    typer.Option(
+        "--flatten",
+        help="Write the fields of structs as columns: window_start and window_end, not window.",
+    ),
+]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code: 0, or 2 with a line on stderr that says why."""
-    try:
-        code = app(arguments, prog_name="muntin", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort):
-        print("muntin: stopped", file=sys.stderr)
-        return 130
-    except Exception as error:
-        line = _line(error)
-        if line is None:
-            raise
-        print(f"muntin: {line}", file=sys.stderr)
-        return 2
+    """Run one command and give its exit code: 0, 2 with a line on stderr that says why, or 130
+    where Ctrl-C ended it."""
+    with interruptible() as interrupt:
+        try:
+            code = app(arguments, prog_name="muntin", standalone_mode=False)
+            return code if isinstance(code, int) else 0
+        except (KeyboardInterrupt, typer.Abort):
+            return _end("stopped", INTERRUPTED)
+        except Exception as error:
+            if interrupt.asked:
+                return _end("stopped", INTERRUPTED)
+            line = _line(error)
+            if line is None:
+                raise
+            return _end(line, 2)
+
+
+def _end(line: str, code: int) -> int:
+    print(f"muntin: {line}", file=sys.stderr)
+    return code
 
 
 def _line(error: Exception) -> str | None:
@@ -110,8 +128,16 @@ def explain_verb(
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the plan as a picture, too.")
     ] = None,
+    udf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A function of your own that the queries call."),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Start Spark and let its own parser check the statements."),
+    ] = False,
 ) -> None:
-    """Show what the queries share, and what it costs. Spark is not started.
+    """Show what the queries share, and what it costs. Spark is not started, except by --check.
 
     \b
     $ muntin explain dashboard.sql
@@ -125,14 +151,29 @@ def explain_verb(
     -- name: hot
     SELECT device, window, max(temp) AS hottest FROM readings
     GROUP BY device, window(ts, '1 hour', '1 minute');
+
+    Costs, and the ratios between them, are estimates of the cost model. They leave out what does
+    not depend on the number of events, such as starting jobs and opening files.
+
+    A syntax error and a function that Spark does not have are errors, with exit code 2. Name
+    functions of your own with --udf. Spark reads some SQL that muntin cannot: with --check Spark's
+    own parser and list of functions decide, which takes some seconds. Tables and columns are
+    checked by `muntin run` alone, because that needs the data.
     """
-    asked = workload(queries_in(file), rate=rate, keys=keys, prices=prices_in(prices))
-    found = optimize(asked, strategy)
-    if strategies:
-        found = replace(found, considered=compare(asked), taken=found.taken or (strategy,))
-    print(found.to_sql() if sql else found.explain())
-    if svg is not None:
-        svg.write_text(found.to_svg())
+    show_plan(
+        Request(
+            file=SqlFile.read(file),
+            strategy=strategy,
+            rate=rate,
+            keys=keys,
+            prices=prices,
+            strategies=strategies,
+            sql=sql,
+            svg=svg,
+            functions=tuple(udf or ()),
+            check=check,
+        )
+    )
 
 
 @app.command("run", short_help="Answer queries over files, in one pass.")
@@ -162,6 +203,7 @@ def run_verb(
         str,
         typer.Option(metavar="|".join(MODES), help="What to do where a query's folder exists."),
     ] = "error",
+    flatten: Flatten = False,
 ) -> None:
     """Answer the queries over files, in one pass, into a folder for each query.
 
@@ -170,9 +212,20 @@ def run_verb(
     $ muntin run dashboard.sql --input logs/ --format csv --output answers
     $ muntin run two.sql --input readings=r.parquet --input alarms=a.json --output answers
 
-    A csv file has its column names in the first line. Times are read as Spark reads them.
+    A csv file has its column names in the first line. Times are read as Spark reads them. Answers
+    in csv are always flat, as with --flatten.
     """
-    answer(queries_in(file), named_inputs(input), output, format, strategy, mode)
+    answer(
+        BatchJob(
+            file=SqlFile.read(file),
+            inputs=named_inputs(input),
+            output=output,
+            format=format,
+            flatten=flatten,
+            strategy=strategy,
+            mode=mode,
+        )
+    )
 
 
 @app.command("stream", short_help="Answer queries over files that keep coming.")
@@ -219,6 +272,7 @@ def stream_verb(
     files: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="At most so many files in a batch.")
     ] = None,
+    flatten: Flatten = False,
 ) -> None:
     """Answer the queries over files as they arrive, exactly once, into a folder for each query.
 
@@ -226,10 +280,11 @@ def stream_verb(
     $ muntin stream dashboard.sql --input in --output answers --checkpoint check
     $ muntin stream dashboard.sql --input in --output answers --checkpoint check --watch
 
-    Ctrl-C stops after the batch; the same command goes on. Put files into the input by moving
-    them there, whole: Spark reads each once. The first must be there at the first start, to find
-    the columns in. With --watch, queries that you add to FILE.sql, change or remove are so in the
-    stream; if they are wrong, the error is shown and the old ones go on.
+    Ctrl-C stops after the batch, with exit code 0, and the same command goes on from there; a
+    second Ctrl-C stops at once. Put files into the input by moving them there, whole: Spark reads
+    each once. The first must be there at the first start, to find the columns in. Answers in csv
+    are always flat, as with --flatten. With --watch, queries that you add to FILE.sql, change or
+    remove are so in the stream; if they are wrong, the error is shown and the old ones go on.
     """
     stream(
         Job(
@@ -245,6 +300,7 @@ def stream_verb(
             retain=retain,
             spare=spare,
             files=files,
+            flatten=flatten,
         )
     )
 
@@ -269,7 +325,7 @@ def calibrate_verb(
 
     In Python: mt.plan(queries, prices="prices.json"). It takes a minute or two.
     """
-    check_folder(output)
+    check_file(output, "--output")
     with starting():
         session = local_session()
     found = calibrate(session, events=events, repeats=repeats)
@@ -293,13 +349,10 @@ def demo_verb(
     $ muntin demo
     $ muntin demo --events 200000 --output /tmp/demo
 
-    A million readings take a minute or two.
+    A million readings take two or three minutes.
     """
     check_output(output)
+    check_folder(output, "--output")
     with starting():
         session = local_session()
     show(side_by_side(session, events, output), Console())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,7 +12,18 @@ class ModelError(MuntinError):
 
 
 class ParseError(MuntinError):
-    """Text that is neither a shared query nor a statement Spark could run."""
+    """Text that is neither a shared query nor a statement Spark could run.
+
+    `line` and `column` say where in the text, counted from 1; they are none where no place is at
+    fault. `message` is the error without its place.
+    """
+
+    def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:
+        place = "" if line is None else f" (line {line}, column {column})"
+        super().__init__(message + place)
+        self.message = message
+        self.line = line
+        self.column = column
 
 
 class PlanError(MuntinError):
@@ -21,6 +32,19 @@ class PlanError(MuntinError):
 
 class RunError(MuntinError):
     """A plan that cannot run on the data it was given."""
+
+
+class RefusedError(RunError):
+    """A query that Spark refuses: `query` is its name, `said` is what Spark says of it.
+
+    `fragment` is the piece of the statement that Spark points at, where it points at one.
+    """
+
+    def __init__(self, query: str, said: str, fragment: str | None = None) -> None:
+        super().__init__(f"query {query!r}: {said}")
+        self.query = query
+        self.said = said
+        self.fragment = fragment
 
 
 def nearest(found: str, allowed: list[str]) -> str:

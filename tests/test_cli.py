@@ -107,10 +107,64 @@ def test_explain_takes_a_strategy(sql, capsys):
     assert capsys.readouterr().out.startswith("unshared plan")
 
 
+WRONG = """-- name: fine
+SELECT device, max(temp) AS m FROM readings GROUP BY device, window(ts, '1 minute');
+
+-- name: wrong
+SELECT device, {call}(temp) AS m FROM readings
+  {group} BY device, window(ts, '1 minute')
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "group", "said"),
+    [
+        ("max", "GRUOP", "wrong.sql:6:3: query 'wrong': syntax error at 'GRUOP'; did you mean"),
+        ("agv", "GROUP", "wrong.sql:5:16: query 'wrong': Spark has no function agv; did you mean"),
+    ],
+)
+def test_explain_refuses_what_run_would_refuse(tmp_path, refused, call, group, said):
+    file = tmp_path / "wrong.sql"
+    file.write_text(WRONG.format(call=call, group=group))
+    assert said in refused("explain", file)
+
+
+def test_explain_is_told_of_functions_of_the_users(tmp_path, capsys, refused):
+    file = tmp_path / "wrong.sql"
+    file.write_text(WRONG.format(call="agv", group="GROUP"))
+    assert "name it with --udf" in refused("explain", file)
+    assert main(["explain", str(file), "--udf", "AGV"]) == 0
+    assert "agv(temp) may be an aggregate of its own" in capsys.readouterr().out
+
+
+def test_explain_lets_spark_check_where_it_is_asked_to(spark, tmp_path, capsys, refused):
+    file = tmp_path / "wrong.sql"
+    # Spark reads this, and sqlglot does not.
+    file.write_text(WRONG.format(call="max", group="GROUP /* by? */"))
+    assert "if Spark can read it, add --check" in refused("explain", file)
+    assert main(["explain", str(file), "--check"]) == 0
+    assert "beyond the parser" in capsys.readouterr().out
+    file.write_text(WRONG.format(call="max", group="GRUOP"))
+    assert "wrong.sql:6:9: query 'wrong': [PARSE_SYNTAX_ERROR]" in refused(
+        "explain", file, "--check"
+    )
+    file.write_text(WRONG.format(call="agv", group="GROUP"))
+    assert "wrong.sql:5:16: query 'wrong': Spark has no function agv" in refused(
+        "explain", file, "--check"
+    )
+
+
+def test_explain_says_what_its_costs_are(sql, capsys):
+    assert main(["explain", str(sql)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "estimates of the cost model" in said
+    assert "starting jobs" in said
+
+
 def test_explain_does_not_start_spark(sql):
     # Without any Java a session could not start.
     environment = {**os.environ, "JAVA_HOME": "/nonexistent", "PATH": ""}
-    command = [sys.executable, "-m", "muntin.cli", "explain", str(sql)]
+    command = [sys.executable, "-m", "muntin", "explain", str(sql)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "tree: readings" in done.stdout
@@ -132,6 +186,36 @@ def test_wrong_sql_is_refused_by_the_name_of_its_query(tmp_path, refused):
     file = tmp_path / "wrong.sql"
     file.write_text("-- name: broken\nSELECT max(temp FROM t GROUP BY window(ts, '1 minute')")
     assert "'broken'" in refused("explain", file)
+
+
+def test_an_empty_file_is_refused_by_its_name(tmp_path, refused):
+    file = tmp_path / "empty.sql"
+    file.write_text("-- nothing yet\n")
+    for verb in (["explain"], ["run", "--input", file, "--output", tmp_path / "out"]):
+        said = refused(verb[0], file, *verb[1:])
+        assert said == f"{file}: there is no SQL statement; write at least one SELECT"
+
+
+@pytest.mark.parametrize(
+    ("statement", "place", "said"),
+    [
+        ("SELECT device, max(tmp) AS m", "4:20", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
+        ("SELECT device, median(tmp) AS m", "4:23", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
+        ("SELECT device,\n  agv(temp) AS m", "5:3", "[UNRESOLVED_ROUTINE]"),
+        ("SELECT device, max(temp) a b", "4:28", "[PARSE_SYNTAX_ERROR]"),
+    ],
+)
+def test_what_spark_refuses_is_said_with_its_place(
+    spark, csv, tmp_path, refused, statement, place, said
+):
+    file = tmp_path / "wrong.sql"
+    file.write_text(
+        "-- name: fine\nSELECT count(*) AS n FROM readings GROUP BY window(ts, '1 hour');\n"
+        f"-- name: wrong\n{statement}\nFROM readings\nGROUP BY device, window(ts, '1 minute')"
+    )
+    line = refused("run", file, "--input", csv, "--output", tmp_path / "out")
+    assert line.startswith(f"{file}:{place}: query 'wrong': {said}")
+    assert " pos " not in line
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path, refused):
@@ -166,7 +250,6 @@ def test_a_wrong_command_is_refused_in_a_line(arguments, said, refused):
         (["--input", "a={csv}", "--input", "a={csv}"], "two inputs are called 'a'"),
         (["--input", "raedings={csv}"], "did you mean 'readings'?"),
         (["--input", "{sql}"], "does not tell its format"),
-        (["--input", "{csv}", "--format", "csv"], "select window.start and window.end"),
     ],
 )
 def test_run_refuses_in_a_line(spark, sql, csv, tmp_path, options, said, refused):
@@ -183,9 +266,41 @@ def test_an_error_of_sparks_own_is_one_line(spark, csv, tmp_path, refused):
     assert "[CAST_INVALID_INPUT]" in refused("run", file, "--input", csv, "--output", tmp_path)
 
 
+def test_files_and_folders_are_checked_before_spark_starts(
+    sql, csv, tmp_path, refused, monkeypatch
+):
+    monkeypatch.setattr("muntin.terminal.answer.local_session", None)
+    monkeypatch.setattr("muntin.terminal.stream.local_session", None)
+    out = tmp_path / "out"
+    run = ["run", sql, "--input", csv, "--output"]
+    stream = ["stream", sql, "--input", csv.parent, "--format", "csv"]
+    assert "--input" in refused("run", sql, "--input", tmp_path / "no.csv", "--output", out)
+    assert f"{csv} is a file; --output needs a folder" in refused(*run, csv)
+    assert f"{csv} is a file" in refused(*run, csv / "below")
+    assert f"{csv} is a file; --checkpoint needs a folder" in refused(
+        *stream, "--output", out, "--checkpoint", csv
+    )
+    assert "there is no nowhere, which --input names" in refused(
+        "stream", sql, "--input", "nowhere", "--output", out, "--checkpoint", tmp_path / "check"
+    )
+    assert "there is no folder" in refused("explain", sql, "--svg", tmp_path / "no" / "x.svg")
+    (out / "mean").mkdir(parents=True)
+    assert "query 'mean'" in refused(*run, out)
+    assert "--mode overwrite" in refused(*run, out)
+    monkeypatch.setattr("os.access", lambda _, mode: not mode & os.W_OK)
+    assert f"{tmp_path} is not writable" in refused(*run, tmp_path / "new" / "out")
+
+
+def test_relations_without_an_input_are_asked_for_by_option(tmp_path, csv, refused):
+    file = tmp_path / "two.sql"
+    file.write_text("SELECT count(*) FROM a; SELECT count(*) FROM b")
+    said = refused("run", file, "--input", csv, "--output", tmp_path / "out")
+    assert said == "the queries read a, b; give each of them: --input a=PATH --input b=PATH"
+
+
 def test_without_java_the_line_says_what_to_install(sql, csv):
     environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
-    command = [sys.executable, "-m", "muntin.cli", "run", str(sql), "--input", str(csv)]
+    command = [sys.executable, "-m", "muntin", "run", str(sql), "--input", str(csv)]
     command += ["--output", "out"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -208,7 +323,8 @@ def test_run_writes_a_folder_for_each_query(spark, sql, csv, tmp_path, capsys):
     assert [(row.device, row.hottest) for row in hot] == [("a", 2.5), ("b", 3.5)]
     # A second run must say what is to become of the first.
     assert main(arguments) == 2
-    assert "is there already" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "is there already; name another --output, or add --mode overwrite" in error
     assert main([*arguments, "--mode", "append"]) == 0
     assert words(capsys.readouterr().out, "hot")[1] == "2"
     assert spark.read.parquet(str(output / "hot")).count() == 4
@@ -230,6 +346,18 @@ def test_run_reads_and_writes_each_format(spark, csv, tmp_path, capsys, format):
     answers = read_files(spark, str(output / "mean"))
     assert dict(answers.dtypes) == {"device": "string", "begin": "timestamp", "mean": "double"}
     assert sorted(row.mean for row in answers.collect()) == [2.0, 3.5]
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_run_writes_the_fields_of_a_window_as_columns(spark, sql, csv, tmp_path, capsys, format):
+    arguments = ["run", str(sql), "--input", str(csv), "--output", str(tmp_path / "out")]
+    # In csv there is no other way.
+    more = [] if format == "csv" else ["--flatten"]
+    assert main([*arguments, "--format", format, *more]) == 0
+    hot = read_files(spark, str(tmp_path / "out" / "hot")).orderBy("device")
+    assert set(hot.columns) == {"device", "window_start", "window_end", "hottest"}
+    first = hot.first()
+    assert (first.window_end - first.window_start).total_seconds() == 60
 
 
 def test_run_takes_several_relations_by_name(spark, csv, tmp_path, capsys):

@@ -1,10 +1,12 @@
+import shlex
 from itertools import pairwise
 
 import pytest
 from rich.console import Console
 
+from muntin.cli import main
 from muntin.demo.machines import MACHINES, sensors
-from muntin.demo.show import show
+from muntin.demo.show import commands, show
 from muntin.demo.side_by_side import check_output, dashboard, queries, side_by_side
 from muntin.errors import RunError
 from muntin.share.optimizer import plan
@@ -27,7 +29,7 @@ def test_readings_are_seeded_and_at_100_hertz(spark):
 
 def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsys):
     output = tmp_path / "demo"
-    demo = side_by_side(spark, 10_000, output)
+    demo = side_by_side(spark, 10_000, output, runs=1)
     assert demo.equal
     assert all(answer.rows for name, answer in demo.answers.items() if name != "unsteady")
     assert (output / "plan.svg").read_text().startswith("<svg")
@@ -38,6 +40,14 @@ def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsy
     assert "10,000 readings of 5 machines" in said
     assert "…" not in said.split("try next")[0].split("the queries")[0]
     assert "muntin run" in said
+    flat = " ".join(said.split())
+    # Why the ratio that was measured is not the one that is estimated.
+    assert "muntin's first run over all readings took" in flat
+    assert "leaves out fixed costs" in flat
+    # What it prints works as printed.
+    explain, again, _ = (shlex.split(one)[1:] for one in commands(demo))
+    assert main(explain) == main(again) == 0
+    assert (output / "again" / "power").is_dir()
     # A second demo may use the folder of the first.
     check_output(output)
 

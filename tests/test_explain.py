@@ -156,6 +156,7 @@ factor plan: 5 queries, 1 tree, costs for 1k events/s and 100 keys
   this plan          1.3k ops/s
   a tree per query  13.0k ops/s  this plan costs 10x less
   plain Spark        1.3M ops/s  this plan costs 1,000x less, each event copied into each window
+  estimates of the cost model; fixed costs (starting jobs, opening files) are left out
 
 tree: readings where temp > 0 by device over ts
 slices of 1 minute; cut for 1.0k ops/s, in all 1.3k ops/s
@@ -186,6 +187,7 @@ auto plan: 2 queries, 2 trees, costs for 100 events/s and 200 keys
   this plan         49.7k ops/s
   a tree per query  49.7k ops/s  this plan costs the same
   plain Spark       49.7k ops/s  this plan costs the same, each event copied into each window
+  estimates of the cost model; fixed costs (starting jobs, opening files) are left out
 
 strategies by cost
   unshared           49.7k ops/s  chosen

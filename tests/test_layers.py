@@ -22,7 +22,7 @@ BELOW = {
     "explain": {"errors", "model", "techniques", "share", "runtime"},
     "spark": {"errors", "model", "techniques", "share", "runtime"},
 }
-ABOVE = set(BELOW) | {"bench", "demo", "terminal", "cli"}
+ABOVE = set(BELOW) | {"bench", "demo", "terminal", "cli", "__main__"}
 # Libraries that one layer alone may import; what stands above the engine may name its types.
 ONLY_IN = {
     "pyspark": {"spark", "bench", "demo", "terminal", "cli"},

@@ -1,6 +1,6 @@
 """Ten dashboard queries over the machines: plain Spark, then muntin, then every row compared."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from pyspark.sql.types import DoubleType
 
 from muntin.bench.compare import compare
 from muntin.bench.events import stored
-from muntin.bench.measure import Cost, measure
+from muntin.bench.measure import Cost, cheapest, measure
 from muntin.bench.progress import Steps
 from muntin.demo.machines import HERTZ, MACHINES, sensors
 from muntin.errors import RunError
@@ -25,10 +25,14 @@ from muntin.spark.relations import Relations
 from muntin.sql import parse_sql
 
 KEYS = ("machine", "window")
-# Of plain Spark's queries these warm up: they run the same parts of Spark as the others.
-_WARM_UP_EVERY = 3
 _WARM_UP_EVENTS = 20_000
+# As in the bench the best of several runs counts: the JVM goes on compiling for a while. A way to
+# answer is run up to so often, but not again once its runs have taken so many seconds together.
+RUNS = 3
+_QUERY_S = 5.0
+_MUNTIN_S = 60.0
 _PICTURE = "plan.svg"
+_QUERIES = "dashboard.sql"
 _SAMPLE = "minute"
 # Jobs at once of what is not timed: Spark leaves cores idle while it plans.
 _AT_ONCE = 3
@@ -53,8 +57,12 @@ class Demo:
     events: int
     answers: Mapping[str, Answer]
     muntin: Cost
+    # What muntin's first run over all events cost.
+    first: Cost
     plan: Plan
     output: Path
+    # The queries, as a file that the commands of the terminal take.
+    queries: Path
     # A few rows of one query, as muntin wrote them.
     sample_of: str
     sample: list[dict[str, object]]
@@ -88,33 +96,34 @@ def check_output(output: Path) -> None:
         raise RunError(f"{output} is not a folder; name a new one by --output")
 
 
-def side_by_side(session: SparkSession, events: int, output: Path) -> Demo:
+def side_by_side(session: SparkSession, events: int, output: Path, *, runs: int = RUNS) -> Demo:
     """Make the events, answer all queries both ways into folders of `output`, and compare."""
     asked = queries()
     with Steps(_STEPS + len(asked)) as bar:
-        return _side_by_side(session, asked, events, output, bar)
+        return _side_by_side(session, asked, events, output, runs, bar)
 
 
 def _side_by_side(
-    session: SparkSession, asked: list[Query], events: int, output: Path, bar: Steps
+    session: SparkSession, asked: list[Query], events: int, output: Path, runs: int, bar: Steps
 ) -> Demo:
     chosen = plan(asked, rate=MACHINES * HERTZ, keys=MACHINES)
     output.mkdir(parents=True, exist_ok=True)
     (output / _PICTURE).write_text(chosen.to_svg())
+    (output / _QUERIES).write_text(dashboard().read_text())
     with bar.step(f"making {events:,} readings"):
         data = stored(sensors(session, events), output / "events")
     with bar.step("warming up both"), TemporaryDirectory(prefix="muntin-demo-") as scratch:
         few = sensors(session, min(events, _WARM_UP_EVENTS))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            some = asked[::_WARM_UP_EVERY]
-            list(pool.map(lambda query: _plain(few, query, Path(scratch, "plain")), some))
+            list(pool.map(lambda query: _plain(few, query, Path(scratch, "plain")), asked))
         _muntin(few, chosen, Path(scratch, "answers"))
     costs = {}
     for query in asked:
         with bar.step(f"plain Spark: {query.name}"):
-            costs[query.name] = measure(partial(_plain, data, query, output / "plain"))
+            work = partial(_plain, data, query, output / "plain")
+            costs[query.name] = cheapest(_costs(work, runs, _QUERY_S))
     with bar.step("muntin: all ten at once"):
-        ours = measure(partial(_muntin, data, chosen, output / "answers"))
+        ours = _costs(partial(_muntin, data, chosen, output / "answers"), runs, _MUNTIN_S)
     with bar.step("comparing every row"), ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda one: _answer(session, one, output, costs[one.name]), asked)
         answers = {query.name: answer for query, answer in zip(asked, found, strict=True)}
@@ -122,12 +131,22 @@ def _side_by_side(
     return Demo(
         events=events,
         answers=answers,
-        muntin=ours,
+        muntin=cheapest(ours),
+        first=ours[0],
         plan=chosen,
         output=output,
+        queries=output / _QUERIES,
         sample_of=_SAMPLE,
         sample=[row.asDict(recursive=True) for row in rows.limit(MACHINES).collect()],
     )
+
+
+def _costs(work: Callable[[], object], runs: int, seconds: float) -> list[Cost]:
+    """What the runs of some work cost, one after the other."""
+    costs = [measure(work)]
+    while len(costs) < runs and sum(one.wall_s for one in costs) < seconds:
+        costs.append(measure(work))
+    return costs
 
 
 def _answer(session: SparkSession, query: Query, output: Path, cost: Cost) -> Answer:

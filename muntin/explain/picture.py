@@ -44,7 +44,7 @@ def _heading(canvas: Canvas, plan: Plan) -> float:
     name = clipped(f"{words.clean(plan.strategy)} plan", 400, 20, bold=True)
     canvas.text(_MARGIN, 42, name, size=20, bold=True)
     queries, trees, rate, keys = words.facts(plan)
-    about = f"{queries} · {trees} · costs for {rate} and {keys}"
+    about = f"{queries} · {trees} · estimated costs for {rate} and {keys}"
     canvas.text(_MARGIN, 64, about, size=12, fill=MUTED)
     y = 84.0
     if not plan.trees and not plan.discretized:

@@ -76,6 +76,7 @@ def _heading(plan: Plan) -> Iterator[str]:
         note = ", each event copied into each window" if name == "plain Spark" else ""
         with_plan = f"this plan costs {beside}" if beside else ""
         yield f"  {name:<16}  {cost:>{width}}  {with_plan}{note if beside else note[2:]}"
+    yield f"  {words.ESTIMATED}"
 
 
 def _strategies(plan: Plan) -> Iterator[str]:

@@ -13,6 +13,7 @@ from muntin.share.edges import slicing
 
 PLAIN_HEADING = "answered by Spark alone"
 FACTOR = "factor window"
+ESTIMATED = "estimates of the cost model; fixed costs (starting jobs, opening files) are left out"
 _UNPRINTABLE = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
 
 

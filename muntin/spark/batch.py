@@ -97,11 +97,19 @@ class Results(Mapping[str, DataFrame]):
         return in_one(frames)
 
     def write(
-        self, directory: str, *, format: str = "parquet", mode: str = "error", **options: str
+        self,
+        directory: str,
+        *,
+        format: str = "parquet",
+        mode: str = "error",
+        flatten: bool = False,
+        **options: str,
     ) -> None:
         """Write every answer to a folder of its query's name, in one pass per tree.
 
         `mode` is "error" (the default: refuse if a folder is there), "overwrite" or "append".
+        `flatten` writes the fields of structs as columns: `window_start` and `window_end` instead
+        of `window`. Files of csv, which have no place for structs, are always flat.
         Nothing is put in place before everything has been computed and written.
         """
         answers = chain(
@@ -111,7 +119,14 @@ class Results(Mapping[str, DataFrame]):
         session = self._relations.session
         try:
             write(
-                session, answers, list(self), directory, format=format, mode=mode, options=options
+                session,
+                answers,
+                list(self),
+                directory,
+                format=format,
+                mode=mode,
+                flat=flatten,
+                options=options,
             )
         finally:
             for tree in self._trees:

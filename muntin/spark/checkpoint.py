@@ -51,7 +51,7 @@ class Checkpoint:
         if others and not self._written:
             raise RunError(
                 f"{directory} has {sorted(others)[0]!r} in it and no plan of muntin's; "
-                f"a checkpoint is a new folder, or one that mt.start made"
+                f"a checkpoint is a new folder, or one that a stream of muntin's left"
             )
 
     @property

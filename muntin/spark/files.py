@@ -29,7 +29,7 @@ _READING = {
 
 def read_files(session: SparkSession, path: str, format: str | None = None) -> DataFrame:
     """A file, a folder or a pattern of them, as its names say, or as `format` where they do not."""
-    kind = _kind(path, format)
+    kind = format_of(path, format)
     return session.read.options(**_READING[kind]).format(kind).load(path)
 
 
@@ -53,7 +53,7 @@ class FileKind:
     @staticmethod
     def found(session: SparkSession, path: str, format: str | None = None) -> "FileKind":
         """What the files that are there now hold."""
-        kind = _kind(path, format)
+        kind = format_of(path, format)
         try:
             columns = read_files(session, path, kind).schema
         except AnalysisException as error:
@@ -102,16 +102,18 @@ def rows_in(session: SparkSession, folder: str, format: str) -> int:
         raise
 
 
-def _kind(path: str, format: str | None) -> str:
-    kind = _format_of(path) or format
+def format_of(path: str, format: str | None) -> str:
+    """The format of an input: as its names say, or `format` where they do not."""
+    kind = _format_by_name(path) or format
     if kind is None:
         raise RunError(
-            f"the name of {path} does not tell its format; say --format {'|'.join(FORMATS)}"
+            f"the name of {path} does not tell its format; add --format with one of: "
+            f"{', '.join(FORMATS)}"
         )
     return kind
 
 
-def _format_of(path: str) -> str | None:
+def _format_by_name(path: str) -> str | None:
     """What the extension says; for a folder, that of the first file in it that says something."""
     if "://" in path:
         return _extension(Path(path))

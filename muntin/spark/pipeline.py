@@ -56,6 +56,7 @@ def start(
     buckets: int | None = None,
     spare: int = SPARE,
     format: str = "parquet",
+    flatten: bool = False,
     options: Mapping[str, str] | None = None,
 ) -> "Pipeline":
     """Run a plan, or queries under a strategy, on a streaming DataFrame.
@@ -65,7 +66,7 @@ def start(
     "available now" for what is there and then an end, or none for as fast as possible. `retain` is
     how long slices are kept for queries that come later. `buckets` of keys and `spare` columns of
     each kind for later queries are decided at the first start. `format` and `options` are those of
-    the files, where `sink` is a folder.
+    the files, where `sink` is a folder; `flatten` is as in `Results.write`.
     """
     source = Source(data, watermark)
     plan = planned(queries, strategy)
@@ -75,7 +76,7 @@ def start(
     kept = parse_duration(retain)
     stored = folder.tried()
     mark = uuid4().hex[:8] if stored is None else stored.mark
-    where = sink_for(sink, session, mark=mark, format=format, options=options)
+    where = sink_for(sink, session, mark=mark, format=format, flatten=flatten, options=options)
     pipeline = Pipeline(session, where)
     relay = pipeline._relay = Relay(
         source=source,

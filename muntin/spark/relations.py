@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
-from muntin.errors import RunError, nearest
+from muntin.errors import RefusedError, RunError, nearest
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText
 
@@ -72,7 +72,9 @@ def blaming(query: Query | PlainQuery) -> Iterator[None]:
     try:
         yield
     except (AnalysisException, ParseException) as error:
-        raise RunError(f"query {query.name!r}: {first_line(error)}") from None
+        context = error.getQueryContext()
+        fragment = context[0].fragment() if context else None
+        raise RefusedError(query.name, first_line(error), fragment) from None
 
 
 def is_checked(session: SparkSession) -> bool:

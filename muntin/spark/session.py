@@ -2,9 +2,12 @@
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -21,9 +24,7 @@ from muntin.spark.relations import first_line
 MEMORY = "4g"
 # What may help against an error of Spark's, by its name.
 _HINTS = {
-    "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE": (
-        "; select window.start and window.end instead of window, or write parquet or json"
-    ),
+    "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE": ("; write parquet or json, or leave that column out"),
 }
 _INSTALL_JAVA = (
     "Spark needs Java 17 or newer: install it (Debian: apt install openjdk-17-jre-headless; "
@@ -67,7 +68,21 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
         except PySparkRuntimeError as error:
             log.seek(0)
             raise RunError(_why_not(log.read().decode(errors="replace"), error)) from None
-    return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    with _keeping_ctrl_c():
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+@contextmanager
+def _keeping_ctrl_c() -> Iterator[None]:
+    """Ctrl-C stays what it was, where Spark in the block takes it for itself."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def one_line(error: BaseException) -> str | None:

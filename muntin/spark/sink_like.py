@@ -6,6 +6,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError
+from muntin.spark.flatten import FLAT_FORMATS
 from muntin.spark.sinks import FolderSink, FunctionSink, MemorySink, Sink
 from muntin.spark.tables import Tables, TableSink
 
@@ -19,13 +20,15 @@ def sink_for(
     *,
     mark: str,
     format: str,
+    flatten: bool,
     options: Mapping[str, str] | None,
 ) -> Sink:
     """The sink that was meant; `mark` is the checkpoint's, for files."""
     if sink is None:
         return MemorySink(session)
     if isinstance(sink, str | Path):
-        return FolderSink(session, str(sink), mark=mark, format=format, options=options)
+        flat = flatten or format in FLAT_FORMATS
+        return FolderSink(session, str(sink), mark=mark, format=format, flat=flat, options=options)
     if isinstance(sink, Tables):
         return TableSink(session, sink, mark=mark, format=format, options=options)
     if callable(sink):

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from muntin.errors import RunError, nearest
+from muntin.spark.flatten import flatten
 from muntin.spark.folder import Folder
 from muntin.spark.session import one_line
 
@@ -117,6 +118,7 @@ class FolderSink:
         *,
         mark: str,
         format: str = "parquet",
+        flat: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
         if format not in FORMATS:
@@ -125,6 +127,7 @@ class FolderSink:
         self._directory = directory
         self._mark = mark
         self._format = format
+        self._flat = flat
         self._options = dict(options or {})
         # The last batch that was written, if it is known, and whether it was large.
         self._last: int | None = None
@@ -134,11 +137,12 @@ class FolderSink:
 
     def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
         """Refuse what the format has no place for: csv has lines of plain values."""
-        if self._format != "csv":
+        if self._format != "csv" and not self._flat:
             return
         for name, frame in frames:
-            for one in frame.schema.fields:
-                if isinstance(one.dataType, _NOT_IN_CSV):
+            columns = (flatten(name, frame) if self._flat else frame).schema
+            for one in columns.fields:
+                if self._format == "csv" and isinstance(one.dataType, _NOT_IN_CSV):
                     raise RunError(
                         f"query {name!r}: csv has no place for {one.name}, "
                         f"a {one.dataType.typeName()}; select window.start and window.end instead "
@@ -178,6 +182,8 @@ class FolderSink:
     def _stage(self, place: str, stack: Stack, batch: int) -> None:
         """Write a stack in one job, each query to a folder of its own."""
         frame = stack.frame
+        if self._flat:
+            frame = flatten(next(iter(stack.names.values())), frame)
         if not self._many:
             # A file for each query, however many partitions the state has.
             parallel = frame.sparkSession.sparkContext.defaultParallelism

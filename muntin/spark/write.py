@@ -6,6 +6,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, nearest
+from muntin.spark.flatten import FLAT_FORMATS, flatten
 from muntin.spark.folder import Folder
 
 MODES = ("error", "overwrite", "append")
@@ -19,6 +20,7 @@ def write(
     *,
     format: str,
     mode: str,
+    flat: bool,
     options: Mapping[str, str],
 ) -> None:
     """Write every answer to `directory/name`; none is in place before all are written."""
@@ -35,6 +37,8 @@ def write(
     staging = f".muntin-{uuid4().hex}"
     try:
         for name, frame in answers:
+            if flat or format in FLAT_FORMATS:
+                frame = flatten(name, frame)
             frame.write.format(format).options(**options).save(f"{directory}/{staging}/{name}")
         for name in names:
             if mode == "append" and folder.has(name):

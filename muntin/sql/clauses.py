@@ -6,9 +6,16 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from muntin.errors import ParseError
 from muntin.sql.statements import Statement
-from muntin.sql.tokens import DIALECT, NotSharedError, Span, kind_at, outside, split
+from muntin.sql.tokens import (
+    DIALECT,
+    NotSharedError,
+    Span,
+    WrongSqlError,
+    kind_at,
+    outside,
+    split,
+)
 
 _BEYOND = "its SQL is beyond the parser"
 
@@ -67,19 +74,17 @@ class Clauses:
 def read_tree(statement: Statement) -> exp.Expr:
     """The syntax tree; where there is none, the reason is that it is beyond the parser."""
     try:
-        tree = sqlglot.parse_one(_masked(statement), read=DIALECT)
+        tree = sqlglot.parse_one(masked(statement), read=DIALECT)
     except SqlglotError as error:
         raise NotSharedError(f"{_BEYOND}: {_detail(error)}") from None
     except RecursionError:
         raise NotSharedError(f"{_BEYOND}: it is nested too deeply") from None
     if isinstance(tree, exp.DML | exp.DDL) and not isinstance(tree, exp.Query):
-        raise ParseError(
-            f"query {statement.name!r} holds {tree.key.upper()}; only SELECT statements are run"
-        )
+        raise WrongSqlError(f"it holds {tree.key.upper()}; only SELECT statements are run")
     return tree
 
 
-def _masked(statement: Statement) -> str:
+def masked(statement: Statement) -> str:
     """The text with `window` as a word of the same length that is no keyword to sqlglot.
 
     Where GROUP BY begins with `window(...)`, sqlglot takes it for a WINDOW clause. Places stay.

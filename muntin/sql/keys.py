@@ -92,7 +92,7 @@ def column_name(tokens: Span) -> str | None:
     return None
 
 
-def read_grouping(query: str, text: str, clauses: Clauses, taken: frozenset[str]) -> Grouping:
+def read_grouping(text: str, clauses: Clauses, taken: frozenset[str]) -> Grouping:
     """The keys and the window of GROUP BY; made names avoid those that are taken."""
     windows: list[tuple[WindowCall, str]] = []
     spans: dict[tuple[str, ...], Span] = {}
@@ -100,7 +100,7 @@ def read_grouping(query: str, text: str, clauses: Clauses, taken: frozenset[str]
         item = _ordinal(written, clauses)
         tokens = fold(written if item is None else item, clauses)
         if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
-            windows.append(read_window(query, text, tokens))
+            windows.append(read_window(text, tokens))
             continue
         if item is None:
             _check_clear(tokens, clauses)

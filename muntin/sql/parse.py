@@ -10,7 +10,7 @@ from muntin.sql.keys import column_name, read_grouping
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
 from muntin.sql.tables import Hole, find_holes, guess_holes, relation_with_holes, with_holes
-from muntin.sql.tokens import NotSharedError, Span, closing, kind_at, render
+from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, closing, kind_at, render
 from muntin.sql.windows import is_window
 
 
@@ -33,6 +33,8 @@ def _parse(statement: Statement) -> Query | PlainQuery:
     except NotSharedError as reason:
         whole = with_holes(statement.text, holes)
         return PlainQuery(name=statement.name, statement=whole, reason=str(reason))
+    except WrongSqlError as error:
+        raise statement.error(str(error), error.at) from None
 
 
 def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
@@ -44,9 +46,8 @@ def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
             raise NotSharedError(f"{name}() gives other values each time")
     check_row_expression(clauses.where, "WHERE")
     taken = frozenset(token.norm for token in statement.tokens)
-    grouping = read_grouping(statement.name, text, clauses, taken)
+    grouping = read_grouping(text, clauses, taken)
     projection = Projection(
-        query=statement.name,
         text=text,
         clauses=clauses,
         grouping=grouping,

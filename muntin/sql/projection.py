@@ -21,7 +21,6 @@ from muntin.sql.windows import is_window, read_window
 class Projection:
     """Rewrites expressions one by one, and gathers the aggregates that they ask for."""
 
-    query: str
     text: str
     clauses: Clauses
     grouping: Grouping
@@ -76,7 +75,7 @@ class Projection:
             return None
         if is_window(tokens[place : place + 2]):
             stop = closing(tokens, place + 1) + 1
-            if read_window(self.query, self.text, tokens[place:stop])[0] != self.grouping.window:
+            if read_window(self.text, tokens[place:stop])[0] != self.grouping.window:
                 raise NotSharedError("two windows in one query")
             return self._unnamed(tokens, place, stop, "window")
         if here.norm == self.grouping.window.name and here.start in self.clauses.columns:

@@ -8,7 +8,7 @@ from sqlglot.errors import TokenError
 
 from muntin.errors import ModelError, ParseError
 from muntin.model.query import check_name
-from muntin.sql.tokens import Token, tokenize, unbalanced
+from muntin.sql.tokens import Token, line_and_column, norms, tokenize, unbalanced
 
 _NAME_LINE = re.compile(r"^[ \t]*--[ \t]*name[ \t]*:(.*)$", re.MULTILINE | re.IGNORECASE)
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -33,6 +33,31 @@ class Statement:
     name: str
     text: str
     tokens: tuple[Token, ...]
+    # Where the statement begins in the text that it was cut from, counted from 1.
+    line: int
+    column: int
+
+    def error(self, message: str, at: int = 0) -> ParseError:
+        """What is wrong at a place of this statement, with that place in the whole text."""
+        line, column = self.place(at)
+        return ParseError(f"query {self.name!r}: {message}", line=line, column=column)
+
+    def find(self, fragment: str) -> int:
+        """Where a piece of SQL first stands in the statement; the begin where it does not."""
+        try:
+            sought = norms(tokenize(fragment))
+        except TokenError:
+            return 0
+        mine = norms(self.tokens)
+        for place in range(len(mine) - len(sought) + 1):
+            if sought and mine[place : place + len(sought)] == sought:
+                return self.tokens[place].start
+        return 0
+
+    def place(self, at: int) -> tuple[int, int]:
+        """The line and the column in the whole text of a place in this statement."""
+        line, column = line_and_column(self.text, at)
+        return self.line + line - 1, column + (self.column - 1 if line == 1 else 0)
 
 
 def split_statements(text: str) -> list[Statement]:
@@ -44,15 +69,16 @@ def split_statements(text: str) -> list[Statement]:
     try:
         tokens = tokenize(text)
     except TokenError as error:
-        raise ParseError(_unclosed(text)) from error
+        raise _unclosed(text) from error
     cuts = list(_cut(text, tokens))
     if not cuts:
-        raise ParseError("the text holds no SQL statement; write at least one SELECT")
-    names = _names([given for given, _ in cuts])
+        raise ParseError("there is no SQL statement; write at least one SELECT")
+    places = [line_and_column(text, body[0].start) for _, body in cuts]
+    names = _names([given for given, _ in cuts], places)
     statements = []
-    for name, (_, body) in zip(names, cuts, strict=True):
+    for name, (_, body), (line, column) in zip(names, cuts, places, strict=True):
         own = text[body[0].start : body[-1].end]
-        statement = Statement(name=name, text=own, tokens=tokenize(own))
+        statement = Statement(name=name, text=own, tokens=tokenize(own), line=line, column=column)
         _check(statement)
         statements.append(statement)
     return statements
@@ -81,7 +107,7 @@ def _given_name(comments: str) -> str | None:
     return found[-1].strip() if found else None
 
 
-def _names(given: list[str | None]) -> list[str]:
+def _names(given: list[str | None], places: list[tuple[int, int]]) -> list[str]:
     """A name for every statement; names that differ only in case are equal."""
     positions: dict[str, int] = {}
     for position, name in enumerate(given, 1):
@@ -90,11 +116,15 @@ def _names(given: list[str | None]) -> list[str]:
         try:
             check_name(name)
         except ModelError as error:
-            raise ParseError(f"statement {position}: {error}") from None
+            line, column = places[position - 1]
+            raise ParseError(f"statement {position}: {error}", line=line, column=column) from None
         first = positions.setdefault(name.lower(), position)
         if first != position:
+            line, column = places[position - 1]
             raise ParseError(
-                f"statements {first} and {position} are both called {name!r}; name them apart"
+                f"statements {first} and {position} are both called {name!r}; name them apart",
+                line=line,
+                column=column,
             )
     names = []
     for position, name in enumerate(given, 1):
@@ -110,18 +140,14 @@ def _check(statement: Statement) -> None:
     """Refuse what Spark is sure to refuse, and commands."""
     first = statement.tokens[0]
     if first.norm not in _OPENINGS:
-        raise ParseError(
-            f"query {statement.name!r} begins with {first.name!r}; only SELECT statements are run"
-        )
+        raise statement.error(f"it begins with {first.name!r}; only SELECT statements are run")
     stray = unbalanced(statement.tokens)
     if stray is not None:
         around = statement.text[stray.start : stray.start + 30].splitlines()[0]
-        raise ParseError(
-            f"query {statement.name!r}: the bracket {stray.name!r} has no partner, at: {around}"
-        )
+        raise statement.error(f"the bracket {stray.name!r} has no partner: {around}", stray.start)
 
 
-def _unclosed(text: str) -> str:
+def _unclosed(text: str) -> ParseError:
     """What to say of a text that cannot be cut into tokens."""
     for lexeme in _LEXEME.finditer(text):
         opening = lexeme.group("open")
@@ -129,10 +155,11 @@ def _unclosed(text: str) -> str:
             continue
         start = lexeme.start()
         kind = "comment" if opening == "/*" else "quote"
-        line = text.count("\n", 0, start) + 1
+        line, column = line_and_column(text, start)
         around = text[start : start + 30].splitlines()[0]
-        return f"{_query_at(text, start)}: the {kind} at line {line} is not closed: {around}"
-    return "the text cannot be read as SQL"
+        message = f"{_query_at(text, start)}: the {kind} is not closed: {around}"
+        return ParseError(message, line=line, column=column)
+    return ParseError("the text cannot be read as SQL")
 
 
 def _query_at(text: str, start: int) -> str:
@@ -140,4 +167,5 @@ def _query_at(text: str, start: int) -> str:
     # One more word stands for the rest, so that a statement which begins there is counted.
     before = text[:start] + " x"
     cuts = list(_cut(before, tokenize(before)))
-    return f"query {_names([given for given, _ in cuts])[-1]!r}"
+    places = [line_and_column(before, body[0].start) for _, body in cuts]
+    return f"query {_names([given for given, _ in cuts], places)[-1]!r}"

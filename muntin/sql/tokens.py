@@ -22,6 +22,17 @@ class NotSharedError(MuntinError):
     """Unwinds to a `PlainQuery`; its message is the reason. It never leaves this package."""
 
 
+class WrongSqlError(MuntinError):
+    """Spark is sure to refuse what stands at `at`, a place in the statement's text.
+
+    It leaves this package as a `ParseError`, with the line and the column of that place.
+    """
+
+    def __init__(self, message: str, at: int = 0) -> None:
+        super().__init__(message)
+        self.at = at
+
+
 @dataclass(frozen=True, kw_only=True)
 class Token:
     """A word of SQL: its kind, what it is compared by, and its half-open place in the text."""
@@ -56,6 +67,15 @@ def tokenize(text: str) -> tuple[Token, ...]:
         norm = name if kind in _LITERALS else " ".join(name.lower().split())
         tokens.append(Token(kind=kind, norm=norm, name=name, start=start, end=end))
     return tuple(tokens)
+
+
+def line_and_column(text: str, at: int) -> tuple[int, int]:
+    """A place in a text as people count it: both from 1.
+
+    >>> line_and_column("SELECT a,\\n  b FROM t", 12)
+    (2, 3)
+    """
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 def norms(tokens: Span) -> tuple[str, ...]:

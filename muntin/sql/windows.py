@@ -6,11 +6,19 @@ One of these calls is what makes a statement shareable.
 import re
 from dataclasses import dataclass
 
-from muntin.errors import ModelError, ParseError
+from muntin.errors import ModelError
 from muntin.model.kinds import Session
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.window import Window
-from muntin.sql.tokens import NotSharedError, Span, norms, render, split, unwrapped
+from muntin.sql.tokens import (
+    NotSharedError,
+    Span,
+    WrongSqlError,
+    norms,
+    render,
+    split,
+    unwrapped,
+)
 
 NAMES = ("window", "session_window")
 _PARTS = ("size", "slide", "offset")
@@ -37,10 +45,10 @@ def is_window(tokens: Span) -> bool:
     return len(tokens) > 1 and tokens[0].norm in NAMES and tokens[1].kind == "L_PAREN"
 
 
-def read_window(query: str, text: str, tokens: Span) -> tuple[WindowCall, str]:
+def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
     """The window of a whole call, and the text of its time.
 
-    Raises `ParseError` where Spark is sure to refuse: it would only say that the column `window`
+    Raises `WrongSqlError` where Spark is sure to refuse: it would only say that the column `window`
     cannot be resolved.
     """
     time, *durations = split(tokens[2:-1]) or [()]
@@ -53,21 +61,20 @@ def read_window(query: str, text: str, tokens: Span) -> tuple[WindowCall, str]:
         )
     if any(token.norm in {"window", "session_window"} for token in time):
         raise NotSharedError("its time is itself a window")
-    values = [
-        _duration(query, text, part, piece) for part, piece in zip(_PARTS, durations, strict=False)
-    ]
+    values = [_duration(text, part, piece) for part, piece in zip(_PARTS, durations, strict=False)]
     size = values[0]
     slide = values[1] if len(values) > 1 else size
     offset = values[2] if len(values) > 2 else 0
     if abs(offset) >= slide > 0:
-        raise ParseError(
-            f"query {query!r}: a window's offset must be within its slide "
-            f"({format_duration(slide)}) in either direction, not {format_duration(offset)}"
+        raise WrongSqlError(
+            f"a window's offset must be within its slide "
+            f"({format_duration(slide)}) in either direction, not {format_duration(offset)}",
+            tokens[0].start,
         )
     try:
         window = Window(size=size, slide=slide, offset=offset)
     except ModelError as error:
-        raise ParseError(f"query {query!r}: {error}") from None
+        raise WrongSqlError(str(error), tokens[0].start) from None
     return WindowCall(window=window, time=norms(time)), render(text, time)
 
 
@@ -87,7 +94,7 @@ def _session(text: str, time: Span, gaps: list[Span]) -> tuple[WindowCall, str]:
     return WindowCall(window=window, time=norms(time)), render(text, time)
 
 
-def _duration(query: str, text: str, part: str, tokens: Span) -> int:
+def _duration(text: str, part: str, tokens: Span) -> int:
     """Microseconds of one argument: text in quotes, or an integer."""
     tokens = unwrapped(tokens)
     written = render(text, tokens)
@@ -106,9 +113,10 @@ def _duration(query: str, text: str, part: str, tokens: Span) -> int:
         except ModelError as error:
             if _ODD.search(value):
                 raise NotSharedError(odd) from None
-            raise ParseError(f"query {query!r}: its window's {part}: {error}") from None
+            raise WrongSqlError(f"its window's {part}: {error}", tokens[0].start) from None
     hint = "; write it in quotes" if "INTERVAL" in kinds else ""
-    raise ParseError(
-        f"query {query!r}: its window's {part} must be text such as '1 minute' or an integer of "
-        f"microseconds, not {written or 'nothing'}{hint}"
+    raise WrongSqlError(
+        f"its window's {part} must be text such as '1 minute' or an integer of "
+        f"microseconds, not {written or 'nothing'}{hint}",
+        tokens[0].start if tokens else 0,
     )

@@ -1,6 +1,7 @@
 """`muntin run`: queries over files, answered in one pass into a folder for each."""
 
-from collections.abc import Sequence
+import os
+from dataclasses import dataclass
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -8,44 +9,79 @@ from rich.table import Table
 
 from muntin.bench.progress import Steps
 from muntin.errors import RunError, nearest
-from muntin.model.query import PlainQuery, Query
 from muntin.share.optimizer import plan
 from muntin.spark.batch import run
-from muntin.spark.files import check_format, read_files, rows_in
+from muntin.spark.files import check_format, format_of, read_files, rows_in
+from muntin.spark.folder import Folder
 from muntin.spark.session import local_session
 from muntin.spark.write import MODES
+from muntin.terminal.given import check_relations
+from muntin.terminal.paths import check_absent, check_folder, check_input, is_remote
+from muntin.terminal.sql_file import SqlFile
 
 
-def answer(
-    queries: Sequence[Query | PlainQuery],
-    inputs: dict[str, str],
-    output: str,
-    format: str | None,
-    strategy: str,
-    mode: str,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What was asked for on the command line."""
+
+    file: SqlFile
+    # Paths by the names of relations; one path alone stands under the empty name.
+    inputs: dict[str, str]
+    output: str
+    format: str | None
+    flatten: bool
+    strategy: str
+    mode: str
+
+    @property
+    def names(self) -> list[str]:
+        """The queries, which are also the folders of the output."""
+        return [query.name for query in self.file.queries]
+
+    def check(self) -> None:
+        """Refuse what can be refused without Spark, before it takes its seconds to start."""
+        if self.format is not None:
+            check_format(self.format)
+        if self.mode not in MODES:
+            raise RunError(f"no mode is called {self.mode!r}; {nearest(self.mode, list(MODES))}")
+        check_relations(self.file.queries, self.inputs)
+        for path in self.inputs.values():
+            check_input(path)
+            format_of(path, self.format)
+        check_folder(self.output, "--output")
+        if self.mode == "error" and not is_remote(self.output):
+            check_absent(
+                self.output, self.names, lambda name: os.path.exists(f"{self.output}/{name}")
+            )
+        plan(self.file.queries, strategy=self.strategy)
+
+
+def answer(job: Job) -> None:
     """Answer queries over files into folders, and tell what is where."""
-    # All that can be refused without Spark is refused before it takes its seconds to start.
-    if format is not None:
-        check_format(format)
-    if mode not in MODES:
-        raise RunError(f"no mode is called {mode!r}; {nearest(mode, list(MODES))}")
-    plan(queries, strategy=strategy)
-    kind = format or "parquet"
-    folders = {query.name: f"{output.rstrip('/')}/{query.name}" for query in queries}
+    job.check()
+    kind = job.format or "parquet"
+    folders = {name: f"{job.output.rstrip('/')}/{name}" for name in job.names}
     with Steps(4) as bar:
         with bar.step("starting Spark"):
             session = local_session()
+        job.file.check_syntax(session)
+        if job.mode == "error" and is_remote(job.output):
+            check_absent(job.output, job.names, Folder(session, job.output).has)
         with bar.step("reading inputs"):
-            frames = {name: read_files(session, path, format) for name, path in inputs.items()}
-        with bar.step(f"answering {len(queries)} queries"):
+            frames = {
+                name: read_files(session, path, job.format) for name, path in job.inputs.items()
+            }
+        with bar.step(f"answering {len(folders)} queries"), job.file.blamed():
             before = {
-                name: rows_in(session, folder, kind) if mode == "append" else 0
+                name: rows_in(session, folder, kind) if job.mode == "append" else 0
                 for name, folder in folders.items()
             }
             options = {"header": "true"} if kind == "csv" else {}
-            with run(queries, frames.get("", frames), strategy=strategy) as results:
-                results.write(output, format=kind, mode=mode, **options)
+            data = frames.get("", frames)
+            with run(job.file.queries, data, strategy=job.strategy) as results:
+                results.write(
+                    job.output, format=kind, mode=job.mode, flatten=job.flatten, **options
+                )
         with bar.step("counting rows"):
             rows = {
                 name: rows_in(session, folder, kind) - before[name]

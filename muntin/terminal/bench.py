@@ -30,7 +30,7 @@ from muntin.bench.weave import ranges as weave_ranges
 from muntin.bench.weave import run as weave
 from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.session import local_session
-from muntin.terminal.given import check_folder
+from muntin.terminal.paths import check_file
 
 bench = typer.Typer(
     help="Measure muntin beside plain Spark on this machine.", rich_markup_mode=None
@@ -88,7 +88,7 @@ def sharing_verb(
     Spark's dash10.
     """
     names = chosen(sets)
-    check_folder(json)
+    check_file(json, "--json")
     with starting():
         session = local_session()
     report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
@@ -123,7 +123,7 @@ def streaming_verb(
     streaming query for each query of a set. The sets are those of `muntin bench sharing`.
     """
     names = streamed(sets)
-    check_folder(json)
+    check_file(json, "--json")
     with starting():
         session = local_session(more=SESSION)
     report: StateReport | StreamingReport
@@ -153,7 +153,7 @@ def memory_verb(
     $ muntin bench memory
     $ muntin bench memory --keys 100000 --events 5000000 --json memory.json
     """
-    check_folder(json)
+    check_file(json, "--json")
     with starting():
         session = local_session(HEAP)
     report = peaks(session, keys=keys, events=events, strategy=strategy)
@@ -174,7 +174,7 @@ def techniques_verb(
 
     All of it takes some five minutes.
     """
-    check_folder(json)
+    check_file(json, "--json")
     report = techniques(quick=quick)
     _report(report.to_json(), report.tables(), json)
     if pictures is not None:
@@ -196,7 +196,7 @@ def udw_verb(
 
     One core, without Spark: figures 8 and 9 of the Cutty paper. A million records take a minute.
     """
-    check_folder(json)
+    check_file(json, "--json")
     report = user_defined(records=records)
     _report(report.to_json(), report.tables(), json)
 
@@ -222,7 +222,7 @@ def weave_verb(
 
     All of it takes minutes.
     """
-    check_folder(json)
+    check_file(json, "--json")
     _experiment(weave(weave_ranges(queries, repeats, quick=quick)), json, pictures)
 
 
@@ -240,7 +240,7 @@ def optimizer_techniques_verb(
     $ muntin bench techniques-in-optimizers --repeats 1
     $ muntin bench techniques-in-optimizers --json optimizers.json --pictures pictures
     """
-    check_folder(json)
+    check_file(json, "--json")
     _experiment(optimizer_techniques(repeats=repeats), json, pictures)
 
 
@@ -258,7 +258,7 @@ def subsume_verb(
     $ muntin bench subsume
     $ muntin bench subsume --json subsume.json --pictures pictures
     """
-    check_folder(json)
+    check_file(json, "--json")
     _experiment(subsume(seconds=seconds), json, pictures)
 
 
@@ -302,7 +302,7 @@ def factor_verb(
     """
     reports = earlier(together or ())
     names = chosen_settings(settings) if settings or not reports else []
-    check_folder(json)
+    check_file(json, "--json")
 
     def keep(report: FactorReport) -> None:
         if json is not None:

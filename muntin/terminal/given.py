@@ -1,20 +1,11 @@
-"""What a command was given: the queries of a file, and inputs by name."""
+"""What a command was given: inputs by name, and prices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from muntin.errors import RunError
+from muntin.errors import RunError, nearest
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query
-from muntin.sql import parse_sql
-
-
-def queries_in(file: Path) -> list[Query | PlainQuery]:
-    """The queries of a file of SQL."""
-    try:
-        return parse_sql(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise RunError(f"{file} is not text in UTF-8") from None
 
 
 def prices_in(file: Path | None) -> Prices:
@@ -42,7 +33,22 @@ def named_inputs(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def check_folder(file: Path | None) -> None:
-    """Find out before the work, not after it, that its figures cannot be written."""
-    if file is not None and not file.absolute().parent.is_dir():
-        raise RunError(f"there is no folder {file.parent} for {file.name}")
+def check_relations(queries: Iterable[Query | PlainQuery], inputs: Mapping[str, str]) -> None:
+    """Refuse inputs that do not match the relations that the queries read."""
+    relations = dict.fromkeys(
+        table
+        for query in queries
+        for table in (query.source if isinstance(query, Query) else query.statement).tables
+    )
+    if "" in inputs:
+        if len(relations) > 1:
+            wanted = " ".join(f"--input {name}=PATH" for name in relations)
+            raise RunError(f"the queries read {', '.join(relations)}; give each of them: {wanted}")
+        return
+    given = {name.lower() for name in inputs}
+    missing = [name for name in relations if name.lower() not in given]
+    for name in inputs:
+        if missing and name.lower() not in {one.lower() for one in relations}:
+            raise RunError(
+                f"no query reads {name!r}, which --input names; {nearest(name, missing)}"
+            )

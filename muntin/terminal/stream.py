@@ -15,15 +15,17 @@ from muntin.errors import MuntinError
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
 from muntin.share.optimizer import plan
-from muntin.spark.files import FileKind, check_format, stream_files
+from muntin.spark.files import FileKind, check_format, format_of, stream_files
 from muntin.spark.folder import Folder
 from muntin.spark.pipeline import Pipeline, start
 from muntin.spark.session import local_session, one_line
 from muntin.spark.settings import settings
 from muntin.terminal.edits import Difference, Edits
-from muntin.terminal.given import queries_in
+from muntin.terminal.given import check_relations
 from muntin.terminal.interrupt import asked_to_stop
 from muntin.terminal.live import View, since, view
+from muntin.terminal.paths import check_folder, check_input, is_remote
+from muntin.terminal.sql_file import SqlFile
 
 # How often figures are shown, and the file of queries is looked at.
 _EVERY_S = 0.5
@@ -47,29 +49,38 @@ class Job:
     retain: str
     spare: int
     files: int | None
+    flatten: bool
 
-    def check(self) -> list[Query | PlainQuery]:
+    def check(self) -> SqlFile:
         """Refuse what can be refused without Spark, before it takes its seconds to start."""
         if self.format is not None:
             check_format(self.format)
         for duration in (self.watermark, self.retain):
             parse_duration(duration)
-        queries = queries_in(self.file)
-        plan(queries, strategy=self.strategy)
-        return queries
+        found = SqlFile.read(self.file)
+        check_relations(found.queries, {"": self.input})
+        check_input(self.input)
+        check_folder(self.output, "--output")
+        check_folder(self.checkpoint, "--checkpoint")
+        if not is_remote(self.checkpoint) and not Path(self.checkpoint, _INPUT).exists():
+            format_of(self.input, self.format)
+        plan(found.queries, strategy=self.strategy)
+        return found
 
 
 def stream(job: Job) -> None:
     """Run until Ctrl-C, or, where the trigger is "available now", until all is answered."""
     edits = Edits(job.file)
-    queries = job.check()
+    file = job.check()
     with Steps(1) as bar, bar.step("starting Spark"):
         session = local_session()
     with asked_to_stop() as stop:
-        pipeline = _start(job, queries, session)
+        file.check_syntax(session)
+        with file.blamed():
+            pipeline = _start(job, file.queries, session)
         with view(Console()) as shown:
-            shown.say(f"{len(queries)} queries over {job.input}; Ctrl-C stops after the batch")
-            _follow(pipeline, edits if job.watch else None, stop, shown)
+            shown.say(f"{len(file.queries)} queries over {job.input}; Ctrl-C stops after the batch")
+            _follow(pipeline, session, edits if job.watch else None, stop, shown)
             pipeline.stop()
             shown.show(pipeline.status())
             shown.say("stopped; the same command goes on from here")
@@ -97,6 +108,7 @@ def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -
             retain=job.retain,
             spare=job.spare,
             format=format,
+            flatten=job.flatten,
             options={"header": "true"} if format == "csv" else None,
         )
     if is_new:
@@ -108,7 +120,13 @@ def _events(session: SparkSession, job: Job, kind: FileKind) -> DataFrame:
     return stream_files(session, job.input, kind, per_batch=job.files)
 
 
-def _follow(pipeline: Pipeline, edits: Edits | None, stop: threading.Event, shown: View) -> None:
+def _follow(
+    pipeline: Pipeline,
+    session: SparkSession,
+    edits: Edits | None,
+    stop: threading.Event,
+    shown: View,
+) -> None:
     """Show figures, and follow edits, until the stream ends or is asked to."""
     refused = None
     while not stop.wait(_EVERY_S):
@@ -120,19 +138,21 @@ def _follow(pipeline: Pipeline, edits: Edits | None, stop: threading.Event, show
         if not status.is_active and pipeline.await_termination(_EVERY_S):
             return
         if edits is not None and edits.arrived():
-            _change(pipeline, edits.file, shown)
+            _change(pipeline, session, edits.file, shown)
             refused = pipeline.status().refused
 
 
-def _change(pipeline: Pipeline, file: Path, shown: View) -> None:
+def _change(pipeline: Pipeline, session: SparkSession, file: Path, shown: View) -> None:
     """Go on with the queries of an edited file; with the old ones if the new ones are wrong."""
     try:
-        found = queries_in(file)
-        difference = Difference.between(pipeline.plan.queries, found)
+        found = SqlFile.read(file)
+        difference = Difference.between(pipeline.plan.queries, found.queries)
         if not difference:
             return
+        found.check_syntax(session)
         shown.say(f"changing the queries: {difference}")
-        pipeline.replace(found)
+        with found.blamed():
+            pipeline.replace(found.queries)
     except (MuntinError, PySparkException, Py4JError) as error:
         said = str(error) if isinstance(error, MuntinError) else one_line(error)
         shown.say(f"{' '.join((said or '').split())}; the queries before go on", wrong=True)

@@ -66,7 +66,7 @@ class Command:
         arguments += ["--checkpoint", base / "check", "--format", "json", *options]
         with self._out.open("w") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "muntin.cli", "stream", *map(str, arguments)],
+                [sys.executable, "-m", "muntin", "stream", *map(str, arguments)],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,

@@ -1,0 +1,39 @@
+"""Structs as columns of their own: `window` becomes `window_start` and `window_end`."""
+
+from collections.abc import Iterator
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
+from pyspark.sql.types import StructType
+
+from muntin.errors import RunError
+from muntin.model.sql_text import quoted
+
+# Formats that have no place for structs, so that their files are always flat.
+FLAT_FORMATS = frozenset(["csv"])
+
+
+def flatten(query: str, frame: DataFrame) -> DataFrame:
+    """The frame with each struct replaced by its fields, named `column_field`, at any depth."""
+    if not any(isinstance(field.dataType, StructType) for field in frame.schema.fields):
+        return frame
+    fields = list(_fields(frame.schema, "", []))
+    seen: dict[str, str] = {}
+    for name, path in fields:
+        other = seen.setdefault(name.lower(), path)
+        if other != path:
+            raise RunError(
+                f"query {query!r}: flattened, {other} and {path} would both be called {name}; "
+                f"rename one of them with AS"
+            )
+    return frame.select(*(col(path).alias(name) for name, path in fields))
+
+
+def _fields(schema: StructType, prefix: str, above: list[str]) -> Iterator[tuple[str, str]]:
+    """The name and the path of every field that is no struct."""
+    for field in schema.fields:
+        path = [*above, quoted(field.name)]
+        if isinstance(field.dataType, StructType):
+            yield from _fields(field.dataType, f"{prefix}{field.name}_", path)
+        else:
+            yield prefix + field.name, ".".join(path)

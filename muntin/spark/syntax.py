@@ -1,0 +1,44 @@
+"""Spark's own parser and its list of functions, asked without any data."""
+
+import re
+from dataclasses import dataclass
+
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+
+from muntin.spark.relations import first_line
+
+_PLACE = re.compile(r"\s*\(line (\d+), pos (\d+)\)|;? line \d+ pos \d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntaxProblem:
+    """What Spark's parser says is wrong with a statement, and at which character of it."""
+
+    message: str
+    at: int
+
+
+def syntax_problem(session: SparkSession, statement: str) -> SyntaxProblem | None:
+    """Why Spark cannot read a statement; none where it can."""
+    try:
+        session._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+    except ParseException as error:
+        said = first_line(error)
+        found = _PLACE.search(said)
+        at = 0
+        if found and found[1]:
+            lines = statement.splitlines(keepends=True)
+            at = sum(map(len, lines[: int(found[1]) - 1])) + int(found[2])
+        return SyntaxProblem(message=without_place(said), at=at)
+    return None
+
+
+def has_function(session: SparkSession, name: str) -> bool:
+    """Whether Spark has a function, of its own or of the session's."""
+    return session.catalog.functionExists(name)
+
+
+def without_place(said: str) -> str:
+    """What Spark says without the line, which counts from where it was handed the statement."""
+    return _PLACE.sub("", said)

@@ -1,0 +1,58 @@
+"""Files and folders that a command was given, checked before Spark takes its seconds to start.
+
+Paths with a scheme, such as s3://bucket/answers, are left to Spark.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from glob import glob
+from pathlib import Path
+
+from muntin.errors import RunError
+
+
+def check_input(path: str) -> None:
+    """Refuse an input that is not there."""
+    if not is_remote(path) and not glob(path):
+        raise RunError(f"there is no {path}, which --input names")
+
+
+def check_folder(path: str | Path, option: str) -> None:
+    """Refuse a folder that is a file, or that could not be made or written to."""
+    if is_remote(str(path)):
+        return
+    folder = Path(path).absolute()
+    # What is not there yet is made in the nearest folder above it that is there.
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    if not there.is_dir():
+        raise RunError(f"{there} is a file; {option} needs a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise RunError(f"{there} is not writable; {option} needs a folder that is")
+
+
+def check_file(path: Path | None, option: str) -> None:
+    """Refuse a file to write that is a folder, or whose folder is missing or not writable."""
+    if path is None:
+        return
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise RunError(f"{path} is a folder; {option} needs a file")
+    if not folder.is_dir():
+        raise RunError(f"there is no folder {path.parent} for {path.name}, which {option} names")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise RunError(f"{path} is not writable; {option} needs a file that is")
+
+
+def check_absent(output: str, names: Iterable[str], is_there: Callable[[str], bool]) -> None:
+    """Refuse an output that has answers of one of the queries already."""
+    for name in names:
+        if is_there(name):
+            raise RunError(
+                f"query {name!r}: {output.rstrip('/')}/{name} is there already; "
+                f"name another --output, or add --mode overwrite or --mode append"
+            )
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is on a file system that only Spark reaches."""
+    return "://" in path

@@ -1,0 +1,55 @@
+"""`muntin explain`: the plan of a file's queries, as text, SQL or a picture."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from muntin.bench.progress import starting
+from muntin.model.query import workload
+from muntin.share.optimizer import compare, optimize
+from muntin.spark.session import local_session
+from muntin.terminal.given import prices_in
+from muntin.terminal.paths import check_file
+from muntin.terminal.sql_file import SqlFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked for on the command line."""
+
+    file: SqlFile
+    strategy: str
+    rate: float
+    keys: float
+    prices: Path | None
+    strategies: bool
+    sql: bool
+    svg: Path | None
+    # The user's own functions, which Spark does not know.
+    functions: tuple[str, ...]
+    # Whether Spark is started to check the statements.
+    check: bool
+
+
+def show_plan(request: Request) -> None:
+    """Check the statements, plan them, and print the plan."""
+    check_file(request.svg, "--svg")
+    asked = workload(
+        request.file.queries,
+        rate=request.rate,
+        keys=request.keys,
+        prices=prices_in(request.prices),
+    )
+    if request.check:
+        with starting():
+            session = local_session()
+        request.file.check_syntax(session)
+        request.file.check_functions(session, request.functions)
+    else:
+        request.file.check(request.functions)
+    found = optimize(asked, request.strategy)
+    if request.strategies:
+        taken = found.taken or (request.strategy,)
+        found = replace(found, considered=compare(asked), taken=taken)
+    print(found.to_sql() if request.sql else found.explain())
+    if request.svg is not None:
+        request.svg.write_text(found.to_svg())
