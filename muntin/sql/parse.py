@@ -74,7 +74,7 @@ def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
         columns=columns,
         statement=with_holes(text, holes),
         names_window=projection.names_window,
-        mixes_case=_mixes_case(statement.tokens, clauses),
+        mixes_case=projection.mixes_case or _mixes_case(statement.tokens, clauses),
     )
 
 

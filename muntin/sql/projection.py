@@ -29,6 +29,8 @@ class Projection:
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
     # Whether some expression speaks of the window by its name, which a column may have, too.
     names_window: bool = False
+    # Whether it does so in another case than Spark's.
+    mixes_case: bool = False
     _by_identity: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def rewrite(self, tokens: Span, aliases: Mapping[str, str | None] | None = None) -> str:
@@ -80,6 +82,7 @@ class Projection:
             return self._unnamed(tokens, place, stop, "window")
         if here.norm == self.grouping.window.name and here.start in self.clauses.columns:
             self.names_window = True
+            self.mixes_case |= here.name != self.grouping.window.name
             return self._named(tokens, place, place + 1, "window", here.norm)
         found = [key for key in self.grouping.keys if matches(key, tokens, place, self.clauses)]
         if found:

@@ -1,15 +1,15 @@
 -- conf: spark.sql.ansi.enabled=false
 
--- the mean of text
+-- the mean of text [plain]
 SELECT device, avg(state) AS a, mean(state) AS b FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')
 
--- variances of text
+-- variances of text [plain]
 SELECT device, variance(state) AS a, stddev(state) AS b, var_pop(state) AS c, stddev_pop(state) AS d FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')
 
 -- the sum of text
 SELECT device, sum(state) AS s FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')
 
--- text that is no number
+-- text that is no number [plain]
 SELECT load, avg(device) AS a, sum(device) AS s, stddev(device) AS d FROM readings GROUP BY load, window(ts, '2 hours', '1 hour')
 
 -- casts that fail
