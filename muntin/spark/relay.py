@@ -53,10 +53,12 @@ class Relay:
     def launch(self, bound: BoundStream, running: Running) -> None:
         """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
         run = self._made(bound, running)
-        first = self.checkpoint.last_commit() + 1
+        first = self.checkpoint.logs.last_commit() + 1
         if not self.checkpoint.holds(running):
+            if self.checkpoint.logs.is_cut() and self.checkpoint.logs.state_format() == 1:
+                self.checkpoint.logs.drop_unfinished_state()
             self.checkpoint.save(Stored(running=running, batch=first, mark=self._mark))
-        run.start(checkpoint=self.checkpoint.for_spark, trigger=self._trigger, first=first)
+        self._begin(run, self._trigger)
         self.run = run
         self._listener.follow(run.query.runId)
         names = ", ".join(query.name for query in running.plan.queries)
@@ -67,8 +69,7 @@ class Relay:
     def finish(self, bound: BoundStream, running: Running) -> None:
         """Run the one batch that was cut off, under the plan that it belongs to."""
         run = self._made(bound, running)
-        first = self.checkpoint.last_commit() + 1
-        run.start(checkpoint=self.checkpoint.for_spark, trigger={"once": True}, first=first)
+        self._begin(run, {"once": True})
         run.query.awaitTermination()
         self.figures.note(run.reports)
 
@@ -105,6 +106,15 @@ class Relay:
             self._fall_back(old, error)
             raise refused_change(error) from None
 
+    def _begin(self, run: StreamRun, trigger: Mapping[str, Any]) -> None:
+        logs = self.checkpoint.logs
+        run.start(
+            checkpoint=self.checkpoint.for_spark,
+            trigger=trigger,
+            first=logs.last_commit() + 1,
+            state_format=logs.state_format(),
+        )
+
     def _made(self, bound: BoundStream, running: Running) -> StreamRun:
         return StreamRun(bound, running, sink=self._sink, figures=self.figures)
 
@@ -124,7 +134,8 @@ class Relay:
         if run.has_finished_a_batch():
             return True
         failure = run.failure()
-        if failure is not None:
+        # A plan counts as soon as a batch was finished under it, whatever fails after that.
+        if failure is not None and self.checkpoint.logs.last_commit() < run.first:
             raise failure
         return not run.query.isActive
 

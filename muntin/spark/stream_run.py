@@ -15,7 +15,7 @@ from muntin.spark.reports import QueryReports
 from muntin.spark.settings import settings
 from muntin.spark.sinks import Sink
 from muntin.spark.status import Figures
-from muntin.spark.stream import SETTINGS, BoundStream
+from muntin.spark.stream import SETTINGS, STATE_FORMAT, BoundStream
 
 # How long a halt waits for the batch that runs.
 _PATIENCE = 60.0
@@ -46,18 +46,27 @@ class StreamRun:
         self._session = self.answers.sparkSession
         # What the sink could not do.
         self._failed: RunError | None = None
+        # The number of its first batch.
+        self.first: int
         self.query: StreamingQuery
         self.reports: QueryReports
 
-    def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
-        """Start Spark's query; `first` is the number of its first batch."""
-        self._first = first
+    def start(
+        self, *, checkpoint: str, trigger: Mapping[str, Any], first: int, state_format: int | None
+    ) -> None:
+        """Start Spark's query; `first` is the number of its first batch, and `state_format` what
+        Spark keeps the state of this checkpoint in, if it has begun to."""
+        self.first = first
+        wanted = dict(SETTINGS)
+        if state_format is not None:
+            # Spark 4.0 refuses another one, later versions stay with it.
+            wanted[STATE_FORMAT] = str(min(state_format, 2))
         self._figures.restart(self.projected.counts_in)
         writer = self._given.writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", checkpoint)
         if trigger:
             writer = writer.trigger(**trigger)
-        with settings(self._session, SETTINGS):
+        with settings(self._session, wanted):
             self.query = writer.start()
         self.reports = QueryReports(self.query)
 
@@ -66,7 +75,7 @@ class StreamRun:
         report = self.reports.last()
         return (
             report is not None
-            and report["batchId"] >= self._first
+            and report["batchId"] >= self.first
             and "addBatch" in (report["durationMs"])
         )
 
