@@ -48,9 +48,7 @@ class Checkpoint:
             said = said_by_java(error)
             raise RunError(f"the checkpoint {directory} cannot be read: {said}") from None
         self.logs = SparkLogs(self.folder)
-        self._written = sorted(
-            name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX)
-        )
+        self._written = _plans(names)
         others = [name for name in names if name not in self._written and name[0] not in "._"]
         if others and not self._written:
             raise RunError(
@@ -76,6 +74,10 @@ class Checkpoint:
         except Py4JJavaError as error:
             said = said_by_java(error)
             raise RunError(f"the checkpoint {self.directory} cannot be read: {said}") from None
+
+    def is_as_read(self) -> bool:
+        """Whether the plans are those that were there when this was made."""
+        return self._written == _plans(self.folder.names())
 
     def tried(self) -> Stored | None:
         """The plan that was stored last, whether a batch was finished under it or not."""
@@ -135,6 +137,10 @@ class Checkpoint:
         except (*FILE_ERRORS, MuntinError) as error:
             what = f"the plan {name} cannot be read ({said_by_java(error)})"
             raise damaged(self.directory, what) from None
+
+
+def _plans(names: list[str]) -> list[str]:
+    return sorted(name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX))
 
 
 def _name(generation: int) -> str:

@@ -61,22 +61,32 @@ def _problem_of_entries(folder: Folder, logs: SparkLogs, last: int, begun: int) 
         if (log, number) == ("offsets", begun):
             entry = found
     assert entry is not None
-    for index, source in enumerate(entry.sources):
-        # Only a source that reads files counts the entries of a log of its own.
-        counted = re.fullmatch(r'\{"logOffset":(\d+)\}', source.strip())
-        if counted:
-            place = f"{SPARK}/sources/{index}"
-            names = [counted[1], f"{counted[1]}.compact"]
-            there = next((name for name in names if folder.has(f"{place}/{name}")), None)
-            if there is None:
-                return f"{place}/{counted[1]}, the files that were read, is gone"
-            try:
-                is_whole = folder.read(f"{place}/{there}").startswith("v")
-            except FILE_ERRORS as error:
-                return f"{place}/{there} cannot be read ({said_by_java(error)})"
-            if not is_whole:
-                return f"{place}/{there} is cut short"
-    return None
+    problems = (
+        _problem_of_source(folder, f"{SPARK}/sources/{index}", source)
+        for index, source in enumerate(entry.sources)
+    )
+    return next((one for one in problems if one is not None), None)
+
+
+def _problem_of_source(folder: Folder, place: str, offset: str) -> str | None:
+    # Only a source that reads files counts the entries of a log of its own.
+    counted = re.fullmatch(r'\{"logOffset":(\d+)\}', offset.strip())
+    if counted is None:
+        return None
+    # Spark gathers older entries in later ones, which are called `9.compact`.
+    entries = {
+        int(name.split(".")[0]): name
+        for name in folder.names(place)
+        if re.fullmatch(r"\d+(\.compact)?", name)
+    }
+    last = max(entries, default=-1)
+    if last < int(counted[1]):
+        return f"{place}/{counted[1]}, the files that were read, is gone"
+    try:
+        is_whole = folder.read(f"{place}/{entries[last]}").startswith("v")
+    except FILE_ERRORS as error:
+        return f"{place}/{entries[last]} cannot be read ({said_by_java(error)})"
+    return None if is_whole else f"{place}/{entries[last]} is cut short"
 
 
 def _problem_of_state(folder: Folder, logs: SparkLogs, last: int) -> str | None:

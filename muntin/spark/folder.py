@@ -51,14 +51,19 @@ class Folder:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """Put a file that is not there yet in place, whole or not at all."""
-        hidden = f".{name}.new"
-        stream = self._system.create(self._at(hidden), True)
+        """Put a file in place, whole or not at all; one that is there is deleted before."""
+        parent, _, last = name.rpartition("/")
+        hidden = f"{parent}/.{last}.new" if parent else f".{last}.new"
+        self.put(hidden, text)
+        self.move(hidden, name)
+
+    def put(self, name: str, text: str) -> None:
+        """Write a file, over one that is there; who reads it meanwhile may find a part of it."""
+        stream = self._system.create(self._at(name), True)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        self.rename(hidden, name)
 
     def make(self, name: str) -> None:
         """Make a folder, if there is none."""

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import count_if, expr
 from pyspark.sql.functions import max as max_of
-from pyspark.sql.types import StructField
+from pyspark.sql.types import StructField, StructType
 
 from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate
@@ -99,8 +99,8 @@ class StreamAnswers:
         """Each row once for every query that asks for it, with the query's number."""
         return numbered(self._any_size, self._nodes, self._nodes_numbered(answers))
 
-    def _alike(self, answers: DataFrame) -> list[list[str]]:
-        """The queries, those with the same columns together."""
+    def schemas(self, answers: DataFrame) -> dict[str, StructType]:
+        """The columns of each query's answers."""
         outputs = [
             (name, output) for name, one in self._projections.items() for output in one.outputs
         ]
@@ -115,12 +115,17 @@ class StreamAnswers:
                 with blaming(self._query(name)):
                     self.of(name, answers)
             raise
-        columns: dict[str, list[tuple[str, str]]] = {}
+        found: dict[str, StructType] = {}
         for (name, output), field in zip(outputs, types, strict=True):
-            columns.setdefault(name, []).append((output.name, field.dataType.simpleString()))
+            found.setdefault(name, StructType()).add(output.name, field.dataType)
+        return found
+
+    def _alike(self, answers: DataFrame) -> list[list[str]]:
+        """The queries, those with the same columns together."""
         groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
-        for name, found in columns.items():
-            groups.setdefault(tuple(found), []).append(name)
+        for name, schema in self.schemas(answers).items():
+            columns = tuple((one.name, one.dataType.simpleString()) for one in schema.fields)
+            groups.setdefault(columns, []).append(name)
         return list(groups.values())
 
     def _counts(self) -> list[Column]:

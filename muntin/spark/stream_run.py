@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -25,13 +25,20 @@ class StreamRun:
     """A plan that runs, once."""
 
     def __init__(
-        self, bound: BoundStream, running: Running, *, sink: Sink, figures: Figures
+        self,
+        bound: BoundStream,
+        running: Running,
+        *,
+        sink: Sink,
+        figures: Figures,
+        check_owner: Callable[[], None],
     ) -> None:
+        """`check_owner` raises if the checkpoint is another pipeline's by now."""
         self.bound = bound
         self.running = running
         self.answers, self.projected = bound.run(running)
-        names = [query.name for query in running.plan.queries]
-        sink.check((name, self.projected.of(name, self.answers)) for name in names)
+        self.schemas = self.projected.schemas(self.answers)
+        sink.check(self.schemas)
         # Made for every sink: columns that Spark refuses are found here, before anything starts.
         self._stacking = self.projected.stacking(self.answers)
         self._given = seen = self.projected.observed(self.answers)
@@ -39,6 +46,7 @@ class StreamRun:
             self._given = self._stacking.frame(self.projected.numbered(seen))
         self._sink = sink
         self._figures = figures
+        self._check_owner = check_owner
         # Held while a batch is written, and while the stream is stopped: a batch is never cut off
         # between two of its files by a stop from this process.
         self._writing = threading.Lock()
@@ -112,6 +120,11 @@ class StreamRun:
             self.query.stop()
         self._figures.note(self.reports)
 
+    def stop_for(self, error: RunError) -> None:
+        """Stop Spark's query at once, as if it had failed."""
+        self._failed = error
+        self.query.stop()
+
     def _batch(self) -> int | None:
         report = self.reports.last()
         return None if report is None else report["batchId"]
@@ -134,6 +147,7 @@ class StreamRun:
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Give a batch's answers to the sink."""
         try:
+            self._check_owner()
             self._sink.write(batch, BatchAnswers(self.projected, self._stacking, frame))
         except RunError as error:
             self._failed = error

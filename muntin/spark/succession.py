@@ -14,6 +14,7 @@ from muntin.runtime.running import Running
 from muntin.share.settle import settled
 from muntin.share.settle_discretized import with_code
 from muntin.spark.checkpoint import Checkpoint, Stored
+from muntin.spark.passing_failures import is_passing
 from muntin.spark.stream import BoundStream, Source
 
 log = logging.getLogger("muntin")
@@ -51,6 +52,11 @@ def next_plan(
             finish(before, resumed(tried.running, before.plan))
             counting = _stored(checkpoint.counting())
         except Exception as error:
+            if is_passing(error):
+                raise RunError(
+                    f"the batch that was cut off could not be finished yet: {error}; nothing is "
+                    f"lost, start again"
+                ) from error
             # What cannot be finished must not keep its user from going on without it.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
     bound = source.bind(settled(plan, counting.running.plan))
