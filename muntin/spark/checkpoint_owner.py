@@ -62,14 +62,17 @@ class CheckpointOwner:
         self._since = datetime.now(UTC).isoformat(timespec="seconds")
         self._count = 0
         self._renewed = 0.0
+        # What the file said of an owner that turned out to be gone.
+        self._silent: dict[str, Any] | None = None
         self._lock = threading.Lock()
         self._released = threading.Event()
 
     def refuse_if_owned(self) -> None:
         """Refuse a checkpoint on which a pipeline runs; writes nothing."""
         found = self._read()
-        if found is not None:
+        if found is not None and found != self._silent:
             self._refuse_if_alive(found)
+            self._silent = found
 
     def acquire(self) -> None:
         """Become the owner, or refuse; then renew it until it is released."""

@@ -236,6 +236,8 @@ class Pipeline:
             run = self._relay.run
             try:
                 run.query.processAllAvailable()
+                if run.lost is not None:
+                    raise run.lost
                 return
             except Exception as error:
                 # It may be restarted.

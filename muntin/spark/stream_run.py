@@ -54,6 +54,8 @@ class StreamRun:
         self._session = self.answers.sparkSession
         # What the sink could not do.
         self._failed: RunError | None = None
+        # Why it was stopped at once, if it was: of that Spark does not know.
+        self.lost: RunError | None = None
         # The number of its first batch.
         self.first: int
         self.query: StreamingQuery
@@ -122,7 +124,7 @@ class StreamRun:
 
     def stop_for(self, error: RunError) -> None:
         """Stop Spark's query at once, as if it had failed."""
-        self._failed = error
+        self._failed = self.lost = error
         self.query.stop()
 
     def _batch(self) -> int | None:
