@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 N ?= 2000
 KILLS ?= 100
 
-.PHONY: help setup demo test lint bench fuzz slow kills clean java
+.PHONY: help setup demo test lint bench fuzz slow kills faults clean java
 
 help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench   the benchmark of the README"
 	@echo "make fuzz    N=2000 generated workloads against plain Spark"
 	@echo "make slow    tests that take minutes each"
+	@echo "make faults  N=50 generated runs of starts, changes, failures and stops of a stream"
 	@echo "make kills   KILLS=100 kills of a streaming process, its queries changing meanwhile"
 
 setup: java $(VENV)/.ready
@@ -45,6 +46,10 @@ bench: setup
 
 fuzz: setup
 	MUNTIN_FUZZ=$(N) $(BIN)/python -m pytest -q tests/spark/test_equal_to_spark.py
+
+faults: N := 50
+faults: setup
+	MUNTIN_FAULTS=$(N) $(BIN)/python -m pytest -q tests/spark/test_faults.py
 
 kills: setup
 	MUNTIN_KILLS=$(KILLS) $(BIN)/python -m pytest -q tests/spark/test_stream_kills.py -k test_kills

@@ -23,6 +23,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.memory", "2g")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "America/New_York")
+        # Snapshots of state are written often: what is wrong with one is seen, not once a month.
+        .config("spark.sql.streaming.stateStore.maintenanceInterval", "300ms")
+        .config("spark.sql.streaming.stateStore.minDeltasForSnapshot", "1")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .getOrCreate()
     )

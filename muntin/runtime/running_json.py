@@ -21,7 +21,7 @@ from muntin.runtime.record_lane import RunningRecords
 from muntin.runtime.room import Room
 from muntin.runtime.running import Epoch, Running, RunningLane
 
-VERSION = 2
+VERSION = 3
 
 
 def running_to_json(running: Running) -> dict[str, Any]:

@@ -14,24 +14,26 @@ from dataclasses import dataclass
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from muntin.errors import RunError
-from muntin.model.time import MILLISECOND
+from muntin.errors import MuntinError, RunError
 from muntin.runtime.running import Running
 from muntin.runtime.running_json import running_from_json, running_to_json
+from muntin.spark.checkpoint_check import check_whole
 from muntin.spark.folder import Folder
+from muntin.spark.java_errors import FILE_ERRORS, said_by_java
+from muntin.spark.spark_logs import SPARK, SparkLogs, damaged
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
-_SPARK = "spark"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """What a checkpoint holds: a running plan, the number of the first batch that it may run, and
-    the name that its output files carry."""
+    """What a checkpoint holds: a running plan, the number of the first batch that it may run, the
+    name that its output files carry, and where they are."""
 
     running: Running
     batch: int
     mark: str
+    output: str | None = None
 
 
 class Checkpoint:
@@ -40,13 +42,13 @@ class Checkpoint:
     def __init__(self, session: SparkSession, directory: str) -> None:
         self.directory = directory
         try:
-            self._folder = Folder(session, directory)
-            names = self._folder.names()
+            self.folder = Folder(session, directory)
+            names = self.folder.names()
         except Py4JJavaError as error:
-            raise RunError(f"the checkpoint {directory} cannot be read: {_said(error)}") from None
-        self._written = sorted(
-            name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX)
-        )
+            said = said_by_java(error)
+            raise RunError(f"the checkpoint {directory} cannot be read: {said}") from None
+        self.logs = SparkLogs(self.folder)
+        self._written = _plans(names)
         others = [name for name in names if name not in self._written and name[0] not in "._"]
         if others and not self._written:
             raise RunError(
@@ -57,7 +59,25 @@ class Checkpoint:
     @property
     def for_spark(self) -> str:
         """Where Spark keeps its part."""
-        return f"{self.directory}/{_SPARK}"
+        return f"{self.directory}/{SPARK}"
+
+    def check(self) -> None:
+        """Refuse a checkpoint from which a stream would go on with wrong answers."""
+        if not self._written:
+            return
+        for number, name in enumerate(self._written):
+            if name != _name(number):
+                raise damaged(self.directory, f"the plan {_name(number)} is gone")
+        batches = [self._read(name).batch for name in self._written]
+        try:
+            check_whole(self.folder, self.logs, directory=self.directory, first_batches=batches)
+        except Py4JJavaError as error:
+            said = said_by_java(error)
+            raise RunError(f"the checkpoint {self.directory} cannot be read: {said}") from None
+
+    def is_as_read(self) -> bool:
+        """Whether the plans are those that were there when this was made."""
+        return self._written == _plans(self.folder.names())
 
     def tried(self) -> Stored | None:
         """The plan that was stored last, whether a batch was finished under it or not."""
@@ -65,79 +85,75 @@ class Checkpoint:
 
     def counting(self) -> Stored | None:
         """The last plan under which a batch was finished, else the first; none in a new folder."""
-        last = self.last_commit()
-        for name in reversed(self._written):
-            stored = self._read(name)
-            if stored.batch <= last or name == self._written[0]:
-                return stored
-        return None
+        found = self._counting()
+        return None if found is None else self._read(found)
 
     def save(self, stored: Stored) -> None:
-        """Store the plan that runs from now on, in the place of those that were only tried."""
-        name = f"{_PREFIX}{stored.running.generation:05d}{_SUFFIX}"
-        text = json.dumps(
-            {"mark": stored.mark, "batch": stored.batch, **running_to_json(stored.running)},
-            indent=1,
-        )
+        """Store the plan that runs from now on, in the place of those that were only tried.
+
+        A plan that counts stays as it was written: the number of its first batch says that it does.
+        """
+        counting = self._counting()
+        only_tried = [name for name in self._written if counting is None or name > counting]
         try:
-            for later in [one for one in self._written if one >= name]:
-                self._folder.delete(later)
-                self._written.remove(later)
-            self._folder.write(name, text)
+            for name in reversed(only_tried):
+                self.folder.delete(name)
+                self._written.remove(name)
+            if not self.holds(stored.running):
+                name = _name(stored.running.generation)
+                self.folder.write(name, _text(stored))
+                self._written.append(name)
         except Py4JJavaError as error:
             raise RunError(
-                f"the checkpoint {self.directory} cannot be written: {_said(error)}"
+                f"the checkpoint {self.directory} cannot be written: {said_by_java(error)}"
             ) from None
-        self._written.append(name)
 
     def holds(self, running: Running) -> bool:
         """Whether a plan is the one that was stored last."""
         stored = self.tried()
         return stored is not None and running_to_json(stored.running) == running_to_json(running)
 
-    def last_commit(self) -> int:
-        """The number of the last batch that was finished; -1 where none was."""
-        return self._last("commits")
-
-    def is_cut(self) -> bool:
-        """Whether a batch was begun and not finished: Spark runs it again, with the same rows."""
-        return self._last("offsets") > self.last_commit()
-
-    def watermark(self) -> int | None:
-        """The watermark that the next batch starts with, in microseconds.
-
-        None where no batch was ever finished: then no event has left a trace.
-        """
-        # Spark's commit log: a line with its version, then JSON.
-        return self._watermark("commits", -1, "nextBatchWatermarkMs")
-
-    def given(self) -> int | None:
-        """The watermark of the last batch that was finished: windows up to it were given."""
-        # Spark's log of offsets: a line with its version, JSON, then the offset of each source.
-        return self._watermark("offsets", 1, "batchWatermarkMs")
-
-    def _watermark(self, log: str, line: int, name: str) -> int | None:
-        last = self.last_commit()
-        if last < 0:
-            return None
-        lines = self._folder.read(f"{_SPARK}/{log}/{last}").splitlines()
-        return int(json.loads(lines[line])[name]) * MILLISECOND
-
-    def _last(self, log: str) -> int:
-        """The last entry of one of Spark's logs."""
-        names = self._folder.names(f"{_SPARK}/{log}")
-        return max((int(name) for name in names if name.isdigit()), default=-1)
+    def _counting(self) -> str | None:
+        """The name of the plan that counts."""
+        last = self.logs.last_commit()
+        for name in reversed(self._written):
+            if name == self._written[0] or self._read(name).batch <= last:
+                return name
+        return None
 
     def _read(self, name: str) -> Stored:
         try:
-            data = json.loads(self._folder.read(name))
-            mark, batch = data["mark"], data["batch"]
-        except (ValueError, KeyError) as error:
-            raise RunError(
-                f"{self.directory}/{name} cannot be read ({error}); start with a new checkpoint"
-            ) from None
-        return Stored(running=running_from_json(data), batch=batch, mark=mark)
+            data = json.loads(self.folder.read(name))
+            return Stored(
+                running=running_from_json(data),
+                batch=int(data["batch"]),
+                mark=str(data["mark"]),
+                # Older checkpoints do not have it.
+                output=data.get("output"),
+            )
+        except RunError:
+            # Of a version that this muntin does not read.
+            raise
+        except (*FILE_ERRORS, MuntinError) as error:
+            what = f"the plan {name} cannot be read ({said_by_java(error)})"
+            raise damaged(self.directory, what) from None
 
 
-def _said(error: Py4JJavaError) -> str:
-    return str(error.java_exception.getMessage() or error.java_exception.toString())
+def _plans(names: list[str]) -> list[str]:
+    return sorted(name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX))
+
+
+def _name(generation: int) -> str:
+    return f"{_PREFIX}{generation:05d}{_SUFFIX}"
+
+
+def _text(stored: Stored) -> str:
+    return json.dumps(
+        {
+            "mark": stored.mark,
+            "batch": stored.batch,
+            "output": stored.output,
+            **running_to_json(stored.running),
+        },
+        indent=1,
+    )

@@ -27,6 +27,16 @@ class Folder:
             return []
         return [status.getPath().getName() for status in self._system.listStatus(path)]
 
+    def files(self, name: str) -> list[str]:
+        """All files below a folder, as paths below this one; nothing where there is no folder."""
+        if not self.has(name):
+            return []
+        top = str(self._system.makeQualified(self._path(self._directory)).toString())
+        found, remote = [], self._system.listFiles(self._at(name), True)
+        while remote.hasNext():
+            found.append(str(remote.next().getPath().toString()).removeprefix(top).lstrip("/"))
+        return found
+
     def sizes(self, name: str) -> dict[str, int]:
         """The bytes of what is in a folder."""
         found = self._system.listStatus(self._at(name))
@@ -41,14 +51,19 @@ class Folder:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """Put a file that is not there yet in place, whole or not at all."""
-        hidden = f".{name}.new"
-        stream = self._system.create(self._at(hidden), True)
+        """Put a file in place, whole or not at all; one that is there is deleted before."""
+        parent, _, last = name.rpartition("/")
+        hidden = f"{parent}/.{last}.new" if parent else f".{last}.new"
+        self.put(hidden, text)
+        self.move(hidden, name)
+
+    def put(self, name: str, text: str) -> None:
+        """Write a file, over one that is there; who reads it meanwhile may find a part of it."""
+        stream = self._system.create(self._at(name), True)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        self.rename(hidden, name)
 
     def make(self, name: str) -> None:
         """Make a folder, if there is none."""

@@ -1,6 +1,7 @@
 """Spark's reports of a pipeline's batches, as they come."""
 
 import logging
+from collections.abc import Callable
 from uuid import UUID
 
 from pyspark.sql import SparkSession
@@ -14,10 +15,18 @@ log = logging.getLogger("muntin")
 class Listener(ReportListener):
     """Hands the reports of the query that runs to the figures, and says when it fails."""
 
-    def __init__(self, session: SparkSession, figures: Figures, name: str) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        figures: Figures,
+        name: str,
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`ended` is called when the query that is followed ends by itself."""
         self._session = session
         self._figures = figures
         self._name = name
+        self._ended = ended
         self._run: str | None = None
         self._is_listening = False
 
@@ -48,4 +57,5 @@ class Listener(ReportListener):
         if run == self._run:
             if error is not None:
                 log.error("failed %s: %s", self._name, error.splitlines()[0])
+            self._ended()
             self.close()

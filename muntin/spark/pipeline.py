@@ -23,6 +23,7 @@ from muntin.share.replan import Replanner
 from muntin.spark.buckets import bucket_labels
 from muntin.spark.change_queue import ChangeQueue
 from muntin.spark.checkpoint import Checkpoint
+from muntin.spark.input_paths import check_apart, input_paths
 from muntin.spark.relations import is_checked
 from muntin.spark.relay import Relay
 from muntin.spark.session import one_line
@@ -36,7 +37,7 @@ from muntin.spark.stream import (
     Source,
     planned,
 )
-from muntin.spark.succession import next_plan
+from muntin.spark.succession import next_plan, would_go_on
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
 
@@ -76,7 +77,17 @@ def start(
     kept = parse_duration(retain)
     stored = folder.tried()
     mark = uuid4().hex[:8] if stored is None else stored.mark
-    where = sink_for(sink, session, mark=mark, format=format, flatten=flatten, options=options)
+    where = sink_for(
+        sink,
+        session,
+        mark=mark,
+        checkpoint=folder.directory,
+        format=format,
+        flatten=flatten,
+        options=options,
+    )
+    written = {"checkpoint": folder.directory, "sink": where.output}
+    check_apart(session, input_paths(data), {k: v for k, v in written.items() if v is not None})
     pipeline = Pipeline(session, where)
     relay = pipeline._relay = Relay(
         source=source,
@@ -86,6 +97,8 @@ def start(
         mark=mark,
         lock=pipeline._changes.lock,
     )
+    relay.owner.refuse_if_owned()
+    folder.check()
     if stored is None:
         running = first_start(
             bound.plan,
@@ -97,10 +110,20 @@ def start(
             checked=is_checked(session),
             spare=spare,
         )
+        first = relay.made(bound, running)
+        with relay.owning():
+            relay.start_run(first)
     else:
         check_same(stored.running, delay=source.delay, checked=is_checked(session), buckets=buckets)
-        bound, running = next_plan(plan, source, folder, retain=kept, finish=relay.finish)
-    relay.launch(bound, running)
+        # What the plan or the sink is refused for is said before the checkpoint is touched.
+        counting = folder.counting()
+        assert counting is not None
+        relay.made(*would_go_on(plan, source, counting.running))
+        with relay.owning():
+            relay.warn_of_lost_output()
+            bound, running = next_plan(plan, source, folder, retain=kept, finish=relay.finish)
+            relay.launch(bound, running)
+    relay.watch()
     return pipeline
 
 
@@ -139,6 +162,11 @@ class Pipeline:
         Gives the begin of the first complete window of each, as `complete_from`.
         """
 
+        for query in queries:
+            _check_query(query)
+        if not queries:
+            return {}
+
         def more(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
             names = {query.name.lower() for query in now}
             for query in queries:
@@ -152,6 +180,9 @@ class Pipeline:
 
     def remove(self, *names: str) -> None:
         """Stop answering some queries; one restart for all of them."""
+
+        if not names:
+            return
 
         def fewer(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
             have = [query.name for query in now]
@@ -173,7 +204,11 @@ class Pipeline:
         """
         if isinstance(queries, Query | PlainQuery):
             queries = (queries,)
+        if isinstance(queries, str):
+            _check_query(queries)
         chosen = queries if isinstance(queries, Plan | Workload) else tuple(queries)
+        for query in chosen if isinstance(chosen, tuple) else ():
+            _check_query(query)
         self._changes.make(lambda _: chosen)
 
     @contextmanager
@@ -192,13 +227,9 @@ class Pipeline:
         """Wait until the stream ends, or fails; whether it did within `timeout` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         while end is None or time.monotonic() < end:
-            run = self._relay.run
-            if run.query.isActive:
-                time.sleep(0.1)
-                continue
-            # A run that ends while the queries are changed is followed by another.
-            changing = self._changes.lock.locked() or self._relay.trial is not None
-            if not changing and run is self._relay.run:
+            # A run that ends may be followed by another, until it is decided that none comes.
+            if self._relay.is_over:
+                run = self._relay.run
                 failure = run.failure()
                 if failure is not None and not run.is_halted:
                     raise failure
@@ -208,11 +239,19 @@ class Pipeline:
 
     def process_all_available(self) -> None:
         """Wait until all that is there now has been answered: for tests."""
-        run = self._relay.run
-        try:
-            run.query.processAllAvailable()
-        except Exception as error:
-            raise run.failure() or error from None
+        while True:
+            run = self._relay.run
+            try:
+                run.query.processAllAvailable()
+                if run.lost is not None:
+                    raise run.lost
+                return
+            except Exception as error:
+                # It may be restarted.
+                while run is self._relay.run and not self._relay.is_over:
+                    time.sleep(0.05)
+                if run is self._relay.run:
+                    raise run.failure() or error from None
 
     def answers(self, name: str) -> DataFrame:
         """A query's answers so far, where the sink is memory."""
@@ -268,3 +307,12 @@ class Pipeline:
         if self._replanner is None:
             self._replanner = Replanner(self.plan)
         return self._replanner.plan(found)
+
+
+def _check_query(query: object) -> None:
+    """Refuse what is no query, with what makes one of a text."""
+    if not isinstance(query, Query | PlainQuery):
+        raise RunError(
+            f"a query is made by mt.Query or mt.parse_sql, and this is {type(query).__name__}: "
+            f"{query!r:.80}"
+        )

@@ -19,18 +19,20 @@ def sink_for(
     session: SparkSession,
     *,
     mark: str,
+    checkpoint: str,
     format: str,
     flatten: bool,
     options: Mapping[str, str] | None,
 ) -> Sink:
-    """The sink that was meant; `mark` is the checkpoint's, for files."""
+    """The sink that was meant; `mark` and `checkpoint` say whose its files are."""
     if sink is None:
         return MemorySink(session)
+    about = {"mark": mark, "checkpoint": checkpoint, "format": format}
     if isinstance(sink, str | Path):
         flat = flatten or format in FLAT_FORMATS
-        return FolderSink(session, str(sink), mark=mark, format=format, flat=flat, options=options)
+        return FolderSink(session, str(sink), **about, flat=flat, options=options)
     if isinstance(sink, Tables):
-        return TableSink(session, sink, mark=mark, format=format, options=options)
+        return TableSink(session, sink, **about, options=options)
     if callable(sink):
         return FunctionSink(sink)
     raise RunError(

@@ -4,12 +4,13 @@ A batch that was cut off is computed anew by Spark, with the same number and the
 sink is exactly once if writing a batch a second time leaves what the first time would have left.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import (
     ArrayType,
@@ -19,8 +20,10 @@ from pyspark.sql.types import (
 )
 
 from muntin.errors import RunError, nearest
-from muntin.spark.flatten import flatten
+from muntin.spark.flatten import flat_schema, flatten
 from muntin.spark.folder import Folder
+from muntin.spark.java_errors import said_by_java
+from muntin.spark.output_owner import OutputOwner
 from muntin.spark.session import one_line
 
 FORMATS = ("parquet", "json", "csv")
@@ -73,12 +76,17 @@ class Sink(Protocol):
 
     # Whether it takes `Answers.stacks`, not `Answers.each`.
     is_stacked: bool
+    # The directory that it writes to, if it does.
+    output: str | None
 
-    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
-        """Refuse queries whose answers it could not take; the frames have their columns, no rows.
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """Refuse queries whose answers, of these columns, it could not take; nothing is written."""
 
-        Called before a stream starts. A sink that takes anything does not look at the frames.
-        """
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Called before a stream starts, after `check`: keep others from where answers will go."""
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries whose answers were written once, and are gone; `names` ran before."""
 
     def write(self, batch: int, answers: Answers) -> None:
         """Take a batch's answers."""
@@ -100,6 +108,15 @@ def writing(batch: int, *names: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def writing_to(directory: str) -> Iterator[None]:
+    """What fails in the block is said to be a directory that cannot be written."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise RunError(f"{directory} cannot be written: {said_by_java(error)}") from None
+
+
 class FolderSink:
     """Files in `directory/query`, named by the checkpoint's mark and the batch.
 
@@ -117,15 +134,21 @@ class FolderSink:
         directory: str,
         *,
         mark: str,
+        checkpoint: str = "",
         format: str = "parquet",
         flat: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
+        """`mark` is that of the checkpoint."""
         if format not in FORMATS:
             raise RunError(f"no format is called {format!r}; {nearest(format, list(FORMATS))}")
         self._folder = Folder(session, directory)
+        self.output: str | None = directory
         self._directory = directory
         self._mark = mark
+        self._owner = OutputOwner(
+            session, directory, mark=mark, checkpoint=checkpoint, format=format
+        )
         self._format = format
         self._flat = flat
         self._options = dict(options or {})
@@ -135,19 +158,34 @@ class FolderSink:
         # The queries with answers in that batch, and where they were.
         self.filled: dict[str, Stack] = {}
 
-    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
-        """Refuse what the format has no place for: csv has lines of plain values."""
-        if self._format != "csv" and not self._flat:
-            return
-        for name, frame in frames:
-            columns = (flatten(name, frame) if self._flat else frame).schema
-            for one in columns.fields:
-                if self._format == "csv" and isinstance(one.dataType, _NOT_IN_CSV):
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """Refuse what the format has no place for, and folders that hold other answers."""
+        schemas = self._written(schemas)
+        self._owner.check(schemas)
+        # A csv file has lines of plain values.
+        for name, schema in schemas.items() if self._format == "csv" else ():
+            for one in schema.fields:
+                if isinstance(one.dataType, _NOT_IN_CSV):
                     raise RunError(
                         f"query {name!r}: csv has no place for {one.name}, "
                         f"a {one.dataType.typeName()}; select window.start and window.end instead "
                         f"of window, or write parquet or json"
                     )
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Say in each query's folder whose it is."""
+        with writing_to(self._directory):
+            self._owner.claim(self._written(schemas))
+
+    def _written(self, schemas: Mapping[str, StructType]) -> dict[str, StructType]:
+        """The columns of each query's files."""
+        if not self._flat:
+            return dict(schemas)
+        return {name: flat_schema(name, schema) for name, schema in schemas.items()}
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries whose folders are not there, or say nothing."""
+        return self._owner.missing(names)
 
     def write(self, batch: int, answers: Answers) -> None:
         """Put the batch's files in place."""
@@ -207,7 +245,7 @@ class FolderSink:
         for name in self._folder.names():
             if name.startswith(f".muntin-{self._mark}-"):
                 self._folder.delete(name)
-            elif not name.startswith("."):
+            elif not name.startswith(".muntin-"):
                 for file in self._folder.names(name):
                     # Hadoop keeps checksums of local files in hidden ones beside them.
                     if file.startswith((prefix, f".{prefix}")):
@@ -218,14 +256,22 @@ class MemorySink:
     """Keeps all answers in this process: for tests and notebooks."""
 
     is_stacked = False
+    output: str | None = None
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._schemas: dict[str, StructType] = {}
         self._batches: dict[str, dict[int, list[Row]]] = {}
 
-    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
+    def check(self, schemas: Mapping[str, StructType]) -> None:
         """Memory takes anything."""
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Nobody else can reach it."""
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Memory is empty at every start."""
+        return []
 
     def write(self, batch: int, answers: Answers) -> None:
         """Keep the batch in the place of an earlier try of it."""
@@ -249,12 +295,20 @@ class FunctionSink:
     """Calls `f(name, frame, batch)`; after a cut, again with the same number for the last batch."""
 
     is_stacked = False
+    output: str | None = None
 
     def __init__(self, function: Callable[[str, DataFrame, int], None]) -> None:
         self._function = function
 
-    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
+    def check(self, schemas: Mapping[str, StructType]) -> None:
         """What the function takes is its own affair."""
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Where it puts them is, too."""
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """So is what is there."""
+        return []
 
     def write(self, batch: int, answers: Answers) -> None:
         """Call the function for every query that has answers."""

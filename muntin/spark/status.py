@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from muntin.spark.reports import QueryReports, Report
@@ -45,6 +45,10 @@ class Status:
     error: str | None = None
     # Why the last change of queries was taken back, where it was.
     refused: str | None = None
+    # How often the stream was restarted because Spark failed for a reason that passes.
+    restarts: int = 0
+    # What was found at the start and may be wrong.
+    warnings: Sequence[str] = ()
     queries: Mapping[str, QueryStatus] = field(default_factory=dict)
 
 
@@ -53,6 +57,8 @@ class Figures:
 
     def __init__(self) -> None:
         self._batches = self._rows_in = self._late_rows = 0
+        self.restarts = 0
+        self.warnings: list[str] = []
         self._report: Report = {}
         self._seen: set[int] = set()
         self._looked: str | None = None
@@ -124,6 +130,8 @@ class Figures:
                 phases={name: ms / 1000 for name, ms in report.get("durationMs", {}).items()},
                 error=error,
                 refused=refused,
+                restarts=self.restarts,
+                warnings=tuple(self.warnings),
                 queries=queries,
             )
 

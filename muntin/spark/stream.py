@@ -43,10 +43,14 @@ Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 # What the operator's state needs of a session: Spark keeps several states per key in RocksDB alone.
 SETTINGS = {
     PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # A batch that is computed again, maybe under another plan, must not find state of its first
+    # try. In format 2 the commit of a batch names the files of its state.
+    STATE_FORMAT: "2",
 }
 WATERMARK = "10 seconds"
 SPARE = 2

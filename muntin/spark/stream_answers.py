@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import count_if, expr
 from pyspark.sql.functions import max as max_of
-from pyspark.sql.types import StructField
+from pyspark.sql.types import StructField, StructType
 
 from muntin.model.aggregate import Aggregate
 from muntin.model.discretized import DiscretizedNode
@@ -116,20 +116,25 @@ class StreamAnswers:
                     self.of(name, answers)
             raise
 
-    def _alike(self, rows: Numbered) -> list[list[str]]:
-        """The queries, those with the same columns together."""
+    def schemas(self, rows: Numbered) -> dict[str, StructType]:
+        """The columns of each query's answers."""
         outputs = [(name, output) for name, one in rows.outputs.items() for output in one]
         # All columns of all queries in one frame: Spark finds their types at once.
         columns_of_all = (
             expr(output.sql).alias(f"c{index}") for index, (_, output) in enumerate(outputs)
         )
         types = rows.frame.select(*columns_of_all).schema.fields
-        columns: dict[str, list[tuple[str, str]]] = {}
-        for (name, output), one in zip(outputs, types, strict=True):
-            columns.setdefault(name, []).append((output.name, one.dataType.simpleString()))
+        found: dict[str, StructType] = {}
+        for (name, output), field in zip(outputs, types, strict=True):
+            found.setdefault(name, StructType()).add(output.name, field.dataType)
+        return found
+
+    def _alike(self, rows: Numbered) -> list[list[str]]:
+        """The queries, those with the same columns together."""
         groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
-        for name, found in columns.items():
-            groups.setdefault(tuple(found), []).append(name)
+        for name, schema in self.schemas(rows).items():
+            columns = tuple((one.name, one.dataType.simpleString()) for one in schema.fields)
+            groups.setdefault(columns, []).append(name)
         return list(groups.values())
 
     def _counts(self) -> list[Column]:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -15,7 +15,7 @@ from muntin.spark.reports import QueryReports
 from muntin.spark.settings import settings
 from muntin.spark.sinks import Sink
 from muntin.spark.status import Figures
-from muntin.spark.stream import SETTINGS, BoundStream
+from muntin.spark.stream import SETTINGS, STATE_FORMAT, BoundStream
 
 # How long a halt waits for the batch that runs.
 _PATIENCE = 60.0
@@ -25,19 +25,27 @@ class StreamRun:
     """A plan that runs, once."""
 
     def __init__(
-        self, bound: BoundStream, running: Running, *, sink: Sink, figures: Figures
+        self,
+        bound: BoundStream,
+        running: Running,
+        *,
+        sink: Sink,
+        figures: Figures,
+        check_owner: Callable[[], None],
     ) -> None:
+        """`check_owner` raises if the checkpoint is another pipeline's by now."""
         self.bound = bound
         self.running = running
         self.answers, self.projected = bound.run(running)
-        names = [query.name for query in running.plan.queries]
-        sink.check((name, self.projected.of(name, self.answers)) for name in names)
         rows = self.projected.observed(self.projected.numbered(self.answers))
+        self.schemas = self.projected.schemas(rows)
+        sink.check(self.schemas)
         # Made for every sink: columns that Spark refuses are found here, before anything starts.
         self._stacking = self.projected.stacking(rows)
         self._given = self._stacking.frame() if sink.is_stacked else rows.frame
         self._sink = sink
         self._figures = figures
+        self._check_owner = check_owner
         # Held while a batch is written, and while the stream is stopped: a batch is never cut off
         # between two of its files by a stop from this process.
         self._writing = threading.Lock()
@@ -45,18 +53,29 @@ class StreamRun:
         self._session = self.answers.sparkSession
         # What the sink could not do.
         self._failed: RunError | None = None
+        # Why it was stopped at once, if it was: of that Spark does not know.
+        self.lost: RunError | None = None
+        # The number of its first batch.
+        self.first: int
         self.query: StreamingQuery
         self.reports: QueryReports
 
-    def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
-        """Start Spark's query; `first` is the number of its first batch."""
-        self._first = first
+    def start(
+        self, *, checkpoint: str, trigger: Mapping[str, Any], first: int, state_format: int | None
+    ) -> None:
+        """Start Spark's query; `first` is the number of its first batch, and `state_format` what
+        Spark keeps the state of this checkpoint in, if it has begun to."""
+        self.first = first
+        wanted = dict(SETTINGS)
+        if state_format is not None:
+            # Spark 4.0 refuses another one, later versions stay with it.
+            wanted[STATE_FORMAT] = str(min(state_format, 2))
         self._figures.restart(self.projected.counts_in)
         writer = self._given.writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", checkpoint)
         if trigger:
             writer = writer.trigger(**trigger)
-        with settings(self._session, SETTINGS):
+        with settings(self._session, wanted):
             self.query = writer.start()
         self.reports = QueryReports(self.query)
 
@@ -65,7 +84,7 @@ class StreamRun:
         report = self.reports.last()
         return (
             report is not None
-            and report["batchId"] >= self._first
+            and report["batchId"] >= self.first
             and "addBatch" in (report["durationMs"])
         )
 
@@ -102,6 +121,11 @@ class StreamRun:
             self.query.stop()
         self._figures.note(self.reports)
 
+    def stop_for(self, error: RunError) -> None:
+        """Stop Spark's query at once, as if it had failed."""
+        self._failed = self.lost = error
+        self.query.stop()
+
     def _batch(self) -> int | None:
         report = self.reports.last()
         return None if report is None else report["batchId"]
@@ -124,6 +148,7 @@ class StreamRun:
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Give a batch's answers to the sink."""
         try:
+            self._check_owner()
             self._sink.write(batch, BatchAnswers(self.projected, self._stacking, frame))
         except RunError as error:
             self._failed = error

@@ -14,6 +14,7 @@ from muntin.runtime.running import Running
 from muntin.share.settle import settled
 from muntin.share.settle_discretized import with_code
 from muntin.spark.checkpoint import Checkpoint, Stored
+from muntin.spark.passing_failures import is_passing
 from muntin.spark.stream import BoundStream, Source
 
 log = logging.getLogger("muntin")
@@ -40,19 +41,22 @@ def next_plan(
     was tried last, and is finished under it first where that plan has a query which the new one
     has not: its answers of that batch may be written in part.
     """
-    tried, counting = checkpoint.tried(), checkpoint.counting()
-    assert tried is not None
-    assert counting is not None
+    tried, counting = _stored(checkpoint.tried()), _stored(checkpoint.counting())
     bound = source.bind(settled(plan, tried.running.plan))
     if _same(bound, tried, retain):
         return bound, resumed(tried.running, bound.plan)
     would_go_on(plan, source, counting.running)
-    if checkpoint.is_cut() and _leaves(tried.running.plan, plan):
+    if checkpoint.logs.is_cut() and _leaves(tried.running.plan, plan):
         try:
             before = source.bind(with_code(tried.running.plan, plan))
             finish(before, resumed(tried.running, before.plan))
-            counting = tried
+            counting = _stored(checkpoint.counting())
         except Exception as error:
+            if is_passing(error):
+                raise RunError(
+                    f"the batch that was cut off could not be finished yet: {error}; nothing is "
+                    f"lost, start again"
+                ) from error
             # What cannot be finished must not keep its user from going on without it.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
     bound = source.bind(settled(plan, counting.running.plan))
@@ -63,10 +67,15 @@ def next_plan(
         bound.plan,
         bound.needs,
         bound.record_needs,
-        watermark=checkpoint.watermark(),
-        given=checkpoint.given(),
+        watermark=checkpoint.logs.watermark(),
+        given=checkpoint.logs.given(),
     )
     return bound, replace(running, retain=retain)
+
+
+def _stored(found: Stored | None) -> Stored:
+    assert found is not None
+    return found
 
 
 def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:

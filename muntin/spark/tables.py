@@ -1,9 +1,9 @@
 """A table per query, over the files that a folder sink puts in place."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
@@ -34,6 +34,7 @@ class TableSink:
         tables: Tables,
         *,
         mark: str,
+        checkpoint: str = "",
         format: str = "parquet",
         options: Mapping[str, str] | None = None,
     ) -> None:
@@ -45,18 +46,31 @@ class TableSink:
                 f"it out for the current one"
             )
         self._directory = catalog.getDatabase(self._database).locationUri.rstrip("/")
+        self.output: str | None = self._directory
         self._session, self._format, self._options = session, format, dict(options or {})
         self._files = FolderSink(
-            session, self._directory, mark=mark, format=format, options=options
+            session,
+            self._directory,
+            mark=mark,
+            checkpoint=checkpoint,
+            format=format,
+            options=options,
         )
 
-    def check(self, frames: Iterable[tuple[str, DataFrame]]) -> None:
+    def check(self, schemas: Mapping[str, StructType]) -> None:
         """Refuse tables that are there with other columns, or not over our files."""
-        known = list(frames)
-        self._files.check(known)
-        for name, frame in known:
+        for name, schema in schemas.items():
             if self._session.catalog.tableExists(self._table(name)):
-                self._check_table(name, frame.schema)
+                self._check_table(name, schema)
+        self._files.check(schemas)
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Say in each query's folder whose it is."""
+        self._files.claim(schemas)
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries whose folders are not there, or say nothing."""
+        return self._files.missing(names)
 
     def write(self, batch: int, answers: Answers) -> None:
         """Put the batch's files in place, and make the tables over them that are missing."""

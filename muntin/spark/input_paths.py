@@ -1,0 +1,52 @@
+"""Where a streaming DataFrame reads files from, and that nothing is written there."""
+
+import re
+from collections.abc import Mapping
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.errors import RunError
+
+
+def input_paths(data: DataFrame) -> list[str]:
+    """The folders, files and patterns that a stream reads; none where it does not read files."""
+    try:
+        leaves = data._jdf.queryExecution().analyzed().collectLeaves()
+        sources = [leaves.apply(index) for index in range(leaves.size())]
+        found = []
+        for leaf in sources:
+            if leaf.getClass().getSimpleName() == "StreamingRelation":
+                path = leaf.dataSource().options().get("path")
+                found += [str(path.get())] if path.isDefined() else []
+        return found
+    except Py4JError:
+        # Spark's own classes, which another version may have otherwise.
+        return []
+
+
+def check_apart(session: SparkSession, inputs: list[str], written: Mapping[str, str]) -> None:
+    """Refuse to write into what is read, or to read what is written; `written` are the folders
+    by what they are called."""
+    for read in inputs:
+        # Of a pattern, the folder above.
+        source = _whole(session, re.split(r"/[^/]*[*?\[{]", read)[0])
+        for what, directory in written.items():
+            target = _whole(session, directory)
+            if _is_in(target, source) or _is_in(source, target):
+                where = "inside" if _is_in(target, source) else "around"
+                raise RunError(
+                    f"the {what} {directory} is {where} the input {read}, and the stream would "
+                    f"read what it writes; give another folder"
+                )
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _whole(session: SparkSession, path: str) -> str:
+    assert session._jvm is not None
+    found = session._jvm.org.apache.hadoop.fs.Path(path)
+    configuration = session.sparkContext._jsc.hadoopConfiguration()
+    return str(found.getFileSystem(configuration).makeQualified(found).toString())

@@ -1,0 +1,16 @@
+"""Errors of Hadoop's file systems, as their users read them."""
+
+from py4j.protocol import Py4JJavaError
+
+# What may go wrong when a file is read and taken apart.
+FILE_ERRORS = (Py4JJavaError, ValueError, KeyError, TypeError, IndexError, AttributeError)
+
+
+def said_by_java(error: BaseException) -> str:
+    """What an error says, in a line."""
+    if isinstance(error, Py4JJavaError):
+        java = error.java_exception
+        said = str(java.getMessage() or java.toString())
+    else:
+        said = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+    return said.splitlines()[0] if said else type(error).__name__

@@ -1,0 +1,161 @@
+"""Who writes to a query's folder: one checkpoint, in one format, with one type for each column.
+
+output/query/_muntin.json    the mark of the checkpoint, the format and the columns
+
+Files of two checkpoints in one folder are answers twice. Readers pass over names that begin with an
+underscore.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from muntin.errors import RunError
+from muntin.spark.folder import Folder
+from muntin.spark.java_errors import FILE_ERRORS, said_by_java
+
+OWNER = "_muntin.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Claim:
+    """What is known of a query's folder."""
+
+    mark: str
+    checkpoint: str
+    format: str
+    columns: Mapping[str, str]
+
+
+class OutputOwner:
+    """The folders of a pipeline's queries in one directory."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        directory: str,
+        *,
+        mark: str,
+        checkpoint: str,
+        format: str,
+    ) -> None:
+        self._session = session
+        self._folder = Folder(session, directory)
+        self._directory = directory
+        self._mark = mark
+        self._checkpoint = checkpoint
+        self._format = format
+
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """Refuse folders that hold what does not go together with these queries' answers."""
+        for name, schema in schemas.items():
+            claim = self._claim(name)
+            if claim is None:
+                claim = self._earlier(name)
+            if claim is not None:
+                self._compare(name, claim, _columns(schema))
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Write to each query's folder who fills it, before anything else is written there."""
+        for name, schema in schemas.items():
+            before = self._claim(name)
+            known = {} if before is None else before.columns
+            claim = _Claim(
+                mark=self._mark,
+                checkpoint=self._checkpoint,
+                format=self._format,
+                columns={**known, **_columns(schema)},
+            )
+            if claim != before:
+                self._folder.make(name)
+                self._folder.write(f"{name}/{OWNER}", json.dumps(asdict(claim)))
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries among these whose folders are not claimed, by this checkpoint or another."""
+        return [name for name in names if not self._folder.has(f"{name}/{OWNER}")]
+
+    def _claim(self, name: str) -> _Claim | None:
+        if not self._folder.has(f"{name}/{OWNER}"):
+            return None
+        try:
+            return _Claim(**json.loads(self._folder.read(f"{name}/{OWNER}")))
+        except FILE_ERRORS as error:
+            raise RunError(
+                f"query {name!r}: {self._directory}/{name}/{OWNER} cannot be read "
+                f"({said_by_java(error)}); {_ELSEWHERE}"
+            ) from None
+
+    def _earlier(self, name: str) -> _Claim | None:
+        """What is known of a folder from its files, where it was filled before claims were kept."""
+        files = self._files(name)
+        if not files:
+            return None
+        foreign = [file for file in files if not file.startswith(f"part-{self._mark}-")]
+        if foreign:
+            raise RunError(
+                f"query {name!r}: {self._directory}/{name} has files that this checkpoint did not "
+                f"write, {sorted(foreign)[0]!r} among them; {_ELSEWHERE}"
+            )
+        formats = [one for one in ("parquet", "json", "csv") if f".{one}" in files[0]]
+        columns: Mapping[str, str] = {}
+        if formats == ["parquet"]:
+            try:
+                columns = _columns(self._session.read.parquet(f"{self._directory}/{name}").schema)
+            except PySparkException as error:
+                raise RunError(
+                    f"query {name!r}: {self._directory}/{name} cannot be read ({error}); "
+                    f"{_ELSEWHERE}"
+                ) from None
+        return _Claim(
+            mark=self._mark,
+            checkpoint=self._checkpoint,
+            format=formats[0] if formats else self._format,
+            columns=columns,
+        )
+
+    def _compare(self, name: str, claim: _Claim, columns: Mapping[str, str]) -> None:
+        where = f"{self._directory}/{name}"
+        if claim.mark != self._mark:
+            raise RunError(
+                f"query {name!r}: {where} belongs to the checkpoint {claim.checkpoint}; "
+                f"{_ELSEWHERE}"
+            )
+        if claim.format != self._format and self._files(name):
+            raise RunError(
+                f"query {name!r}: {where} has files of the format {claim.format}, not "
+                f"{self._format}; {_ELSEWHERE}"
+            )
+        other = [one for one in columns if claim.columns.get(one, columns[one]) != columns[one]]
+        if other and self._files(name):
+            column = other[0]
+            raise RunError(
+                f"query {name!r}: in {where} the column {column} is {claim.columns[column]}, and "
+                f"the query has {columns[column]}; {_ELSEWHERE}, or name the query otherwise"
+            )
+        # Its lines do not say which columns they have.
+        if (
+            self._format == "csv"
+            and claim.columns
+            and list(claim.columns) != list(columns)
+            and self._files(name)
+        ):
+            raise RunError(
+                f"query {name!r}: the csv files in {where} have the columns "
+                f"{', '.join(claim.columns)}, and the query has {', '.join(columns)}; "
+                f"{_ELSEWHERE}, or name the query otherwise"
+            )
+
+    def _files(self, name: str) -> list[str]:
+        return [file for file in self._folder.names(name) if file[0] not in "._"]
+
+
+_ELSEWHERE = "give another sink, or move that folder away"
+
+
+def _columns(schema: StructType) -> dict[str, str]:
+    """Columns by name; what may be null is not kept by files."""
+    return {one.name: one.dataType.simpleString() for one in schema.fields}

@@ -1,0 +1,117 @@
+"""Spark's part of a pipeline's checkpoint: which batches were begun, and which were finished.
+
+spark/offsets/7       batch 7 was begun: a version, JSON, then a line for each source
+spark/commits/7       batch 7 was finished: a version, then JSON
+spark/state/0/1       the state of operator 0, partition 1
+spark/sources/0       the files that source 0 has taken, where it reads files
+
+Spark writes each log entry whole or not at all, and deletes old ones.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from muntin.errors import RunError
+from muntin.model.time import MILLISECOND
+from muntin.spark.folder import Folder
+
+SPARK = "spark"
+# Spark's name of a file of state in format 1: its version, and what it is. The version is the
+# number of the batch, plus one.
+_STATE_FILE = re.compile(r"(\d+)\.(zip|changelog|delta|snapshot)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogEntry:
+    """One entry of Spark's log of offsets or of commits."""
+
+    # The version of Spark's format; of a commit it is also that of the state.
+    version: int
+    data: Mapping[str, Any]
+    # Of offsets: what was read of each source.
+    sources: Sequence[str]
+
+
+class SparkLogs:
+    """Reads what Spark wrote to a checkpoint."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def numbers(self, log: str) -> list[int]:
+        """The numbers of the entries of a log, in order."""
+        names = self._folder.names(f"{SPARK}/{log}")
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def last_commit(self) -> int:
+        """The number of the last batch that was finished; -1 where none was."""
+        return max(self.numbers("commits"), default=-1)
+
+    def is_cut(self) -> bool:
+        """Whether a batch was begun and not finished: Spark runs it again, with the same rows."""
+        return max(self.numbers("offsets"), default=-1) > self.last_commit()
+
+    def commit(self, number: int) -> LogEntry:
+        """The entry of a batch that was finished; `ValueError` where it is not whole."""
+        return self._entry(f"{SPARK}/commits/{number}", "nextBatchWatermarkMs")
+
+    def offset(self, number: int) -> LogEntry:
+        """The entry of a batch that was begun; `ValueError` where it is not whole."""
+        found = self._entry(f"{SPARK}/offsets/{number}", "batchWatermarkMs")
+        if not found.sources:
+            raise ValueError("it names no source")
+        return found
+
+    def watermark(self) -> int | None:
+        """The watermark that the next batch starts with, in microseconds.
+
+        None where no batch was ever finished: then no event has left a trace.
+        """
+        last = self.last_commit()
+        if last < 0:
+            return None
+        return int(self.commit(last).data["nextBatchWatermarkMs"]) * MILLISECOND
+
+    def given(self) -> int | None:
+        """The watermark of the last batch that was finished: windows up to it were given."""
+        last = self.last_commit()
+        if last < 0:
+            return None
+        return int(self.offset(last).data["batchWatermarkMs"]) * MILLISECOND
+
+    def state_format(self) -> int | None:
+        """The format that Spark began to keep state in; none where it has not finished a batch."""
+        last = self.last_commit()
+        return None if last < 0 else self.commit(last).version
+
+    def drop_unfinished_state(self) -> None:
+        """Delete the state that a batch left that was not finished.
+
+        In format 1 a batch that is computed again writes files of the same names, and a snapshot of
+        the first try would be taken for one of the second. Under the same plan they are equal.
+        """
+        version = self.last_commit() + 1
+        for path in self._folder.files(f"{SPARK}/state"):
+            found = _STATE_FILE.fullmatch(path.rsplit("/", 1)[-1])
+            if found and int(found[1]) > version:
+                self._folder.delete(path)
+
+    def _entry(self, name: str, wanted: str) -> LogEntry:
+        lines = self._folder.read(name).splitlines()
+        if not lines or not re.fullmatch(r"v\d+", lines[0].strip()):
+            raise ValueError("it has no version")
+        data = json.loads(lines[1]) if len(lines) > 1 else None
+        if not isinstance(data, dict) or not isinstance(data.get(wanted), int):
+            raise ValueError(f"it has no {wanted}")
+        return LogEntry(version=int(lines[0].strip()[1:]), data=data, sources=tuple(lines[2:]))
+
+
+def damaged(directory: str, what: str) -> RunError:
+    """The error of a checkpoint from which a stream would go on with wrong answers."""
+    return RunError(
+        f"the checkpoint {directory} is damaged: {what}; restore it from a copy, or start with a "
+        f"new checkpoint and a new sink"
+    )
