@@ -139,7 +139,8 @@ def tree_of(plan, name):
 def test_the_answer_is_sparks(answered, kind, name):
     found = answered(kind)[name]
     statement = KINDS[kind].statements[name]
-    assert not found.wrong, "\n".join([statement.sql, *found.wrong])
+    if found.wrong:
+        pytest.fail("\n".join([statement.sql, *found.wrong]), pytrace=False)
     assert (found.rows == 0) == (name in EMPTY)
 
 

@@ -22,10 +22,9 @@ INTERNAL = _words("""
 """)
 ODD = [
     "it's", 'a"b', "a`b", "`", "``", "'", '"', "a.b", "a.b.c", ".", "a b", " lead", "trail ",
-    "a--b", "-- x", "a/*b", "*/", "a;b", "a\\b", "\\", "%s", "{x}", "{}", "$1", ":p", "?",
-    "@x", "a,b", "(", ")", "max(n)", "count(1)", "window.start", "1", "0", "1a", "1.5", "-",
-    "*", "=", "日本", "größe", "ñandú", "😀", "ß", "тест", "a\tb", "Window size", "n > 1", "#",
-    "x'y`z\"w",
+    "a--b", "-- x", "a/*b", "*/", "a;b", "a\\b", "\\", "%s", "{x}", "{}", "$1", ":p", "?", "@x",
+    "a,b", "(", ")", "max(n)", "count(1)", "window.start", "1", "0", "1a", "1.5", "-", "*", "=",
+    "日本", "größe", "ñandú", "😀", "ß", "тест", "a\tb", "Window size", "n > 1", "#", "x'y`z\"w",
 ]  # fmt: skip
 POOL = [*KEYWORDS, *TYPES, *UNITS, *FUNCTIONS, *INTERNAL, *ODD]
 

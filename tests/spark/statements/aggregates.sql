@@ -2,7 +2,7 @@
 SELECT device, window, count(*) FILTER (WHERE n > 3) AS a, sum(n) FILTER (WHERE alarm) AS b, max(x) FILTER (WHERE device = 'd1') AS c FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')
 
 -- FILTER that leaves nothing
-SELECT device, sum(n) FILTER (WHERE false) AS a, count(n) FILTER (WHERE n > 99) AS b, avg(n) FILTER (WHERE NULL) AS c FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')
+SELECT device, sum(n) FILTER (WHERE false) AS a, count(n) FILTER (WHERE n > 99) AS b, avg(n) FILTER (WHERE CAST(NULL AS BOOLEAN)) AS c FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')
 
 -- FILTER with a key and a qualified name
 SELECT device, count(*) FILTER (WHERE r.device = 'd1' AND r.n > 2) AS c FROM readings r GROUP BY device, window(ts, '2 hours', '1 hour')

@@ -31,7 +31,7 @@ SELECT lower(device) AS load, window, count(*) AS c FROM readings GROUP BY devic
 -- an alias of the column itself
 SELECT device AS device, window AS window, max(n) AS n FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')
 
--- an alias that swaps two keys
+-- an alias that swaps two keys [either]
 SELECT device AS state, state AS device, window, count(*) AS c FROM readings GROUP BY device, state, window(ts, '2 hours', '1 hour') HAVING count(*) > 0
 
 -- a key that is not selected
@@ -44,7 +44,7 @@ SELECT device, device AS again, window, max(n) AS m FROM readings GROUP BY devic
 SELECT device, load, window, max(n) AS m FROM readings GROUP BY (device), (load), window(ts, '2 hours', '1 hour')
 
 -- a tuple of keys
-SELECT device, load, max(n) AS m FROM readings GROUP BY (device, load), window(ts, '2 hours', '1 hour')
+SELECT window, max(n) AS m FROM readings GROUP BY (device, load), window(ts, '2 hours', '1 hour')
 
 -- the window first
 SELECT window, device, max(n) AS m FROM readings GROUP BY window(ts, '2 hours', '1 hour'), device
