@@ -8,7 +8,7 @@ from pyspark.sql.functions import expr, lit
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
-from muntin.model.query import quoted
+from muntin.model.sql_text import quoted
 
 # Spark adds floats in whatever order rows arrive; this is what that may change.
 TOLERANCE = 1e-9

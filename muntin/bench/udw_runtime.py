@@ -12,7 +12,8 @@ import pyarrow as pa
 from muntin.model.aggregate import count, max_
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.kinds import Kind, count_window, delta, landmark, punctuation, session, threshold
-from muntin.model.query import Family, SqlText
+from muntin.model.query import Family
+from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.window import Window
 from muntin.runtime.discretized import DiscretizedRuntime

@@ -10,7 +10,8 @@ from muntin.errors import ModelError
 from muntin.model.aggregate import Aggregate, Component
 from muntin.model.moments import deviation, merged_moments
 from muntin.model.plan import Node, Plan, Tree
-from muntin.model.query import PlainQuery, Query, quoted, squeeze, substitute
+from muntin.model.query import PlainQuery, Query
+from muntin.model.sql_text import quoted, squeeze
 from muntin.model.time import format_duration
 from muntin.model.window import Window
 from muntin.share.edges import grid
@@ -73,7 +74,9 @@ class _Statement:
         """The events of the family, grouped by its keys and slices of one width."""
         family = self._tree.family
         keys = zip(family.keys, self._keys, strict=True)
-        columns = [f"{key} AS {name}" for key, name in keys] + ["window AS w"]
+        columns = [f"{key} AS {name}" for key, name in keys] + [
+            f"{_call(self._cut, family.time)} AS w"
+        ]
         columns += [f"{lifted(part)} AS {name}" for part, name in self._names.items()]
         relation = family.relation.fill(_NAMES).strip()
         where = f"\nWHERE {family.where}" if family.where else ""
@@ -107,11 +110,21 @@ class _Statement:
         names = {name: position[squeeze(key)] for name, key in query.key_expressions.items()}
         names["window"] = "w"
         names.update({name: self._lowered(one) for name, one in query.aggregates.items()})
-        columns = [
-            _named(substitute(column.expression, names), column.name) for column in query.columns
-        ]
-        having = f"\nWHERE {substitute(query.having, names)}" if query.having else ""
         source = self._tables[self._tree.nodes[-1].window]
+        alone = [query.named_alone(column.expression) for column in query.columns]
+        if query.having is None and None not in alone:
+            columns = [
+                _named(names[name], column.name)
+                for name, column in zip(alone, query.columns, strict=True)
+                if name is not None
+            ]
+        else:
+            # The user's expressions are resolved among columns that have the names they use.
+            inner = _listed([_named(text, name) for name, text in names.items()])
+            rows = f"SELECT {inner}\nFROM {source}"
+            source = f"(\n{_indented(rows)}\n)"
+            columns = [_named(column.expression, column.name) for column in query.columns]
+        having = f"\nWHERE {query.having}" if query.having else ""
         answer = f"SELECT {_listed(columns)}\nFROM {source}{having}"
         if all(column.name for column in query.columns):
             return answer

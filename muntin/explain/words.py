@@ -4,7 +4,8 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from muntin.model.plan import BEST, Node, Plan, Slicing, Tree
-from muntin.model.query import Family, SqlText
+from muntin.model.query import Family
+from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.window import Window
 from muntin.share.cost import occupied

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muntin.errors import ModelError, nearest
+from muntin.model.sql_text import uncommented
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +181,9 @@ class Aggregate:
             )
         if self.argument is None and self.function != "count":
             raise ModelError(f"{self.function} needs an argument, such as {self.function}('temp')")
+        for part in ("argument", "where"):
+            text = getattr(self, part)
+            object.__setattr__(self, part, text and uncommented(text))
 
     @property
     def definition(self) -> Function:

@@ -8,7 +8,8 @@ from muntin.errors import ModelError
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
 from muntin.model.kinds_json import window_from_json, window_to_json
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
-from muntin.model.query import Column, Family, PlainQuery, Query, SqlText
+from muntin.model.query import Column, Family, PlainQuery, Query
+from muntin.model.sql_text import SqlText
 from muntin.model.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.model.window import Window
 
@@ -72,6 +73,8 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
         "relation": _text_to_json(query.source),
         "columns": [asdict(column) for column in query.columns],
         "statement": None if query.statement is None else _text_to_json(query.statement),
+        "names_window": query.names_window,
+        "mixes_case": query.mixes_case,
     }
 
 
@@ -102,6 +105,8 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
         relation=_text_from_json(data["relation"]),
         columns=tuple(Column(**one) for one in data["columns"]),
         statement=None if statement is None else _text_from_json(statement),
+        names_window=data.get("names_window", False),
+        mixes_case=data.get("mixes_case", False),
     )
 
 

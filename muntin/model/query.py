@@ -1,79 +1,19 @@
 """What users ask for: a `Query` can share slices, a `PlainQuery` is for Spark alone."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.aggregate import Aggregate
 from muntin.model.kinds import Kind, Session
 from muntin.model.prices import SHIPPED, Prices
+from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
 from muntin.model.user_aggregate import UserAggregate
 from muntin.model.window import Window
 
-
-def quoted(name: str) -> str:
-    """A column name as Spark SQL reads it back whatever it holds."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`|\w+")
-
-
-def substitute(text: str, names: Mapping[str, str]) -> str:
-    """SQL with column names, backquoted or bare, replaced by what `names` has for them.
-
-    Fields (after a dot), functions (before a parenthesis) and quoted text are left alone.
-    """
-
-    def replaced(match: re.Match[str]) -> str:
-        word = match.group()
-        before, after = text[: match.start()].rstrip(), text[match.end() :].lstrip()
-        name = word[1:-1].replace("``", "`") if word.startswith("`") else word
-        if word[0] in "'\"" or before.endswith(".") or name not in names:
-            return word
-        return word if after.startswith("(") and word[0] != "`" else names[name]
-
-    return _TOKENS.sub(replaced, text)
-
-
-@dataclass(frozen=True)
-class SqlText:
-    """SQL with a hole for every table it reads, so that a DataFrame can stand in for a table.
-
-    The text is `parts[0] + tables[0] + parts[1] + ... + parts[-1]`.
-    """
-
-    parts: tuple[str, ...]
-    tables: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if len(self.parts) != len(self.tables) + 1:
-            raise ModelError(f"{len(self.tables)} tables need one more part, not {self.parts!r}")
-
-    def fill(self, names: Mapping[str, str] | None = None) -> str:
-        """The text, each table replaced by its entry in `names` where there is one."""
-        filled = [self.parts[0]]
-        for table, part in zip(self.tables, self.parts[1:], strict=True):
-            filled += [(names or {}).get(table, table), part]
-        return "".join(filled)
-
-    def inside(self, before: str, after: str) -> "SqlText":
-        """The text with more text around it."""
-        parts = list(self.parts)
-        parts[0] = before + parts[0]
-        parts[-1] += after
-        return SqlText(parts=tuple(parts), tables=self.tables)
-
-    @staticmethod
-    def table(name: str) -> "SqlText":
-        """A relation that is one table under its own name."""
-        return SqlText(parts=("", f" AS {quoted(name.split('.')[-1].strip('`'))}"), tables=(name,))
-
-    def __str__(self) -> str:
-        return self.fill()
+# Words that are values wherever they stand.
+_CONSTANTS = {"true", "false", "null"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +65,10 @@ class Query:
     columns: Sequence[Column] = ()
     # The statement that the query was parsed from; Spark names unnamed columns by it.
     statement: SqlText | None = None
+    # Of that statement: whether it speaks of its window by name, which a column of its source may
+    # have, too, and whether it spells a column in two cases, which only some sessions take for one.
+    names_window: bool = False
+    mixes_case: bool = False
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -147,7 +91,8 @@ class Query:
             raise ModelError(f"query {self.name!r}: keys is a list of columns, not {keys!r}")
         if not isinstance(keys, Mapping):
             # A column names itself; a field of a struct is named by its last part, as in Spark.
-            keys = {key.split(".")[-1].strip("`"): key for key in keys}
+            keys = {name_parts(key)[-1]: key for key in keys}
+        keys = {name: uncommented(key) for name, key in keys.items()}
         relation = self.relation
         if not isinstance(relation, SqlText):
             relation = SqlText.table(relation) if relation else SqlText(("", ""), ("",))
@@ -165,6 +110,9 @@ class Query:
             ("aggregates", dict(self.aggregates)),
             ("relation", relation),
             ("columns", columns),
+            ("time", uncommented(self.time)),
+            ("where", self.where and uncommented(self.where)),
+            ("having", self.having and uncommented(self.having)),
         ):
             object.__setattr__(self, slot, value)
 
@@ -197,17 +145,29 @@ class Query:
             keys=tuple(sorted({squeeze(key) for key in self.key_expressions.values()})),
         )
 
-    def _window_call(self) -> tuple[str, str]:
-        """The window in GROUP BY, and the column of it."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its columns and its `having` may speak of, in order."""
+        return (*self.key_expressions, "window", *self.aggregates)
+
+    def named_alone(self, expression: str) -> str | None:
+        """The name that is all of an expression; none for any other expression."""
+        for name in self.names:
+            if expression == quoted(name):
+                return name
+            if expression == name and name.isidentifier() and name.lower() not in _CONSTANTS:
+                return name
+        return None
+
+    def _window_call(self) -> str:
+        """The window as Spark SQL."""
         window = self.window
         if isinstance(window, Session):
-            return f"session_window({self.time}, '{window.gap} microseconds')", (
-                "session_window AS window"
-            )
+            return f"session_window({self.time}, '{window.gap} microseconds')"
         if not isinstance(window, Window):
             raise ModelError(f"query {self.name!r}: Spark SQL has no window such as {window}")
-        call = f"window({self.time}, '{window.size} microseconds', '{window.slide} microseconds', "
-        return call + f"'{window.offset} microseconds')", "window"
+        lengths = (f"'{one} microseconds'" for one in (window.size, window.slide, window.offset))
+        return f"window({self.time}, {', '.join(lengths)})"
 
     def to_sql(self) -> SqlText:
         """The query as one Spark SQL statement: what plain Spark would be asked."""
@@ -216,20 +176,25 @@ class Query:
         for one in self.aggregates.values():
             if isinstance(one, UserAggregate):
                 raise ModelError(f"query {self.name!r}: Spark SQL has no aggregate such as {one}")
-        call, window = self._window_call()
-        inner = [f"{key} AS {quoted(name)}" for name, key in self.key_expressions.items()]
-        inner += [window]
-        inner += [f"{call_.to_sql()} AS {quoted(name)}" for name, call_ in self.aggregates.items()]
+        window = self._window_call()
+        keys = self.key_expressions.values()
+        # Names are put on from outside: here an alias could be seen by the expressions after it.
+        values = [*keys, window, *(one.to_sql() for one in self.aggregates.values())]
+        inner = ", ".join(f"{value} AS _muntin_{index}" for index, value in enumerate(values))
+        names = ", ".join(map(quoted, self.names))
         outer = ", ".join(
             column.expression + (f" AS {quoted(column.name)}" if column.name else "")
             for column in self.columns
         )
-        groups = ", ".join([*self.key_expressions.values(), call])
+        plain = [Column(name=name, expression=quoted(name)) for name in self.names]
+        if list(self.columns) == plain:
+            # All of them, which may differ in case alone.
+            outer = "*"
         where = f" WHERE {self.where}" if self.where else ""
         having = f" WHERE {self.having}" if self.having else ""
         return self.source.inside(
-            f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM ",
-            f"{where} GROUP BY {groups}){having}",
+            f"SELECT {outer} FROM (SELECT {inner} FROM ",
+            f"{where} GROUP BY {', '.join([*keys, window])}) AS answers({names}){having}",
         )
 
 
@@ -320,12 +285,3 @@ def check_name(name: str) -> None:
     """Names become folders and columns: refuse what cannot be one."""
     if not isinstance(name, str) or not name or name.strip(". ") == "" or set(name) & set("/\\\0"):
         raise ModelError(f"a query's name is used as a folder's; {name!r} cannot be one")
-
-
-@lru_cache(maxsize=4096)
-def squeeze(text: str) -> str:
-    """SQL with runs of white space outside quotes made one space: equal text, equal meaning."""
-    pieces = re.split(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`)", text.strip())
-    return "".join(
-        piece if index % 2 else re.sub(r"\s+", " ", piece) for index, piece in enumerate(pieces)
-    )

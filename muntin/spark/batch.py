@@ -1,11 +1,9 @@
 """Plan and batch DataFrames to `Results`: one pass over the events per tree."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
 from itertools import chain
 from types import TracebackType
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from muntin.errors import RunError, nearest
@@ -16,8 +14,8 @@ from muntin.spark.bind import bind
 from muntin.spark.bind_discretized import bind_discretized
 from muntin.spark.discretized import DiscretizedAnswers
 from muntin.spark.planning import planned_for
-from muntin.spark.relations import Data, Relations, first_line
-from muntin.spark.together import named
+from muntin.spark.relations import Data, Relations
+from muntin.spark.together import QUERY, check_names, in_one, named
 from muntin.spark.tree import TreeAnswers
 from muntin.spark.write import write
 
@@ -85,21 +83,18 @@ class Results(Mapping[str, DataFrame]):
         }
         return self.plan.to_sql(name, types=types)
 
-    def together(self) -> DataFrame:
+    def together(self, column: str = QUERY) -> DataFrame:
         """The long form: all answers in one DataFrame, computed in one pass per tree.
 
-        The first column, `query`, has the query's name; then come the columns of all queries by
-        name, null where a query has no such column.
+        The first column, `query` unless another name is given, has the query's name; then come the
+        columns of all queries by name, null where a query has no such column.
         """
-        frames = [frame for tree in self._trees for frame in tree.together()]
-        frames += [named(query.name, self[query.name]) for query in self.plan.plain]
-        try:
-            return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
-        except AnalysisException as error:
-            raise RunError(
-                f"two queries have a column of one name and types that do not go together: "
-                f"{first_line(error)}"
-            ) from None
+        shared = [query for query in self.plan.queries if isinstance(query, Query)]
+        check_names({one.name: [each.name for each in one.columns] for one in shared}, column)
+        check_names({one.name: self[one.name].columns for one in self.plan.plain}, column)
+        frames = [frame for tree in self._trees for frame in tree.together(column)]
+        frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
+        return in_one(frames)
 
     def write(
         self,

@@ -15,7 +15,7 @@ class BatchAnswers:
     """What a stream gave in a batch. It is computed once, by whatever the sink does with it."""
 
     def __init__(self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame) -> None:
-        """`frame` has the operator's answers, or those of all queries where they are stacked."""
+        """`frame` has numbered rows of answers, or those of all queries where they are stacked."""
         self._projected = projected
         self._stacking = stacking
         self._frame = frame
@@ -25,7 +25,7 @@ class BatchAnswers:
         """A frame for every query that has answers."""
         with self._stored():
             yield [
-                Answer(name=name, rows=rows, frame=self._projected.of(name, self._frame))
+                Answer(name=name, rows=rows, frame=self._projected.of_numbered(name, self._frame))
                 for name, (rows, _) in self._projected.counted(self._frame).items()
                 if rows
             ]

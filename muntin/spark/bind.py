@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
+    NumericType,
     ShortType,
     StringType,
     StructField,
@@ -27,11 +28,13 @@ from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import PlainQuery, Query
-from muntin.spark.events import grouped
-from muntin.spark.relations import Relations, first_line
+from muntin.spark.events import answer_types
+from muntin.spark.relations import Relations, first_line, is_checked
 
 # Types of answers that the compiled runtime takes.
 NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
+# Aggregates of which a slice keeps how many values there were: text that is no number is none.
+_OF_NUMBERS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
 # Key types that go to Python and back unchanged, and can be sorted.
 _CARRIED = (
     *NUMERIC,
@@ -93,28 +96,21 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
 
 def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
     """Ask Spark for the types of a family's keys, time and aggregates, in one analysis."""
-    aggregates = tree.aggregates
-    columns = {"w": "window"} | {f"a{index}": a.to_sql() for index, a in enumerate(aggregates)}
-    window = f"window({tree.family.time}, '1 second')"
     try:
-        schema = relations.sql(grouped(tree.family, window, columns)).schema
+        keys, time_type, types = answer_types(tree.family, tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
         for node in tree.nodes:
             for name in node.queries:
                 relations.check(plan.query(name))
         raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
-    keys = tuple(schema.fields[: len(tree.family.keys)])
-    start = schema["w"].dataType
-    assert isinstance(start, StructType)
-    types = {a: schema[f"a{index}"].dataType for index, a in enumerate(aggregates)}
     carried = all(is_carried(field.dataType) for field in keys)
     return BoundTree(
         tree=tree,
-        time_type=start["start"].dataType,
+        time_type=time_type,
         keys=keys,
         types=types,
-        numeric={a for a in aggregates if carried and isinstance(types[a], NUMERIC)},
+        numeric={a for a in tree.aggregates if carried and isinstance(types[a], NUMERIC)},
     )
 
 
@@ -133,12 +129,27 @@ def is_carried(kind: DataType) -> bool:
 def reason_alone(
     query: Query, types: dict[Aggregate, DataType], relations: Relations
 ) -> str | None:
-    """Why a query cannot be built from slices after all, now that its types are known."""
-    legacy = relations.session.conf.get("spark.sql.legacy.statisticalAggregate", "false")
+    """Why a query cannot be built from slices after all, now that its data is known."""
+    conf = relations.session.conf
+    is_case_sensitive = conf.get("spark.sql.caseSensitive", "false") == "true"
+    if query.mixes_case and is_case_sensitive:
+        return "spark.sql.caseSensitive is on, and it spells a column in two cases"
+    if query.names_window:
+        columns = relations.columns(query.source)
+        if "window" in (columns if is_case_sensitive else map(str.lower, columns)):
+            return "its source has a column that is called window, too"
+    legacy = conf.get("spark.sql.legacy.statisticalAggregate", "false")
     for aggregate in query.aggregates.values():
         kind = types[aggregate]
         if aggregate.function == "avg" and not isinstance(kind, DoubleType):
             return f"{aggregate} is {kind.simpleString()}, which Spark rounds once, at the end"
         if aggregate.function.endswith("_samp") and legacy == "true":
             return "spark.sql.legacy.statisticalAggregate is on"
+        if aggregate.function in _OF_NUMBERS and not is_checked(relations.session):
+            argument = relations.type_of(query.source, aggregate.argument)
+            if not isinstance(argument, NumericType):
+                return (
+                    f"{aggregate} is of {argument.simpleString()}, which Spark casts value by "
+                    f"value; write {aggregate.function}(CAST({aggregate.argument} AS DOUBLE))"
+                )
     return None

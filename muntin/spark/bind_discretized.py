@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql.types import BooleanType, DataType, NumericType, StructField, StructType
+from pyspark.sql.types import BooleanType, DataType, NumericType, StructField
 
 from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate
@@ -13,7 +13,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.share.on_slices import moved
 from muntin.spark.bind import NUMERIC, is_carried, reason_alone
-from muntin.spark.events import grouped, selected
+from muntin.spark.events import answer_types, selected
 from muntin.spark.relations import Relations, blaming, first_line
 
 
@@ -72,32 +72,16 @@ def _bind_tree(tree: DiscretizedTree, plan: Plan, relations: Relations) -> Bound
         if isinstance(query := plan.query(name), Query)
     ]
     try:
-        schema = _analysed(tree, tree.aggregates, relations)
+        keys, time_type, types = answer_types(tree.family, tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
         for query in queries:
             with blaming(query):
-                _analysed(tree, tuple(query.aggregates.values()), relations)
+                answer_types(tree.family, tuple(query.aggregates.values()), relations)
         raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
     for query in queries:
         _check_window(query, relations)
-    start = schema["w"].dataType
-    assert isinstance(start, StructType)
-    return BoundDiscretized(
-        tree=tree,
-        time_type=start["start"].dataType,
-        keys=tuple(schema.fields[: len(tree.family.keys)]),
-        types={a: schema[f"a{index}"].dataType for index, a in enumerate(tree.aggregates)},
-    )
-
-
-def _analysed(
-    tree: DiscretizedTree, aggregates: tuple[Aggregate, ...], relations: Relations
-) -> StructType:
-    """The types of a family's keys, time and aggregates."""
-    columns = {"w": "window"} | {f"a{index}": a.to_sql() for index, a in enumerate(aggregates)}
-    window = f"window({tree.family.time}, '1 second')"
-    return relations.sql(grouped(tree.family, window, columns)).schema
+    return BoundDiscretized(tree=tree, time_type=time_type, keys=keys, types=types)
 
 
 def _check_window(query: Query, relations: Relations) -> None:

@@ -21,7 +21,7 @@ from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.records import OrderedRecords, records_in_order
 from muntin.spark.relations import Relations, blaming, is_checked
-from muntin.spark.together import named, stack
+from muntin.spark.together import QUERY, named, stack
 from muntin.spark.tree import stored
 from muntin.spark.worker import begin_task, same_python
 
@@ -74,12 +74,12 @@ class DiscretizedAnswers:
     def scatter(self) -> None:
         """Nothing is stored for `gather` alone."""
 
-    def together(self) -> list[DataFrame]:
+    def together(self, column: str = QUERY) -> list[DataFrame]:
         """All queries' answers under their names, in one DataFrame."""
         if self._bound.tree.is_alone:
-            return [named(name, self.answer(name)) for name in self.queries]
+            return [named(name, self.answer(name), column) for name in self.queries]
         projections = {name: self._project(query) for name, query in self.queries.items()}
-        return [stack(projections, self._bound.tree.nodes, self._combined)]
+        return [stack(projections, self._bound.tree.nodes, self._combined, column)]
 
     def release(self) -> None:
         """Give the storage back."""

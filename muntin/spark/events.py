@@ -1,7 +1,13 @@
 """A family's events, grouped by its keys and one more expression: the SQL over the relation."""
 
-from muntin.model.aggregate import Component
-from muntin.model.query import Family, SqlText
+from collections.abc import Sequence
+
+from pyspark.sql.types import DataType, StructField, StructType
+
+from muntin.model.aggregate import Aggregate, Component
+from muntin.model.query import Family
+from muntin.model.sql_text import SqlText
+from muntin.spark.relations import Relations
 
 
 def key_column(index: int) -> str:
@@ -18,6 +24,31 @@ def grouped(family: Family, by: str, columns: dict[str, str]) -> SqlText:
     keys = {key_column(index): key for index, key in enumerate(family.keys)}
     groups = f" GROUP BY {', '.join([*family.keys, by])}"
     return selected(family, {**keys, **columns}).inside("", groups)
+
+
+def answer_types(
+    family: Family, aggregates: Sequence[Aggregate], relations: Relations
+) -> tuple[tuple[StructField, ...], DataType, dict[Aggregate, DataType]]:
+    """Spark's types of a family's keys, its time and some aggregates, in one analysis.
+
+    No column gets a name here: the user's expressions must be resolved in the events alone.
+    """
+    window = f"window({family.time}, '1 second')"
+    columns = ", ".join([*family.keys, window, *(one.to_sql() for one in aggregates)])
+    where = f" WHERE {family.where}" if family.where else ""
+    text = family.relation.inside(
+        f"SELECT {columns} FROM ", f"{where} GROUP BY {', '.join([*family.keys, window])}"
+    )
+    fields = relations.sql(text).schema.fields
+    count = len(family.keys)
+    bounds = fields[count].dataType
+    assert isinstance(bounds, StructType)
+    types = (field.dataType for field in fields[count + 1 :])
+    return (
+        tuple(fields[:count]),
+        bounds["start"].dataType,
+        dict(zip(aggregates, types, strict=True)),
+    )
 
 
 def selected(family: Family, columns: dict[str, str]) -> SqlText:

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from muntin.model.query import Family, SqlText
+from muntin.model.query import Family
+from muntin.model.sql_text import SqlText
 from muntin.spark.parts import PART, Parts, parts_of
 
 

@@ -1,7 +1,7 @@
 """Answers to the columns that queries asked for: names, types, order, HAVING."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
@@ -13,7 +13,8 @@ from muntin.model.aggregate import ADD_WIDE, Aggregate
 from muntin.model.discretized import DiscretizedNode
 from muntin.model.kinds import Kind, Session
 from muntin.model.plan import Node
-from muntin.model.query import Query, quoted, squeeze, substitute
+from muntin.model.query import Query
+from muntin.model.sql_text import squeeze
 from muntin.runtime.discretized import END
 from muntin.runtime.layout import Layout, slots_of
 from muntin.runtime.tree import BEGIN
@@ -25,11 +26,13 @@ from muntin.spark.instants import span_struct, window_struct
 # By this mark Spark knows a window's column, and lets `window` and `window_time` take it.
 WINDOW_METADATA = {"spark.timeWindow": True}
 SESSION_METADATA = {"spark.sessionWindow": True}
+# What the names of our own columns begin with where they stand beside those of users.
+RESERVED = "_muntin_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
-    """One column of an answer as SQL over a tree's answers."""
+class Name:
+    """A column that a query's expressions may name, as SQL over a tree's answers."""
 
     name: str
     sql: str
@@ -37,23 +40,62 @@ class Output:
 
     def column(self) -> SparkColumn:
         """The column for a `select`; a bare column keeps its own metadata."""
-        if self.metadata:
-            return expr(self.sql).alias(self.name, metadata=self.metadata)
-        return expr(self.sql).alias(self.name)
+        return _aliased(expr(self.sql), self.name, self.metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """One column of an answer as SQL over a tree's answers, or over the query's names."""
+
+    name: str
+    sql: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    uses_names: bool = False
+
+    def column(self) -> SparkColumn:
+        """The column for a `select`; a bare column keeps its own metadata."""
+        return _aliased(expr(self.sql), self.name, self.metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Projection:
-    """What a query makes of its answers: the condition on rows, then the columns."""
+    """What a query makes of its answers: conditions on rows, then the columns.
 
-    having: str | None
+    Expressions of the user's are resolved by Spark, against columns that have the query's names.
+    """
+
     outputs: tuple[Output, ...]
+    names: tuple[Name, ...] = ()
+    # A condition of ours over a tree's answers, and the user's, over the query's names.
+    condition: str | None = None
+    having: str | None = None
 
     def apply(self, frame: DataFrame) -> DataFrame:
         """The query's answer from the rows of its node."""
+        if self.condition is not None:
+            frame = frame.where(self.condition)
+        if self.having is None and not any(output.uses_names for output in self.outputs):
+            return frame.select(*(output.column() for output in self.outputs))
+        # What is not the user's to name goes through under names that are not his.
+        through = {
+            index: replace(output, name=f"{RESERVED}{index}")
+            for index, output in enumerate(self.outputs)
+            if not output.uses_names
+        }
+        frame = frame.select(
+            *(one.column() for one in self.names), *(one.column() for one in through.values())
+        )
         if self.having is not None:
             frame = frame.where(self.having)
-        return frame.select(*(output.column() for output in self.outputs))
+        chosen = (
+            replace(output, sql=through[index].name) if index in through else output
+            for index, output in enumerate(self.outputs)
+        )
+        return frame.select(*(output.column() for output in chosen))
+
+
+def _aliased(column: SparkColumn, name: str, metadata: dict[str, Any]) -> SparkColumn:
+    return column.alias(name, metadata=metadata) if metadata else column.alias(name)
 
 
 def projection(
@@ -62,39 +104,46 @@ def projection(
     bound: BoundTree | BoundDiscretized,
     *,
     size: str | None,
+    is_nullable: bool | None = None,
     plain: StructType | None = None,
     keys: Sequence[str] | None = None,
 ) -> Projection:
-    """Put SQL in the place of every name that a query's columns and HAVING speak of.
+    """The columns and conditions of a query over the answers of its tree.
 
     `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds; there
-    is none where answers have an end of their own.
+    is none where answers have an end of their own. `is_nullable` says whether Spark's schema lets
+    the window be null, where that does not follow from the query's own window.
     `plain` is the schema that Spark gives the query, where columns are left for Spark to name.
     `keys` has the SQL of each of the family's keys, where they are not columns of their own.
     """
     position = {key: index for index, key in enumerate(bound.tree.family.keys)}
     keys = keys or [key_column(index) for index in position.values()]
-    names = {name: keys[position[squeeze(key)]] for name, key in query.key_expressions.items()}
     if size is None:
-        names["window"] = span_struct(BEGIN, END, bound.time_type)
+        window = span_struct(BEGIN, END, bound.time_type)
     else:
-        names["window"] = window_struct(
-            BEGIN, size, bound.time_type, nullable=not query.window.is_tumbling
-        )
-    names.update({name: answers[aggregate] for name, aggregate in query.aggregates.items()})
+        if is_nullable is None:
+            is_nullable = not query.window.is_tumbling
+        window = window_struct(BEGIN, size, bound.time_type, nullable=is_nullable)
+    names = [
+        *(
+            Name(name=name, sql=keys[position[squeeze(key)]])
+            for name, key in query.key_expressions.items()
+        ),
+        Name(name="window", sql=window, metadata=_window_metadata(query)),
+        *(Name(name=name, sql=answers[one]) for name, one in query.aggregates.items()),
+    ]
+    by_name = {one.name: one for one in names}
     outputs = []
     for index, column in enumerate(query.columns):
-        is_window = column.expression in ("window", quoted("window"))
-        metadata = _window_metadata(query) if is_window else {}
+        alone = query.named_alone(column.expression)
+        sql = column.expression if alone is None else by_name[alone].sql
+        metadata = {} if alone is None else by_name[alone].metadata
         name = column.name
         if name is None:
             assert plain is not None
             name, metadata = plain.fields[index].name, dict(plain.fields[index].metadata)
-        outputs.append(
-            Output(name=name, sql=substitute(column.expression, names), metadata=metadata)
-        )
-    having = None if query.having is None else substitute(query.having, names)
-    return Projection(having=having, outputs=tuple(outputs))
+        outputs.append(Output(name=name, sql=sql, metadata=metadata, uses_names=alone is None))
+    return Projection(outputs=tuple(outputs), names=tuple(names), having=query.having)
 
 
 def _window_metadata(query: Query) -> dict[str, Any]:

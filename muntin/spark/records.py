@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, Map
 from muntin.model.aggregate import Aggregate, Component
 from muntin.model.discretized import DiscretizedTree
 from muntin.model.kinds import Custom
-from muntin.model.query import SqlText
+from muntin.model.sql_text import SqlText
 from muntin.model.user_aggregate import UserComponent
 from muntin.runtime.layout import INTEGER, Kept, Layout, kept
 from muntin.runtime.reading import RecordLayout

@@ -6,9 +6,11 @@ from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
 from muntin.errors import RefusedError, RunError, nearest
-from muntin.model.query import PlainQuery, Query, SqlText
+from muntin.model.query import PlainQuery, Query
+from muntin.model.sql_text import SqlText
 
 # A DataFrame for the one relation the queries name, several by name, or none: the session's own.
 Data = DataFrame | Mapping[str, DataFrame] | None
@@ -30,6 +32,7 @@ class Relations:
                     f"mt.start runs the same plan on a stream"
                 )
         self.session = _session(self._frames)
+        self._columns: dict[SqlText, list[str]] = {}
 
     def sql(self, text: SqlText) -> DataFrame:
         """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
@@ -45,6 +48,17 @@ class Relations:
         finally:
             for view in views.values():
                 self.session.catalog.dropTempView(view)
+
+    def columns(self, relation: SqlText) -> list[str]:
+        """The columns of what stands after FROM."""
+        if relation not in self._columns:
+            self._columns[relation] = self.sql(relation.inside("SELECT * FROM ", "")).columns
+        return self._columns[relation]
+
+    def type_of(self, relation: SqlText, expression: str | None) -> DataType:
+        """Spark's type of an expression over what stands after FROM."""
+        frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
+        return frame.schema.fields[0].dataType
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """The query as plain Spark, or an error that names it and says what Spark found wrong."""

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, expr
 
-from muntin.model.query import quoted
-from muntin.spark.project import Output, Projection
+from muntin.model.sql_text import literal, quoted
+from muntin.spark.naming import NUMBER
+from muntin.spark.project import Output
 from muntin.spark.sinks import INDEX, Stack
-from muntin.spark.together import NUMBER, literal, merged
-
-_NOTHING = Projection(having=None, outputs=())
+from muntin.spark.together import Numbered, merged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,24 +30,23 @@ class _Group:
 class Stacking:
     """How the answers of all queries stand in one frame."""
 
-    def __init__(
-        self, projections: Mapping[str, Projection], alike: Sequence[Sequence[str]]
-    ) -> None:
+    def __init__(self, rows: Numbered, alike: Sequence[Sequence[str]]) -> None:
         """`alike` are the queries, those with the same columns together."""
-        numbers = {name: number for number, name in enumerate(projections)}
+        numbers = {name: number for number, name in enumerate(rows.outputs)}
+        self._rows = rows.frame
         self._groups = []
         for index, names in enumerate(alike):
-            parts = [one if name in names else _NOTHING for name, one in projections.items()]
+            outputs = {name: one if name in names else () for name, one in rows.outputs.items()}
             self._groups.append(
                 _Group(
                     names={numbers[name]: name for name in names},
-                    columns=merged(parts),
+                    columns=merged(outputs),
                     struct=f"g{index}" if len(alike) > 1 else None,
                 )
             )
 
-    def frame(self, rows: DataFrame) -> DataFrame:
-        """All answers, from rows with their query's number (`together.numbered`)."""
+    def frame(self) -> DataFrame:
+        """All answers, with the numbers of their queries."""
         columns = []
         for group in self._groups:
             if group.struct is None:
@@ -59,7 +57,7 @@ class Stacking:
                 columns.append(
                     expr(f"CASE WHEN {here} THEN named_struct({fields}) END").alias(group.struct)
                 )
-        return rows.select(*columns, col(NUMBER).alias(INDEX))
+        return self._rows.select(*columns, col(NUMBER).alias(INDEX))
 
     def stacks(self, frame: DataFrame) -> list[Stack]:
         """A batch of that frame, a part for all queries with the same columns."""

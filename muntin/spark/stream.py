@@ -12,7 +12,8 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
-from muntin.model.query import PlainQuery, Query, Workload, quoted, workload
+from muntin.model.query import Family, PlainQuery, Query, Workload, workload
+from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.window import Duration
 from muntin.runtime.changes import first_start
@@ -130,7 +131,7 @@ class Source:
 
     def _bound(self, plan: Plan) -> "BoundStream":
         try:
-            frame = self._watched(self._time(plan))
+            frame = self._watched(self._family(plan))
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
         relations = Relations(frame, plan.queries, streaming=True)
@@ -151,37 +152,62 @@ class Source:
             relations=relations,
         )
 
-    def _watched(self, time: str) -> DataFrame:
+    def _watched(self, family: Family) -> DataFrame:
         """The data with a watermark on its time."""
-        data, kind = self._data, self._data.schema[time].dataType
-        if isinstance(kind, TimestampNTZType):
-            # Spark watches instants only: the same wall clock, read as if it stood in Greenwich.
-            instant = expr(f"timestamp_micros({micros(quoted(time), kind)})")
-            data, time = data.withColumn(_WATCHED, instant), _WATCHED
-        return data.withWatermark(time, f"{self.delay // MILLISECOND} milliseconds")
+        data, time = self._data, family.time
+        column = self._column(family)
+        if column is not None:
+            time = quoted(column)
+        alias = family.relation.alias
+        instant = data.alias(alias) if alias else data
+        try:
+            kind = instant.select(expr(time)).schema.fields[0].dataType
+        except AnalysisException:
+            raise RunError(
+                f"the time of a stream is a column of it, and {family.time!r} is not; add it with "
+                f"withColumn; {nearest(family.time, data.columns)}"
+            ) from None
+        if not isinstance(kind, TimestampType | TimestampNTZType):
+            raise RunError(
+                f"the time of a stream is a timestamp, and {family.time} is "
+                f"{kind.simpleString()}; cast it in the DataFrame"
+            )
+        if column is None or isinstance(kind, TimestampNTZType):
+            # Spark watches a column, and instants only: of a local time, what the wall clock shows
+            # is read as if it stood in Greenwich.
+            local = isinstance(kind, TimestampNTZType)
+            sql = f"timestamp_micros({micros(time, kind)})" if local else time
+            data, column = instant.select("*", expr(sql).alias(_WATCHED)), _WATCHED
+        return data.withWatermark(column, f"{self.delay // MILLISECOND} milliseconds")
 
-    def _time(self, plan: Plan) -> str:
-        """The one column that all queries take their time from."""
+    def _column(self, family: Family) -> str | None:
+        """The column of the data that is a family's time; none where it is part of one."""
+        parts = name_parts(family.time)
+        alias = family.relation.alias
+        if len(parts) == 2 and (
+            self._is_one(parts[0], alias)
+            if alias is not None
+            else not any(self._is_one(parts[0], one) for one in self._data.columns)
+        ):
+            parts = parts[1:]
+        if len(parts) > 1:
+            return None
+        return next((one for one in self._data.columns if self._is_one(parts[0], one)), None)
+
+    def _is_one(self, name: str, other: str) -> bool:
+        """Whether two names are one to Spark."""
+        sensitive = self.session.conf.get("spark.sql.caseSensitive", "false") == "true"
+        return name == other if sensitive else name.lower() == other.lower()
+
+    def _family(self, plan: Plan) -> Family:
+        """The family of some queries; all take their time from the one column."""
         families = [*(tree.family for tree in plan.trees), *(t.family for t in plan.discretized)]
-        times = {one.time.strip("`").split(".")[-1].lower(): one for one in families}
+        times = {".".join(name_parts(self._column(one) or one.time)).lower() for one in families}
         if len(times) > 1:
             raise RunError(
                 f"a stream has one time, and the queries name {', '.join(sorted(times))}"
             )
-        name, family = next(iter(times.items()))
-        for column in self._data.columns:
-            if column.lower() == name:
-                kind = self._data.schema[column].dataType
-                if not isinstance(kind, TimestampType | TimestampNTZType):
-                    raise RunError(
-                        f"the time of a stream is a timestamp, and {column} is "
-                        f"{kind.simpleString()}; cast it in the DataFrame"
-                    )
-                return column
-        raise RunError(
-            f"the time of a stream is a column of it, and {family.time!r} is not; add it with "
-            f"withColumn; {nearest(family.time, self._data.columns)}"
-        )
+        return families[0]
 
 
 @dataclass(frozen=True, kw_only=True)

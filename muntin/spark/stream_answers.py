@@ -10,7 +10,6 @@ from pyspark.sql.functions import count_if, expr
 from pyspark.sql.functions import max as max_of
 from pyspark.sql.types import StructField
 
-from muntin.errors import RunError
 from muntin.model.aggregate import Aggregate
 from muntin.model.discretized import DiscretizedNode
 from muntin.model.kinds import Kind
@@ -23,14 +22,23 @@ from muntin.runtime.running import Running, RunningLane
 from muntin.runtime.tree import BEGIN, NODE
 from muntin.spark.bind import BoundTree
 from muntin.spark.bind_discretized import BoundDiscretized
+from muntin.spark.naming import NUMBER
 from muntin.spark.packing import LANE
 from muntin.spark.project import Projection, from_slots, projection
-from muntin.spark.relations import Relations, blaming, first_line
+from muntin.spark.relations import Relations, blaming
 from muntin.spark.reports import Report
 from muntin.spark.stacking import Stacking
 from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
 from muntin.spark.stream_records import BoundRecords
-from muntin.spark.together import numbered, pick, stack
+from muntin.spark.together import (
+    QUERY,
+    Numbered,
+    check_names,
+    may_be_null,
+    numbered,
+    pick,
+    stack,
+)
 
 # What Spark's reports call the counts of answers.
 _OBSERVED = "muntin"
@@ -66,58 +74,59 @@ class StreamAnswers:
         """One query's answers."""
         return self._projections[name].apply(answers.where(self._here(name)))
 
+    def of_numbered(self, name: str, rows: DataFrame) -> DataFrame:
+        """The same, from rows of `numbered`."""
+        number = list(self.places).index(name)
+        return self._projections[name].apply(rows.where(f"{NUMBER} = {number}"))
+
     def together(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
-        try:
-            return stack(self._any_size, self._nodes, self._nodes_numbered(answers))
-        except AnalysisException as error:
-            raise RunError(
-                f"two queries have a column of one name and types that do not go together: "
-                f"{first_line(error)}"
-            ) from None
+        check_names(
+            {name: [one.name for one in each.outputs] for name, each in self._projections.items()},
+            QUERY,
+        )
+        return stack(self._any_size, self._nodes, self._nodes_numbered(answers))
 
-    def observed(self, answers: DataFrame) -> DataFrame:
-        """The answers, of which Spark's reports then say how many each query has (`counts_in`)."""
-        return answers.observe(_OBSERVED, *self._counts())
+    def observed(self, rows: Numbered) -> Numbered:
+        """The rows, of which Spark's reports then say how many each query has (`counts_in`)."""
+        return replace(rows, frame=rows.frame.observe(_OBSERVED, *self._counts()))
 
     def counts_in(self, report: Report) -> dict[str, tuple[int, int | None]]:
         """How many rows each query had in a batch, and the latest begin."""
         found = report.get("observedMetrics", {}).get(_OBSERVED)
         return {} if found is None else self._named_counts(found)
 
-    def counted(self, answers: DataFrame) -> dict[str, tuple[int, int | None]]:
-        """The same of some answers, in a job."""
-        found = answers.agg(*self._counts()).first()
+    def counted(self, rows: DataFrame) -> dict[str, tuple[int, int | None]]:
+        """The same of rows of `numbered`, in a job."""
+        found = rows.agg(*self._counts()).first()
         assert found is not None
         return self._named_counts(found.asDict())
 
-    def stacking(self, answers: DataFrame) -> Stacking:
+    def stacking(self, rows: Numbered) -> Stacking:
         """How all answers stand in one frame."""
-        return Stacking(self._any_size, self._alike(answers))
+        return Stacking(rows, self._alike(rows))
 
-    def numbered(self, answers: DataFrame) -> DataFrame:
+    def numbered(self, answers: DataFrame) -> Numbered:
         """Each row once for every query that asks for it, with the query's number."""
-        return numbered(self._any_size, self._nodes, self._nodes_numbered(answers))
-
-    def _alike(self, answers: DataFrame) -> list[list[str]]:
-        """The queries, those with the same columns together."""
-        outputs = [
-            (name, output) for name, one in self._projections.items() for output in one.outputs
-        ]
-        # All columns of all queries in one frame: Spark finds their types at once.
-        columns_of_all = (
-            expr(output.sql).alias(f"c{index}") for index, (_, output) in enumerate(outputs)
-        )
         try:
-            types = answers.select(*columns_of_all).schema.fields
+            return numbered(self._any_size, self._nodes, self._nodes_numbered(answers))
         except AnalysisException:
             for name in self.places:
                 with blaming(self._query(name)):
                     self.of(name, answers)
             raise
+
+    def _alike(self, rows: Numbered) -> list[list[str]]:
+        """The queries, those with the same columns together."""
+        outputs = [(name, output) for name, one in rows.outputs.items() for output in one]
+        # All columns of all queries in one frame: Spark finds their types at once.
+        columns_of_all = (
+            expr(output.sql).alias(f"c{index}") for index, (_, output) in enumerate(outputs)
+        )
+        types = rows.frame.select(*columns_of_all).schema.fields
         columns: dict[str, list[tuple[str, str]]] = {}
-        for (name, output), field in zip(outputs, types, strict=True):
-            columns.setdefault(name, []).append((output.name, field.dataType.simpleString()))
+        for (name, output), one in zip(outputs, types, strict=True):
+            columns.setdefault(name, []).append((output.name, one.dataType.simpleString()))
         groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
         for name, found in columns.items():
             groups.setdefault(tuple(found), []).append(name)
@@ -126,9 +135,8 @@ class StreamAnswers:
     def _counts(self) -> list[Column]:
         """For each query its number of rows and their latest begin, as aggregates."""
         columns = []
-        for index, name in enumerate(self.places):
-            having = self._projections[name].having
-            here = self._here(name) + ("" if having is None else f" AND ({having})")
+        for index in range(len(self.places)):
+            here = f"{NUMBER} = {index}"
             columns.append(count_if(expr(here)).alias(f"n{index}"))
             columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
         return columns
@@ -148,7 +156,8 @@ class StreamAnswers:
     def _any_size(self) -> dict[str, Projection]:
         """Each query's projection over rows of any node, by its number among those of all lanes."""
         sizes = pick([_size(node.window) or "0L" for node in self._nodes], NODE)
-        return {name: self._projection(name, sizes) for name in self.places}
+        is_nullable = may_be_null(self._nodes)
+        return {name: self._projection(name, sizes, is_nullable) for name in self.places}
 
     def _nodes_numbered(self, answers: DataFrame) -> DataFrame:
         """Nodes of all lanes in one row of numbers, so that the operator stands in a plan once."""
@@ -170,7 +179,9 @@ class StreamAnswers:
         lane, number = self.places[name]
         return f"{LANE} = {lane.number} AND {NODE} = {number}"
 
-    def _projection(self, name: str, size: str | None = None) -> Projection:
+    def _projection(
+        self, name: str, size: str | None = None, is_nullable: bool | None = None
+    ) -> Projection:
         lane, number = self.places[name]
         bound = self._bound[lane.number]
         query = self._query(name)
@@ -181,6 +192,7 @@ class StreamAnswers:
                 _from_slots(lane.tree.nodes[number], self._layouts[lane.number], bound),
                 bound,
                 size=_size(query.window) and (size or _size(query.window)),
+                is_nullable=is_nullable,
                 plain=self._relations.check(query).schema if unnamed else None,
                 keys=[
                     _decoded(slot, field)
@@ -188,13 +200,8 @@ class StreamAnswers:
                 ],
             )
         first = self._running.complete_from[name]
-        if first is None:
-            return found
-        # Windows that the query saw only in part.
-        whole = f"{BEGIN} >= {first}L"
-        return replace(
-            found, having=whole if found.having is None else f"{whole} AND ({found.having})"
-        )
+        # Windows that the query saw only in part are left out.
+        return found if first is None else replace(found, condition=f"{BEGIN} >= {first}L")
 
     def _layout(self, lane: RunningLane) -> Layout:
         return lane.at_run_time(checked=self._running.checked, retain=self._running.retain).layout

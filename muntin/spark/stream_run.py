@@ -32,11 +32,10 @@ class StreamRun:
         self.answers, self.projected = bound.run(running)
         names = [query.name for query in running.plan.queries]
         sink.check((name, self.projected.of(name, self.answers)) for name in names)
+        rows = self.projected.observed(self.projected.numbered(self.answers))
         # Made for every sink: columns that Spark refuses are found here, before anything starts.
-        self._stacking = self.projected.stacking(self.answers)
-        self._given = seen = self.projected.observed(self.answers)
-        if sink.is_stacked:
-            self._given = self._stacking.frame(self.projected.numbered(seen))
+        self._stacking = self.projected.stacking(rows)
+        self._given = self._stacking.frame() if sink.is_stacked else rows.frame
         self._sink = sink
         self._figures = figures
         # Held while a batch is written, and while the stream is stopped: a batch is never cut off

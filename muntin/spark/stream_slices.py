@@ -13,7 +13,8 @@ from pyspark.sql.types import DataType, LongType
 
 from muntin.errors import RunError
 from muntin.model.aggregate import Component
-from muntin.model.query import Family, SqlText
+from muntin.model.query import Family
+from muntin.model.sql_text import SqlText
 from muntin.runtime.held import Held, functions_of
 from muntin.runtime.layout import kept
 from muntin.runtime.room import kind_of

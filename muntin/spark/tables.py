@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
-from muntin.model.query import quoted
+from muntin.model.sql_text import quoted
 from muntin.spark.sinks import Answers, FolderSink, Stack, writing
 
 

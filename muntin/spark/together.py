@@ -1,27 +1,96 @@
 """The long form: answers of many queries in one DataFrame, each row under its query's name."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import lit
+from pyspark.sql.functions import expr, lit
+from pyspark.sql.types import DataType, NullType, NumericType, StructField
 
+from muntin.errors import RunError
 from muntin.model.discretized import DiscretizedNode
 from muntin.model.plan import Node
+from muntin.model.sql_text import literal
+from muntin.model.window import Window
 from muntin.runtime.tree import NODE
+from muntin.spark.naming import NUMBER, resolved
 from muntin.spark.project import Output, Projection
 
 QUERY = "query"
-# The number of a row's query among those that are stacked.
-NUMBER = "q"
 
 
-def named(name: str, frame: DataFrame) -> DataFrame:
+def in_one(frames: Sequence[DataFrame]) -> DataFrame:
+    """Frames of the long form as one; a column that a frame does not have is null in its rows."""
+    known: dict[str, StructField] = {}
+    for frame in frames:
+        for field in frame.schema.fields:
+            first = known.setdefault(field.name.lower(), field)
+            if not _go_together(first.dataType, field.dataType):
+                raise _clash(field.name, first.dataType, field.dataType)
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+
+def check_names(outputs: Mapping[str, Iterable[str | None]], column: str) -> None:
+    """Refuse queries with a column called like the one that has the queries' names."""
+    for query, names in outputs.items():
+        for name in names:
+            if name is not None and name.lower() == column.lower():
+                raise RunError(
+                    f"query {query!r} has a column called {name!r}, which together() uses for the "
+                    f"query's name; give together(column=...) another name for that"
+                )
+
+
+def _check_types(rows: "Numbered") -> None:
+    """Refuse columns of one name whose types do not go together."""
+    columns: dict[str, dict[str, str]] = {}
+    for query, outputs in rows.outputs.items():
+        for output in outputs:
+            columns.setdefault(output.name.lower(), {}).setdefault(output.sql, query)
+    several = [
+        (name, sql, query)
+        for name, queries in columns.items()
+        if len(queries) > 1
+        for sql, query in queries.items()
+    ]
+    # All of them in one frame: Spark finds their types at once.
+    fields = rows.frame.select(*(expr(sql) for _, sql, _ in several)).schema.fields
+    first: dict[str, tuple[str, DataType]] = {}
+    for (name, _, query), field in zip(several, fields, strict=True):
+        other, kind = first.setdefault(name, (query, field.dataType))
+        if not _go_together(kind, field.dataType):
+            raise _clash(name, kind, field.dataType, other, query)
+
+
+def _clash(name: str, one: DataType, other: DataType, *queries: str) -> RunError:
+    where = f" in the queries {' and '.join(map(repr, queries))}" if queries else ""
+    return RunError(
+        f"together() has one column for each name, and the types of {name!r} do not go together: "
+        f"{one.simpleString()} and {other.simpleString()}{where}; name them apart"
+    )
+
+
+def _go_together(one: DataType, other: DataType) -> bool:
+    """Whether Spark has a type for both that loses nothing."""
+    if one == other or {type(one), type(other)} & {NullType}:
+        return True
+    if isinstance(one, NumericType) and isinstance(other, NumericType):
+        return True
+    # Structs differ in whether their fields may be null, and in metadata.
+    return one.simpleString() == other.simpleString()
+
+
+def named(name: str, frame: DataFrame, column: str = QUERY) -> DataFrame:
     """An answer with its query's name in front."""
-    return frame.select(lit(name).alias(QUERY), "*")
+    return frame.select(lit(name).alias(column), "*")
 
 
 def stack(
-    projections: Mapping[str, Projection], nodes: Sequence[Node | DiscretizedNode], frame: DataFrame
+    projections: Mapping[str, Projection],
+    nodes: Sequence[Node | DiscretizedNode],
+    frame: DataFrame,
+    column: str = QUERY,
 ) -> DataFrame:
     """Answers of the nodes, by their number, as rows of (query, all columns by name), in one pass.
 
@@ -29,29 +98,50 @@ def stack(
     is null in its rows.
     """
     names = pick([literal(name) for name in projections], NUMBER)
-    return numbered(projections, nodes, frame).select(
-        Output(name=QUERY, sql=names).column(),
-        *(output.column() for output in merged(projections.values())),
+    rows = numbered(projections, nodes, frame)
+    _check_types(rows)
+    return rows.frame.select(
+        Output(name=column, sql=names).column(),
+        *(output.column() for output in merged(rows.outputs)),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbered:
+    """Rows of answers with their query's number, and each query's columns as SQL over them."""
+
+    frame: DataFrame
+    outputs: Mapping[str, tuple[Output, ...]]
 
 
 def numbered(
     projections: Mapping[str, Projection], nodes: Sequence[Node | DiscretizedNode], frame: DataFrame
-) -> DataFrame:
+) -> Numbered:
     """Each row of answers once for every query of these that asks for it, with the query's number.
 
     Rows that HAVING leaves out, and those of other queries, are not there.
     """
-    found = _number(list(projections), nodes, frame)
-    having = _choose([one.having or "true" for one in projections.values()])
-    return found if having == "true" else found.where(having)
+    rows, queries = resolved(projections, _number(list(projections), nodes, frame))
+    condition = _choose([one.condition or "true" for one in queries.values()])
+    return Numbered(
+        frame=rows if condition == "true" else rows.where(condition),
+        outputs={name: one.outputs for name, one in queries.items()},
+    )
 
 
-def merged(projections: Iterable[Projection]) -> list[Output]:
-    """The columns of all queries by name, over rows with the query's number."""
-    parts = list(projections)
-    names = dict.fromkeys(output.name for one in parts for output in one.outputs)
-    return [_merge(name, parts) for name in names]
+def may_be_null(nodes: Sequence[Node | DiscretizedNode]) -> bool:
+    """Whether Spark's schema lets the window of some node be null: no tumbling one is."""
+    windows = [node.window for node in nodes]
+    return any(isinstance(one, Window) and not one.is_tumbling for one in windows)
+
+
+def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
+    """The columns of all queries by name, over rows with the query's number.
+
+    `outputs` has the columns of every query, by number; none where they are not wanted.
+    """
+    names = dict.fromkeys(output.name for one in outputs.values() for output in one)
+    return [_merge(name, list(outputs.values())) for name in names]
 
 
 def _number(
@@ -72,15 +162,15 @@ def _number(
     return found.where(f"{NUMBER} >= 0") if is_mixed else found
 
 
-def _merge(name: str, projections: Sequence[Projection]) -> Output:
+def _merge(name: str, queries: Sequence[Sequence[Output]]) -> Output:
     """One column of all queries: each one's own expression in its rows."""
-    found: list[Output | None] = [
-        next((output for output in one.outputs if output.name == name), None) for one in projections
+    columns: list[Output | None] = [
+        next((output for output in one if output.name == name), None) for one in queries
     ]
-    present = [output for output in found if output is not None]
+    present = [output for output in columns if output is not None]
     return Output(
         name=name,
-        sql=_choose([None if output is None else output.sql for output in found]),
+        sql=_choose([None if output is None else output.sql for output in columns]),
         metadata=present[0].metadata,
     )
 
@@ -105,8 +195,3 @@ def pick(values: Sequence[str], index: str) -> str:
     if len(set(values)) == 1:
         return values[0]
     return f"element_at(array({', '.join(values)}), {index} + 1)"
-
-
-def literal(text: str) -> str:
-    """Text as SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

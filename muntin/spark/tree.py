@@ -19,7 +19,7 @@ from muntin.spark.parts import PART, Parts, parts
 from muntin.spark.project import Projection, from_columns, from_slots, projection
 from muntin.spark.relations import Relations, blaming, is_checked
 from muntin.spark.slices import Slices, slice_events
-from muntin.spark.together import named, pick, stack
+from muntin.spark.together import QUERY, may_be_null, named, pick, stack
 
 # Without it, Spark plans what it stores with all of its shuffle partitions, however little is in
 # them, and every reader starts as many Python tasks.
@@ -155,21 +155,22 @@ class TreeAnswers:
             self._gathered.unpersist()
             self._gathered = None
 
-    def together(self) -> list[DataFrame]:
+    def together(self, column: str = QUERY) -> list[DataFrame]:
         """All queries' answers under their names, in as few DataFrames as one pass can fill."""
         compiled = [query for query in self.queries.values() if self._is_compiled(query)]
         others = [query.name for query in self.queries.values() if not self._is_compiled(query)]
         if len(others) + bool(compiled) > 1:
             self.keep()
-        frames = [named(name, self.answer(name)) for name in others]
+        frames = [named(name, self.answer(name), column) for name in others]
         if compiled:
             tree = self._bound.tree.answering(compiled)
             sizes = pick([f"{node.window.size}L" for node in tree.nodes], NODE)
+            is_nullable = may_be_null(tree.nodes)
             projections = {
-                query.name: self._project(query, self._slots(query, tree), sizes)
+                query.name: self._project(query, self._slots(query, tree), sizes, is_nullable)
                 for query in compiled
             }
-            frames.insert(0, stack(projections, tree.nodes, self._combined(tree)))
+            frames.insert(0, stack(projections, tree.nodes, self._combined(tree), column))
         return frames
 
     def _combined(self, tree: Tree) -> DataFrame:
@@ -185,7 +186,11 @@ class TreeAnswers:
         return from_slots(node, self._slices.layout, self._bound)
 
     def _project(
-        self, query: Query, answers: dict[Aggregate, str], size: str | None = None
+        self,
+        query: Query,
+        answers: dict[Aggregate, str],
+        size: str | None = None,
+        is_nullable: bool | None = None,
     ) -> Projection:
         unnamed = any(column.name is None for column in query.columns)
         return projection(
@@ -193,5 +198,6 @@ class TreeAnswers:
             answers,
             self._bound,
             size=size or f"{query.window.size}L",
+            is_nullable=is_nullable,
             plain=self._relations.check(query).schema if unnamed else None,
         )

@@ -138,6 +138,8 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
         *(join.this for join in select.args.get("joins") or ()),
     ]
     names = [relation.alias_or_name.lower() for relation in relations]
+    if {"window", "session_window"} & {*names}:
+        raise NotSharedError("a relation that is called like its window")
     return Clauses(
         items=tuple(
             _item(item, node) for item, node in zip(items, select.expressions, strict=True)

@@ -1,9 +1,6 @@
 """GROUP BY: its keys, its one window, and what makes a key unclear without the schema."""
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 
 from muntin.sql.aggregates import check_row_expression
 from muntin.sql.clauses import Clauses
@@ -19,8 +16,6 @@ from muntin.sql.tokens import (
 )
 from muntin.sql.windows import NAMES, WindowCall, is_window, read_window
 
-_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
-
 # Words that stand before a bracket or a name and are neither a function nor a column.
 _PREFIXES = {"not", "exists", "interval", "case", "distinct", "all"}
 
@@ -31,11 +26,24 @@ _AFTER = {"", "R_PAREN", "R_BRACKET", "COMMA", "WHEN", "THEN", "ELSE", "END", "A
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """A key: the name that stands for it outside the aggregation, its text and its tokens."""
+    """A key: the name that stands for it outside the aggregation, its text and its tokens.
+
+    A column stands under its own name, any other expression under its text.
+    """
 
     name: str
     text: str
     tokens: Span
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is one column, which its users may name as it is."""
+        return len(self.tokens) == 1
+
+    @property
+    def field_name(self) -> str | None:
+        """What Spark calls it as a field of `struct(...)`; none where it counts the fields."""
+        return field_name(self.tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,21 +108,29 @@ def read_grouping(text: str, clauses: Clauses, taken: frozenset[str]) -> Groupin
         spans.setdefault(norms(tokens), tokens)
     if len(windows) != 1:
         raise NotSharedError("two windows in GROUP BY" if windows else "no window in GROUP BY")
-    made = fresh("_k", taken)
-    keys = tuple(
-        Key(
-            name=tokens[0].name if _is_plain_column(tokens, clauses) else next(made),
-            text=render(text, tokens),
-            tokens=tokens,
-        )
-        for tokens in spans.values()
-    )
-    return Grouping(keys=keys, window=windows[0][0], time=windows[0][1])
+    keys = []
+    for tokens in spans.values():
+        expression = render(text, tokens)
+        is_column = len(tokens) == 1 and tokens[0].start in clauses.columns
+        name = tokens[0].name if is_column else unlike(expression, taken)
+        keys.append(Key(name=name, text=expression, tokens=tokens))
+    return Grouping(keys=tuple(keys), window=windows[0][0], time=windows[0][1])
 
 
-def fresh(prefix: str, taken: frozenset[str]) -> Iterator[str]:
-    """Names made of a prefix and a number, without those that a statement uses itself."""
-    return (name for number in count() if (name := f"{prefix}{number}") not in taken)
+def unlike(name: str, taken: frozenset[str]) -> str:
+    """A name, made longer until the statement does not use it for something else."""
+    while name.lower() in taken:
+        name += "_"
+    return name
+
+
+def field_name(tokens: Span) -> str | None:
+    """What Spark calls an expression as a field of `struct(...)`; none where it counts fields."""
+    if tokens[-1].is_name and (len(tokens) == 1 or tokens[-2].kind == "DOT"):
+        return tokens[-1].name
+    if [token.kind for token in tokens[-3:]] == ["L_BRACKET", "STRING", "R_BRACKET"]:
+        return tokens[-2].name[1:-1]
+    return None
 
 
 def matches(key: Key, tokens: Span, place: int, clauses: Clauses) -> bool:
@@ -164,15 +180,6 @@ def _check_clear(tokens: Span, clauses: Clauses) -> None:
             f"GROUP BY {tokens[0].name} may mean a column or an item of SELECT; write the "
             f"expression itself"
         )
-
-
-def _is_plain_column(tokens: Span, clauses: Clauses) -> bool:
-    """Whether a key is one column with a name that needs no care."""
-    return (
-        len(tokens) == 1
-        and tokens[0].start in clauses.columns
-        and _PLAIN_NAME.fullmatch(tokens[0].name) is not None
-    )
 
 
 def _is_primary(tokens: Span) -> bool:

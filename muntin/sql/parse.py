@@ -5,12 +5,12 @@ from sqlglot import exp
 from muntin.model.query import Column, PlainQuery, Query
 from muntin.sql.aggregates import check_row_expression
 from muntin.sql.clauses import Clauses, cut, read_tree
-from muntin.sql.functions import UNSTABLE, calls
-from muntin.sql.keys import column_name, fresh, read_grouping
+from muntin.sql.functions import UNSTABLE, calls, is_call
+from muntin.sql.keys import column_name, read_grouping
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
 from muntin.sql.tables import Hole, find_holes, guess_holes, relation_with_holes, with_holes
-from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, closing, render
+from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, closing, kind_at, render
 from muntin.sql.windows import is_window
 
 
@@ -51,7 +51,7 @@ def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
         text=text,
         clauses=clauses,
         grouping=grouping,
-        names=fresh("_a", taken),
+        taken=taken,
     )
     columns = [
         Column(
@@ -73,6 +73,25 @@ def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
         relation=relation_with_holes(text, clauses.relation, holes),
         columns=columns,
         statement=with_holes(text, holes),
+        names_window=projection.names_window,
+        mixes_case=_mixes_case(statement.tokens, clauses),
+    )
+
+
+def _mixes_case(tokens: Span, clauses: Clauses) -> bool:
+    """Whether a column is spelled in two cases, which only some sessions take for one name."""
+    names = {
+        token.norm
+        for place, token in enumerate(tokens)
+        if token.is_name and (token.start in clauses.columns or kind_at(tokens, place - 1) == "DOT")
+    }
+    spellings: dict[str, str] = {}
+    return any(
+        token.is_name
+        and token.norm in names
+        and not is_call(tokens, place)
+        and spellings.setdefault(token.norm, token.name) != token.name
+        for place, token in enumerate(tokens)
     )
 
 

@@ -1,14 +1,18 @@
-"""What stands around the aggregation: items and HAVING, written over keys, `window`, aggregates."""
+"""What stands around the aggregation: items and HAVING, written over keys, `window`, aggregates.
 
-from collections.abc import Iterator, Mapping
+Spark resolves these expressions against columns of these names. A column that is a key is left as
+its user wrote it; other keys and aggregates stand under their text.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from muntin.model.aggregate import Aggregate
-from muntin.model.query import quoted
+from muntin.model.sql_text import quoted
 from muntin.sql.aggregates import is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses
 from muntin.sql.functions import AGGREGATES, GENERATORS, UNSTABLE, calls
-from muntin.sql.keys import Grouping, fold, matches
+from muntin.sql.keys import Grouping, Key, fold, matches, unlike
 from muntin.sql.tokens import NotSharedError, Span, Swap, closing, kind_at, render
 from muntin.sql.windows import is_window, read_window
 
@@ -20,8 +24,11 @@ class Projection:
     text: str
     clauses: Clauses
     grouping: Grouping
-    names: Iterator[str]
+    # Words of the statement, in lower case: names that it may use for something else.
+    taken: frozenset[str]
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
+    # Whether some expression speaks of the window by its name, which a column may have, too.
+    names_window: bool = False
     _by_identity: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def rewrite(self, tokens: Span, aliases: Mapping[str, str | None] | None = None) -> str:
@@ -39,7 +46,7 @@ class Projection:
                 call = read_call(self.text, tokens, place)
                 name = self._by_identity.get(call.identity) or self._add(call.aggregate)
                 self._by_identity[call.identity] = name
-                swap: Swap | None = Swap(stop=call.stop, text=quoted(name))
+                swap: Swap | None = self._unnamed(tokens, place, call.stop, name)
                 with_aggregate.append(place)
             else:
                 swap = self._swap(tokens, place, aliases or {})
@@ -52,7 +59,7 @@ class Projection:
         return render(self.text, tokens, swaps)
 
     def _add(self, aggregate: Aggregate) -> str:
-        name = next(self.names)
+        name = unlike(aggregate.to_sql(), self.taken)
         self.aggregates[name] = aggregate
         return name
 
@@ -70,19 +77,42 @@ class Projection:
             stop = closing(tokens, place + 1) + 1
             if read_window(self.text, tokens[place:stop])[0] != self.grouping.window:
                 raise NotSharedError("two windows in one query")
-            return Swap(stop=stop, text=quoted("window"))
+            return self._unnamed(tokens, place, stop, "window")
         if here.norm == self.grouping.window.name and here.start in self.clauses.columns:
-            return Swap(stop=place + 1, text=quoted("window"))
+            self.names_window = True
+            return self._named(tokens, place, place + 1, "window", here.norm)
         found = [key for key in self.grouping.keys if matches(key, tokens, place, self.clauses)]
         if found:
-            longest = max(found, key=lambda key: len(key.tokens))
-            return Swap(stop=place + len(longest.tokens), text=quoted(longest.name))
+            return self._key(tokens, place, max(found, key=lambda key: len(key.tokens)))
         if here.norm in aliases and here.start in self.clauses.columns:
             expression = aliases[here.norm]
             if expression is None:
                 raise NotSharedError(f"two items of SELECT are called {here.name}")
             return Swap(stop=place + 1, text=f"({expression})")
         return None
+
+    def _key(self, tokens: Span, place: int, key: Key) -> Swap:
+        """A column stays as it is written, in the case in which it is written."""
+        stop = place + len(key.tokens)
+        here = tokens[place]
+        if key.is_column:
+            written = self.text[here.start : here.end]
+            return Swap(stop=stop, text=written if written == here.name else quoted(here.name))
+        if key.field_name is None:
+            return self._unnamed(tokens, place, stop, key.name)
+        return self._named(tokens, place, stop, key.name, key.field_name)
+
+    def _named(self, tokens: Span, place: int, stop: int, name: str, field_name: str) -> Swap:
+        """A column that is one to Spark, too, under another name as a field."""
+        text = quoted(name)
+        if name != field_name and _is_field(tokens, place, stop):
+            text += f" AS {quoted(field_name)}"
+        return Swap(stop=stop, text=text)
+
+    def _unnamed(self, tokens: Span, place: int, stop: int, name: str) -> Swap:
+        """A column that is no column to Spark: as a field it has no name."""
+        text = quoted(name)
+        return Swap(stop=stop, text=f"coalesce({text})" if _is_field(tokens, place, stop) else text)
 
     def _check_rest(
         self, tokens: Span, swaps: Mapping[int, Swap], with_aggregate: list[int]
@@ -118,3 +148,24 @@ class Projection:
             raise NotSharedError(f"{token.name} is neither a key nor inside an aggregate")
         if star_places(tokens) - covered:
             raise NotSharedError("* stands for columns that are no keys")
+
+
+# Calls that name the fields of what they make after their arguments.
+_NAMING_CALLS = {"struct", "arrays_zip"}
+
+
+def _is_field(tokens: Span, place: int, stop: int) -> bool:
+    """Whether the tokens at `[place, stop)` are an argument that Spark names a field after."""
+    around = {kind_at(tokens, place - 1), kind_at(tokens, stop)}
+    if not around <= {"L_PAREN", "COMMA", "R_PAREN"}:
+        return False
+    depth = 0
+    for before in range(place - 1, -1, -1):
+        depth += (tokens[before].kind == "R_PAREN") - (tokens[before].kind == "L_PAREN")
+        if depth < 0:
+            caller = tokens[before - 1] if before else None
+            if caller is None or not caller.is_name:
+                # Brackets without a function are a struct where there are several: `(a, b)`.
+                return "COMMA" in around
+            return caller.norm in _NAMING_CALLS
+    return False

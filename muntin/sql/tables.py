@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from muntin.model.query import SqlText, quoted
+from muntin.model.sql_text import SqlText, quoted
 from muntin.sql.tokens import Span, closing, kind_at, norms, render, tokenize
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")

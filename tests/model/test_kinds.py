@@ -100,8 +100,8 @@ def test_a_landmark_ends_by_a_duration_or_a_condition():
 
 def test_a_session_is_sparks_own_in_sql():
     text = str(query(mt.session("1 minute")).to_sql())
-    assert "session_window AS window" in text
-    assert text.endswith("GROUP BY k, session_window(ts, '60000000 microseconds'))")
+    assert "AS answers(`k`, `window`, `n`)" in text
+    assert "GROUP BY k, session_window(ts, '60000000 microseconds'))" in text
 
 
 def test_other_kinds_have_no_sql():

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from muntin.errors import ModelError
 from muntin.model.plan_json import plan_from_json, plan_to_json
-from muntin.model.query import PlainQuery, SqlText, workload
+from muntin.model.query import PlainQuery, workload
+from muntin.model.sql_text import SqlText
 from muntin.share.optimizer import STRATEGIES, optimize
 from tests.strategies import workloads
 

@@ -25,7 +25,8 @@ from muntin import (
 from muntin.errors import RunError
 from muntin.model.aggregate import avg, count, max_, sum_, variance
 from muntin.model.discretized import DiscretizedNode, DiscretizedTree
-from muntin.model.query import Family, SqlText
+from muntin.model.query import Family
+from muntin.model.sql_text import SqlText
 from muntin.runtime.cutter import DEFAULT, STORES
 from muntin.runtime.discretized import DiscretizedRuntime
 from muntin.runtime.layout import FLOAT, INTEGER, Layout, kept, slots_of

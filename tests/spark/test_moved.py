@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from muntin.model.aggregate import avg, count, max_, sum_
-from muntin.model.query import Query, SqlText, workload
+from muntin.model.query import Query, workload
+from muntin.model.sql_text import SqlText
 from muntin.model.window import hopping, tumbling
 from muntin.share.optimizer import optimize
 from muntin.spark.batch import run

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
 from muntin.model.plan import Plan
-from muntin.model.query import SqlText
+from muntin.model.sql_text import SqlText
 from tests.answers import assert_same, plain
 from tests.strategies import SCHEMA, tables, workloads
 

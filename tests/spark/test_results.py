@@ -212,7 +212,7 @@ def test_the_long_form_refuses_columns_that_do_not_go_together(readings):
         time="ts",
     )
     results = run([SLIDE, text], readings)
-    with pytest.raises(RunError, match="types that do not go together"):
+    with pytest.raises(RunError, match="do not go together"):
         results.together()
 
 

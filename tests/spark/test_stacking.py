@@ -1,15 +1,12 @@
 """Answers of queries with equal and with other columns in one frame, and apart again."""
 
-from muntin.spark.project import Output, Projection
+from muntin.spark.naming import NUMBER
+from muntin.spark.project import Output
 from muntin.spark.sinks import INDEX
 from muntin.spark.stacking import Stacking
-from muntin.spark.together import NUMBER
+from muntin.spark.together import Numbered
 
 MARK = {"spark.timeWindow": True}
-
-
-def asks(*outputs):
-    return Projection(having=None, outputs=outputs)
 
 
 def window(size):
@@ -17,14 +14,15 @@ def window(size):
     return Output(name="window", sql=sql, metadata=MARK)
 
 
-def rows_of(spark, queries):
-    return spark.range(3).selectExpr("id", f"explode(sequence(0, {queries - 1})) AS {NUMBER}")
+def rows_of(spark, asked):
+    numbers = f"explode(sequence(0, {len(asked) - 1}))"
+    return Numbered(frame=spark.range(3).selectExpr("id", f"{numbers} AS {NUMBER}"), outputs=asked)
 
 
 def test_queries_with_the_same_columns_are_one_stack(spark):
-    asked = {"a": asks(window(1)), "b": asks(window(5))}
-    stacking = Stacking(asked, [["a", "b"]])
-    (stack,) = stacking.stacks(stacking.frame(rows_of(spark, 2)))
+    asked = {"a": (window(1),), "b": (window(5),)}
+    stacking = Stacking(rows_of(spark, asked), [["a", "b"]])
+    (stack,) = stacking.stacks(stacking.frame())
     assert stack.names == {0: "a", 1: "b"}
     assert stack.schema["window"].metadata == MARK
     found = {(row[INDEX], row.window.start, row.window.end) for row in stack.frame.collect()}
@@ -33,9 +31,9 @@ def test_queries_with_the_same_columns_are_one_stack(spark):
 
 def test_other_columns_are_another_stack_with_its_own_names_and_types(spark):
     odd = Output(name="it's `odd`", sql="nullif(id, 1)")
-    asked = {"a": asks(window(1)), "b": asks(odd), "c": asks(window(2))}
-    stacking = Stacking(asked, [["a", "c"], ["b"]])
-    windows, odds = stacking.stacks(stacking.frame(rows_of(spark, 3)))
+    asked = {"a": (window(1),), "b": (odd,), "c": (window(2),)}
+    stacking = Stacking(rows_of(spark, asked), [["a", "c"], ["b"]])
+    windows, odds = stacking.stacks(stacking.frame())
     assert (windows.names, odds.names) == ({0: "a", 2: "c"}, {1: "b"})
     assert windows.schema.names == ["window"]
     assert windows.schema["window"].metadata == MARK

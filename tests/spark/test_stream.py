@@ -6,7 +6,8 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.model.aggregate import avg, count, max_, min_, sum_
-from muntin.model.query import PlainQuery, Query, SqlText
+from muntin.model.query import PlainQuery, Query
+from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.window import hopping, tumbling
 from muntin.spark.batch import run

@@ -62,7 +62,8 @@ def meaning(query):
     assert isinstance(query, Query), query.reason
 
     def plain(text):
-        return None if text is None else norms(tokenize(text))
+        # Keys and aggregates stand under their text, white space included.
+        return None if text is None else [one.replace(" ", "") for one in norms(tokenize(text))]
 
     return (
         query.window,
@@ -70,8 +71,8 @@ def meaning(query):
         plain(query.where),
         plain(query.having),
         plain(str(query.source)),
-        [(name.lower(), plain(text)) for name, text in query.keys.items()],
-        [(name, plain(str(call))) for name, call in query.aggregates.items()],
+        [(plain(name), plain(text)) for name, text in query.keys.items()],
+        [(plain(name), plain(str(call))) for name, call in query.aggregates.items()],
         [((column.name or "").lower(), plain(column.expression)) for column in query.columns],
     )
 

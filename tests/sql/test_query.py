@@ -34,14 +34,14 @@ def test_one_query_in_full():
     assert str(query.window) == "1 hour every 10 minutes"
     assert query.time == "ts"
     assert query.keys == {"device": "device"}
-    assert aggregates(query) == {"_a0": "max(temp)", "_a1": "min(temp)", "_a2": "count(*)"}
+    assert aggregates(query) == {name: name for name in ("max(temp)", "min(temp)", "count(*)")}
     assert query.where == "temp IS DISTINCT FROM -1"
-    assert query.having == "(`_a2`) > 10 AND `_a0` > 50"
+    assert query.having == "(`count(*)`) > 10 AND `max(temp)` > 50"
     assert columns(query) == [
-        ("device", "`device`"),
+        ("device", "device"),
         ("window", "`window`"),
-        ("spread", "`_a0` - `_a1`"),
-        ("n", "`_a2`"),
+        ("spread", "`max(temp)` - `min(temp)`"),
+        ("n", "`count(*)`"),
     ]
     assert query.source.tables == ("readings",)
 
@@ -80,34 +80,30 @@ def test_one_query_in_full():
 )  # fmt: skip
 def test_aggregate(call, expected):
     query = parse(f"SELECT {call} AS a FROM r {BY}")
-    assert aggregates(query) == {"_a0": expected}
-    assert columns(query) == [("a", "`_a0`")]
+    assert aggregates(query) == {expected: expected}
+    assert columns(query) == [("a", f"`{expected}`")]
 
 
 def test_equal_aggregates_are_one():
     query = parse(
         "SELECT sum(x)/count(*), SUM( X ), sum(r.x), count(1), sum(x) FILTER (WHERE y), sum(y) FROM r {by}"
     )
-    assert aggregates(query) == {
-        "_a0": "sum(x)",
-        "_a1": "count(*)",
-        "_a2": "sum(x) FILTER (WHERE y)",
-        "_a3": "sum(y)",
-    }
+    names = ("sum(x)", "count(*)", "sum(x) FILTER (WHERE y)", "sum(y)")
+    assert aggregates(query) == {name: name for name in names}
     assert [text for _, text in columns(query)] == [
-        "`_a0`/`_a1`",
-        "`_a0`",
-        "`_a0`",
-        "`_a1`",
-        "`_a2`",
-        "`_a3`",
+        "`sum(x)`/`count(*)`",
+        "`sum(x)`",
+        "`sum(x)`",
+        "`count(*)`",
+        "`sum(x) FILTER (WHERE y)`",
+        "`sum(y)`",
     ]
 
 
 def test_groups_alone_are_counted_without_being_shown():
     query = parse("SELECT device, window.end FROM r {by}")
-    assert aggregates(query) == {"_a0": "count(*)"}
-    assert columns(query) == [("device", "`device`"), ("end", "`window`.end")]
+    assert aggregates(query) == {"count(*)": "count(*)"}
+    assert columns(query) == [("device", "device"), ("end", "`window`.end")]
 
 
 @pytest.mark.parametrize(
@@ -116,61 +112,68 @@ def test_groups_alone_are_counted_without_being_shown():
         ("device", {"device": "device"}),
         ("Device, DEVICE, `device`", {"Device": "Device"}),
         ("r.device", {"device": "r.device"}),
-        ("s.device", {"_k0": "s.device"}),
-        ("s.a.b.c.d", {"_k0": "s.a.b.c.d"}),
-        ("`device id`", {"_k0": "`device id`"}),
-        ("upper(device), city", {"_k0": "upper(device)", "city": "city"}),
-        ("m['k'], CASE WHEN x THEN 1 END", {"_k0": "m['k']", "_k1": "CASE WHEN x THEN 1 END"}),
-        ("_k0, x + 1, _k2, x::int", {"_k0": "_k0", "_k1": "x + 1", "_k2": "_k2", "_k3": "x::int"}),
-        ("date, 'lit', 2.5", {"date": "date", "_k0": "'lit'", "_k1": "2.5"}),
-        ("(a, b)", {"_k0": "(a, b)"}),
-        ("x IS DISTINCT FROM y", {"_k0": "x IS DISTINCT FROM y"}),
-        ("extract(year FROM ts)", {"_k0": "extract(year FROM ts)"}),
+        ("s.device", {"s.device": "s.device"}),
+        ("s.a.b.c.d", {"s.a.b.c.d": "s.a.b.c.d"}),
+        ("`device id`", {"device id": "`device id`"}),
+        ("upper(device), city", {"upper(device)": "upper(device)", "city": "city"}),
+        ("m['k'], CASE WHEN x THEN 1 END", {"m['k']": "m['k']", "CASE WHEN x THEN 1 END": "CASE WHEN x THEN 1 END"}),
+        ("x + 1, `x + 1`", {"x + 1_": "x + 1", "x + 1": "`x + 1`"}),
+        ("date, 'lit', 2.5", {"date": "date", "'lit'_": "'lit'", "2.5_": "2.5"}),
+        ("(a, b)", {"(a, b)": "(a, b)"}),
+        ("x IS DISTINCT FROM y", {"x IS DISTINCT FROM y": "x IS DISTINCT FROM y"}),
+        ("extract(year FROM ts)", {"extract(year FROM ts)": "extract(year FROM ts)"}),
     ],
-)
+)  # fmt: skip
 def test_keys(group, keys):
     query = parse(f"SELECT count(*) AS n FROM r GROUP BY {group}, window(ts, '1 minute')")
     assert query.keys == keys
 
 
 def test_made_names_avoid_those_in_use():
-    query = parse("SELECT max(_a0), min(x) AS _a1 FROM r GROUP BY x + 1, _K0, window(ts, 5)")
-    assert list(query.aggregates) == ["_a2", "_a3"]
-    assert query.keys == {"_k1": "x + 1", "_K0": "_K0"}
+    query = parse("SELECT max(x), min(`max(x)`) AS m FROM r GROUP BY x + 1, `x + 1`, window(ts, 5)")
+    assert list(query.aggregates) == ["max(x)_", "min(`max(x)`)"]
+    assert query.keys == {"x + 1_": "x + 1", "x + 1": "`x + 1`"}
 
 
 @pytest.mark.parametrize(
     ("group", "item", "expected"),
     [
-        ("device", "concat(device, '-', DEVICE)", "concat(`device`, '-', `device`)"),
+        ("device", "concat(device, '-', DEVICE)", "concat(device, '-', DEVICE)"),
         ("device", "r.device", "`device`"),
-        ("r.device", "device", "`device`"),
-        ("s", "s.device", "`s`.device"),
-        ("s.device", "upper(s . device)", "upper(`_k0`)"),
-        ("s, s.device", "struct(s.device, s.x)", "struct(`_k0`, `s`.x)"),
-        ("upper( device )", "UPPER(device) || 'x'", "`_k0` || 'x'"),
-        ("a, b, a + b", "a + b", "`_k0`"),
-        ("a, b, a + b", "(a+b) * 2", "(`_k0`) * 2"),
-        ("a, b, a + b", "a + b * 2", "`a` + `b` * 2"),
+        ("r.device", "device", "device"),
+        ("s", "s.device", "s.device"),
+        ("s.device", "upper(s . device)", "upper(`s.device`)"),
+        ("s, s.device", "struct(s.device, s.x)", "struct(`s.device` AS `device`, s.x)"),
+        (
+            "upper(d)",
+            "struct(upper(d), max(x))",
+            "struct(coalesce(`upper(d)`), coalesce(`max(x)`))",
+        ),
+        ("m['k']", "(m['k'], 1)", "(`m['k']` AS `k`, 1)"),
+        ("d", "struct(window, window(ts, '1 minute'))", "struct(`window`, coalesce(`window`))"),
+        ("upper( device )", "UPPER(device) || 'x'", "`upper( device )` || 'x'"),
+        ("a, b, a + b", "a + b", "`a + b`"),
+        ("a, b, a + b", "(a+b) * 2", "(`a + b`) * 2"),
+        ("a, b, a + b", "a + b * 2", "a + b * 2"),
         ("a, b, a + b", "CASE WHEN x = 1 THEN a + b ELSE a END", None),
-        ("a, b, a + b", "cast(a + b AS int)", "cast(`_k0` AS int)"),
-        ("date", "cast(max(ts) AS date)", "cast(`_a0` AS date)"),
+        ("a, b, a + b", "cast(a + b AS int)", "cast(`a + b` AS int)"),
+        ("date", "cast(max(ts) AS date)", "cast(`max(ts)` AS date)"),
         ("date", "DATE '2020-01-01'", "DATE '2020-01-01'"),
-        ("date", "date(max(date))", "date(`_a0`)"),
-        ("date", "max(ts)::date", "`_a0`::date"),
-        ("day", "max(ts) + INTERVAL 1 DAY", "`_a0` + INTERVAL 1 DAY"),
-        ("day", "extract(day FROM max(ts))", "extract(day FROM `_a0`)"),
-        ("day", "timestampdiff(day, min(ts), max(ts))", "timestampdiff(day, `_a0`, `_a1`)"),
+        ("date", "date(max(date))", "date(`max(date)`)"),
+        ("date", "max(ts)::date", "`max(ts)`::date"),
+        ("day", "max(ts) + INTERVAL 1 DAY", "`max(ts)` + INTERVAL 1 DAY"),
+        ("day", "extract(day FROM max(ts))", "extract(day FROM `max(ts)`)"),
+        ("day", "timestampdiff(day, min(ts), max(ts))", "timestampdiff(day, `min(ts)`, `max(ts)`)"),
         ("x", "transform(array(1), x -> x + 1)", "transform(array(1), x -> x + 1)"),
-        ("'lit'", "concat('lit', max(x))", "concat('lit', `_a0`)"),
+        ("'lit'", "concat('lit', max(x))", "concat('lit', `max(x)`)"),
         ("device", "window(ts, '60 seconds').start", "`window`.start"),
         ("device", "Window.Start", "`window`.Start"),
         ("device", "date_format(window.start, 'yyyy')", "date_format(`window`.start, 'yyyy')"),
-        ("device", "named_struct('window', max(x))", "named_struct('window', `_a0`)"),
-        ("device", "my_function(device, max(x))", "my_function(`device`, `_a0`)"),
-        ("device", "device LIKE ANY ('a', 'b')", "`device` LIKE ANY ('a', 'b')"),
+        ("device", "named_struct('window', max(x))", "named_struct('window', `max(x)`)"),
+        ("device", "my_function(device, max(x))", "my_function(device, `max(x)`)"),
+        ("device", "device LIKE ANY ('a', 'b')", "device LIKE ANY ('a', 'b')"),
         ("device", "1 + 1", "1 + 1"),
-        ("device", "max(x) * 2 * count(*)", "`_a0` * 2 * `_a1`"),
+        ("device", "max(x) * 2 * count(*)", "`max(x)` * 2 * `count(*)`"),
     ],
 )
 def test_item(group, item, expected):
@@ -212,16 +215,16 @@ def test_column_name(item, name):
 @pytest.mark.parametrize(
     ("having", "expected"),
     [
-        ("n > 1", "(`_a0`) > 1"),
-        ("N > 1 OR d = 'a'", "(`_a0`) > 1 OR (`device`) = 'a'"),
-        ("device = 'a'", "`device` = 'a'"),
-        ("count(*) > 1", "`_a0` > 1"),
-        ("sum(x) > 1", "`_a2` > 1"),
-        ("p.low < 3", "(struct(`_a1` AS low, 1 AS one)).low < 3"),
+        ("n > 1", "(`count(*)`) > 1"),
+        ("N > 1 OR d = 'a'", "(`count(*)`) > 1 OR (device) = 'a'"),
+        ("device = 'a'", "device = 'a'"),
+        ("count(*) > 1", "`count(*)` > 1"),
+        ("sum(x) > 1", "`sum(x)` > 1"),
+        ("p.low < 3", "(struct(`min(x)` AS low, 1 AS one)).low < 3"),
         ("start > '2020-01-01'", "(`window`.start) > '2020-01-01'"),
         ("window.end > '2020-01-01'", "`window`.end > '2020-01-01'"),
-        ("max(n) > 1", "`_a2` > 1"),
-        ("n IS DISTINCT FROM 3", "(`_a0`) IS DISTINCT FROM 3"),
+        ("max(n) > 1", "`max(n)` > 1"),
+        ("n IS DISTINCT FROM 3", "(`count(*)`) IS DISTINCT FROM 3"),
         ("low = 1", None),
     ],
 )
@@ -235,7 +238,7 @@ def test_having(having, expected):
 
 def test_in_having_a_key_goes_before_an_item_of_its_name():
     query = parse("SELECT y AS k, max(x) AS y FROM r GROUP BY 1, window(ts, 5) HAVING y > 1")
-    assert query.having == "`y` > 1"
+    assert query.having == "y > 1"
 
 
 @pytest.mark.parametrize("group", ["1, 2", "2, 1", "(1), ((2))", "upper( Device ), 2"])
@@ -244,4 +247,5 @@ def test_ordinals_stand_for_items(group):
         f"SELECT upper(device) AS d, window(ts, '1 minute') AS w, max(x) FROM r GROUP BY {group}"
     )
     assert [key.lower().replace(" ", "") for key in query.keys.values()] == ["upper(device)"]
-    assert columns(query) == [("d", "`_k0`"), ("w", "`window`"), (None, "`_a0`")]
+    (key,) = query.keys
+    assert columns(query) == [("d", f"`{key}`"), ("w", "`window`"), (None, "`max(x)`")]

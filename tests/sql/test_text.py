@@ -52,15 +52,20 @@ EXPRESSIONS = [
 ]
 
 
+def only(named):
+    (value,) = named.values()
+    return value
+
+
 @pytest.mark.parametrize("text", EXPRESSIONS)
 @pytest.mark.parametrize(
     "place",
     [
-        ("SELECT max({}) AS a FROM r GROUP BY window(ts, 5)", lambda q: q.aggregates["_a0"].argument),
-        ("SELECT max(x) FILTER (WHERE {}) AS a FROM r GROUP BY window(ts, 5)", lambda q: q.aggregates["_a0"].where),
+        ("SELECT max({}) AS a FROM r GROUP BY window(ts, 5)", lambda q: only(q.aggregates).argument),
+        ("SELECT max(x) FILTER (WHERE {}) AS a FROM r GROUP BY window(ts, 5)", lambda q: only(q.aggregates).where),
         ("SELECT count(*) FROM r WHERE {} GROUP BY window(ts, 5)", lambda q: q.where),
         ("SELECT count(*) FROM r GROUP BY window({}, 5)", lambda q: q.time),
-        ("SELECT count(*) FROM r GROUP BY ({}), window(ts, 5)", lambda q: q.keys["_k0"][1:-1]),
+        ("SELECT count(*) FROM r GROUP BY ({}), window(ts, 5)", lambda q: only(q.keys)[1:-1]),
         ("SELECT count(*) FROM (SELECT {} FROM r) t GROUP BY window(ts, 5)", lambda q: q.source.parts[0][8:-6]),
     ],
     ids=["argument", "filter", "where", "time", "key", "relation"],
@@ -75,12 +80,12 @@ def test_expression_is_verbatim(text, place):
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
-        ("date_format(max(ts),'yyyy-MM-dd')", "date_format(`_a0`,'yyyy-MM-dd')"),
-        ("max(x)::decimal(10,2)", "`_a0`::decimal(10,2)"),
-        ("-max(x)DIV 2", "-`_a0`DIV 2"),
-        ("'max(x)' || max( x )", "'max(x)' || `_a0`"),
-        ("if(max(x)>1e3,10L,X'1F')", "if(`_a0`>1e3,10L,X'1F')"),
-        ("max(x)  /* half */ /\n -- of it\n 2", "`_a0` / 2"),
+        ("date_format(max(ts),'yyyy-MM-dd')", "date_format(`max(ts)`,'yyyy-MM-dd')"),
+        ("max(x)::decimal(10,2)", "`max(x)`::decimal(10,2)"),
+        ("-max(x)DIV 2", "-`max(x)`DIV 2"),
+        ("'max(x)' || max( x )", "'max(x)' || `max(x)`"),
+        ("if(max(x)>1e3,10L,X'1F')", "if(`max(x)`>1e3,10L,X'1F')"),
+        ("max(x)  /* half */ /\n -- of it\n 2", "`max(x)` / 2"),
     ],
 )
 def test_what_stands_around_an_aggregate_is_verbatim(item, expected):
@@ -106,9 +111,9 @@ def test_comments_are_harmless_anywhere():
         m -- alias
         > 1 -- done
     """)
-    assert query.aggregates["_a0"].argument == "temp"
+    assert query.aggregates["max(temp)"].argument == "temp"
     assert query.where == "x > 1 AND y"
-    assert query.having == "(`_a0`) > 1"
+    assert query.having == "(`max(temp)`) > 1"
     assert query.source.parts == ("", " AS `r`")
     assert query.columns[1].name == "m"
     assert query.statement.fill().count("--") == 10

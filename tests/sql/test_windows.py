@@ -120,8 +120,8 @@ def test_a_session_window_is_shared():
     assert query.window == session("5 minutes")
     assert (query.time, query.having) == ("ts", "`window`.end > '2024-01-01'")
     assert [(column.name, column.expression) for column in query.columns] == [
-        ("device", "`device`"),
+        ("device", "device"),
         ("SESSION_WINDOW", "`window`"),
         ("s", "`window`.start"),
-        ("n", "`_a0`"),
+        ("n", "`count(*)`"),
     ]

@@ -1,0 +1,96 @@
+"""Pieces of Spark SQL as text: quoting, comments, white space, and holes for tables."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from muntin.errors import ModelError
+
+# What quotes or comments out: quoted text stays as it is, whatever looks like SQL in it.
+_QUOTED = r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`"""
+_COMMENT = re.compile(rf"(?P<kept>{_QUOTED})|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_PIECES = re.compile(f"({_QUOTED})", re.DOTALL)
+
+
+def quoted(name: str) -> str:
+    """A column name as Spark SQL reads it back, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def name_parts(text: str) -> list[str]:
+    """The parts of a column's name, such as `payload.ts`; dots in backquotes part nothing."""
+    parts = _PIECES.split(text.strip())
+    marked = "".join(
+        part.replace(".", "\0") if index % 2 else part for index, part in enumerate(parts)
+    )
+    return [
+        part[1:-1].replace("``", "`") if part[:1] == "`" else part
+        for part in (one.strip().replace("\0", ".") for one in marked.split("."))
+    ]
+
+
+def literal(text: str) -> str:
+    """Text as a string literal of Spark SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+@lru_cache(maxsize=4096)
+def uncommented(text: str) -> str:
+    """SQL without its comments: what is put after it would otherwise be part of the last one."""
+    return _COMMENT.sub(lambda match: match["kept"] or " ", text).strip()
+
+
+@lru_cache(maxsize=4096)
+def squeeze(text: str) -> str:
+    """SQL with runs of white space outside quotes made one space: equal text, equal meaning."""
+    pieces = _PIECES.split(text.strip())
+    return "".join(
+        piece if index % 2 else re.sub(r"\s+", " ", piece) for index, piece in enumerate(pieces)
+    )
+
+
+@dataclass(frozen=True)
+class SqlText:
+    """SQL with a hole for every table it reads, so that a DataFrame can stand in for a table.
+
+    The text is `parts[0] + tables[0] + parts[1] + ... + parts[-1]`.
+    """
+
+    parts: tuple[str, ...]
+    tables: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.parts) != len(self.tables) + 1:
+            raise ModelError(f"{len(self.tables)} tables need one more part, not {self.parts!r}")
+
+    def fill(self, names: Mapping[str, str] | None = None) -> str:
+        """The text, each table replaced by its entry in `names` where there is one."""
+        filled = [self.parts[0]]
+        for table, part in zip(self.tables, self.parts[1:], strict=True):
+            filled += [(names or {}).get(table, table), part]
+        return "".join(filled)
+
+    def inside(self, before: str, after: str) -> "SqlText":
+        """The text with more text around it."""
+        parts = list(self.parts)
+        parts[0] = before + parts[0]
+        parts[-1] += after
+        return SqlText(parts=tuple(parts), tables=self.tables)
+
+    @property
+    def alias(self) -> str | None:
+        """The name of the one relation, where the text is a table and its alias."""
+        words = self.parts[-1].split(None, 1)
+        if len(self.tables) != 1 or self.parts[0].strip() or not words:
+            return None
+        name = words[1].strip() if words[0].lower() == "as" and len(words) > 1 else words[0]
+        return name_parts(name)[0]
+
+    @staticmethod
+    def table(name: str) -> "SqlText":
+        """A relation that is one table under its own name."""
+        return SqlText(parts=("", f" AS {quoted(name_parts(name)[-1])}"), tables=(name,))
+
+    def __str__(self) -> str:
+        return self.fill()
