@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -47,7 +48,7 @@ class Doubt:
 
 def find_doubts(statement: Statement) -> list[Doubt]:
     """What is doubtful in a statement, in order; nothing where Spark should accept its syntax."""
-    text = masked(statement)
+    text = _without_comments(statement, masked(statement))
     try:
         tree = sqlglot.parse_one(text, read=DIALECT)
     except SqlglotError as error:
@@ -55,6 +56,16 @@ def find_doubts(statement: Statement) -> list[Doubt]:
     except RecursionError:
         return [Doubt(statement=statement, at=0, message="it is nested too deeply to be read")]
     return [*_unfinished(statement), *_unknown_functions(statement, tree)]
+
+
+def _without_comments(statement: Statement, text: str) -> str:
+    """The text with blanks for comments: sqlglot does not read `GROUP /* so */ BY`."""
+    for before, after in pairwise(statement.tokens):
+        gap = text[before.end : after.start]
+        if "--" in gap or "/*" in gap:
+            blank = "".join(sign if sign == "\n" else " " for sign in gap)
+            text = text[: before.end] + blank + text[after.start :]
+    return text
 
 
 def _unfinished(statement: Statement) -> Iterator[Doubt]:

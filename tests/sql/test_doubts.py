@@ -1,5 +1,7 @@
 """What `muntin explain` refuses without Spark, and what it must let through."""
 
+from pathlib import Path
+
 import pytest
 
 from muntin.errors import ParseError
@@ -7,6 +9,7 @@ from muntin.sql import parse_sql
 from muntin.sql.doubts import find_doubts
 from muntin.sql.spark_functions import REGISTERED
 from muntin.sql.statements import split_statements
+from tests.support.statements import read_kind
 
 BY = "GROUP BY device, window(ts, '1 minute')"
 
@@ -48,6 +51,14 @@ def test_mistakes_are_found_and_named(text, said):
 )
 def test_what_spark_reads_is_not_doubted(text):
     assert doubts(text) == []
+
+
+def test_statements_that_spark_answers_are_not_doubted():
+    folder = Path(__file__).parents[1] / "spark" / "statements"
+    kinds = [read_kind(path) for path in folder.glob("*.sql")]
+    right = [s.sql for kind in kinds for s in kind.statements.values() if s.fate != "refused"]
+    assert len(right) > 200
+    assert [(sql, doubts(sql)) for sql in right if doubts(sql)] == []
 
 
 def test_places_are_those_of_the_whole_text():
