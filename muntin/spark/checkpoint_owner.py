@@ -113,14 +113,14 @@ class CheckpointOwner:
             self._renew()
 
     def _keep_renewing(self) -> None:
-        while not self._released.wait(_RENEWED_EVERY_S):
+        while not self._released.wait(_RENEWED_EVERY_S) and self._token in _HERE:
             try:
                 self._renew()
             except RunError as error:
                 self.forget()
                 self._on_loss(error)
                 return
-            except Py4JError as error:
+            except (Py4JError, OSError) as error:
                 # A file system that is away for a while: tried again, and before the next batch.
                 log.warning("the owner of %s was not renewed: %s", self._directory, error)
 

@@ -297,7 +297,9 @@ class Relay:
         log.error("%s", error)
         with self._lock:
             self._before_trial = None
-            self.run.stop_for(error)
+            # While a batch that was cut off is finished, nothing else runs yet.
+            if hasattr(self, "run"):
+                self.run.stop_for(error)
             self._end()
 
     def _go_back(self, old: StreamRun, error: BaseException) -> None:

@@ -103,7 +103,7 @@ def test_damage_is_refused(healthy, tmp_path, kind):
     shutil.copytree(base / "check", base / kind)
     damage(base / kind)
     before = contents(base / kind), contents(base / "out")
-    for queries in ([MINUTE, SITES], [MINUTE], [MINUTE, replace(SITES, name="more")]):
+    for queries in ([MINUTE, SITES], [MINUTE, replace(SITES, name="more")]):
         with pytest.raises(RunError, match=f"is damaged: .*{message}.*; restore it"):
             go(base, source, queries, kind)
     assert (contents(base / kind), contents(base / "out")) == before

@@ -98,6 +98,7 @@ def test_a_second_start_in_this_process_is_refused_and_the_first_goes_on(spark, 
     assert assert_closed(found, MINUTE, source.batch(), watermark) > 0
 
 
+@pytest.mark.slow
 def test_two_processes_and_a_kill(spark, tmp_path, source):
     script = tmp_path / "pipeline.py"
     script.write_text(textwrap.dedent(SCRIPT))
@@ -124,6 +125,7 @@ def test_two_processes_and_a_kill(spark, tmp_path, source):
         pipeline.process_all_available()
 
 
+@pytest.mark.slow
 def test_an_owner_on_another_host_is_given_time_to_show_that_it_lives(
     spark, tmp_path, source, monkeypatch
 ):
@@ -251,6 +253,7 @@ def test_what_is_no_query_is_refused_and_nothing_restarts(tmp_path, source):
         assert before.query.isActive
 
 
+@pytest.mark.slow
 def test_a_query_whose_name_begins_with_a_dot_is_written_once(spark, tmp_path, source, monkeypatch):
     hot, odd = replace(MINUTE, name=".hot"), replace(MINUTE, name="a b%20:ü")
     write = FolderSink.write

@@ -73,6 +73,7 @@ def test_a_stream_is_restarted_a_few_times_and_its_answers_are_there_once(
     assert assert_closed(found, MINUTE, source.batch(), watermark) > 3
 
 
+@pytest.mark.slow
 def test_restarts_are_bounded_and_other_failures_end_the_stream(
     spark, tmp_path, source, monkeypatch
 ):
