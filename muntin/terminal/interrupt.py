@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -121,9 +122,16 @@ def _cancel() -> None:
 
 
 def _exit() -> None:
-    """End this process now; Spark's ends with it."""
+    """End this process now, and Spark's, which may hang in its own end while it starts."""
     if sys.stderr.isatty():
         # A progress bar hides the cursor.
         sys.stderr.write("\r\x1b[2K\x1b[?25h")
     print("muntin: stopped", file=sys.stderr, flush=True)
+    jvm = getattr(SparkContext._gateway, "proc", None)
+    if jvm is not None:
+        jvm.terminate()
+        try:
+            jvm.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            jvm.kill()
     os._exit(INTERRUPTED)

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -61,10 +62,23 @@ def interrupted(process):
 
 # While libraries load, while the JVM starts, and while Spark starts in it.
 @pytest.mark.parametrize("after", [0.5, 2.0, 4.0])
-def test_ctrl_c_while_it_starts(start, after):
+def test_ctrl_c_while_it_starts(start, tmp_path, after):
     process = start()
     time.sleep(after)
     assert interrupted(process) in ("", "muntin: stopped\n")
+    until = time.monotonic() + 30
+    while (left := processes_in(tmp_path)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert left == []
+
+
+def processes_in(folder):
+    """The names of processes that were started in a folder."""
+    found = []
+    for process in psutil.process_iter(["name", "cwd"]):
+        if process.info["cwd"] == str(folder):
+            found.append(process.info["name"])
+    return found
 
 
 def test_ctrl_c_during_a_job(start, tmp_path):
