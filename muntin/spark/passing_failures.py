@@ -16,6 +16,7 @@ _PASSING = (
     "Python worker failed to connect back",
     "Python worker exited unexpectedly",
     "Python worker did not connect",
+    "[CANNOT_OPEN_SOCKET]",
     "ExecutorLostFailure",
     "ExecutorDeadException",
     "FetchFailed",
