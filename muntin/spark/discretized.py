@@ -20,7 +20,7 @@ from muntin.spark.answers import slot_fields
 from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.project import Projection, from_slots, projection
 from muntin.spark.records import OrderedRecords, records_in_order
-from muntin.spark.relations import Relations, blaming, is_checked
+from muntin.spark.relations import Relations, blaming, blaming_one, is_checked
 from muntin.spark.together import QUERY, named, stack
 from muntin.spark.tree import stored
 from muntin.spark.worker import begin_task, same_python
@@ -79,7 +79,8 @@ class DiscretizedAnswers:
         if self._bound.tree.is_alone:
             return [named(name, self.answer(name), column) for name in self.queries]
         projections = {name: self._project(query) for name, query in self.queries.items()}
-        return [stack(projections, self._bound.tree.nodes, self._combined, column)]
+        with blaming_one(self.answer, projections):
+            return [stack(projections, self._bound.tree.nodes, self._combined, column)]
 
     def release(self) -> None:
         """Give the storage back."""

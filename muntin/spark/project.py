@@ -1,5 +1,6 @@
 """Answers to the columns that queries asked for: names, types, order, HAVING."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +15,7 @@ from muntin.model.discretized import DiscretizedNode
 from muntin.model.kinds import Kind, Session
 from muntin.model.plan import Node
 from muntin.model.query import Query
-from muntin.model.sql_text import squeeze
+from muntin.model.sql_text import quoted, squeeze
 from muntin.runtime.discretized import END
 from muntin.runtime.layout import Layout, slots_of
 from muntin.runtime.tree import BEGIN
@@ -51,6 +52,8 @@ class Output:
     sql: str
     metadata: dict[str, Any] = field(default_factory=dict)
     uses_names: bool = False
+    # The one name that it is, if it is one; then it does not use names.
+    alone: str | None = None
 
     def column(self) -> SparkColumn:
         """The column for a `select`; a bare column keeps its own metadata."""
@@ -76,22 +79,31 @@ class Projection:
             frame = frame.where(self.condition)
         if self.having is None and not any(output.uses_names for output in self.outputs):
             return frame.select(*(output.column() for output in self.outputs))
-        # What is not the user's to name goes through under names that are not his.
+        # A name that differs from another in case alone goes through under one of ours.
+        spellings = Counter(one.name.lower() for one in self.names)
         through = {
             index: replace(output, name=f"{RESERVED}{index}")
             for index, output in enumerate(self.outputs)
-            if not output.uses_names
+            if output.alone is not None and spellings[output.alone.lower()] > 1
         }
+        # Behind the alias Spark looks for no columns that a condition names and these do not have.
         frame = frame.select(
             *(one.column() for one in self.names), *(one.column() for one in through.values())
-        )
+        ).alias("answers")
         if self.having is not None:
             frame = frame.where(self.having)
-        chosen = (
-            replace(output, sql=through[index].name) if index in through else output
-            for index, output in enumerate(self.outputs)
+        return frame.select(
+            *(
+                replace(output, sql=_over_names(output, through.get(index))).column()
+                for index, output in enumerate(self.outputs)
+            )
         )
-        return frame.select(*(output.column() for output in chosen))
+
+
+def _over_names(output: Output, through: Output | None) -> str:
+    if through is not None:
+        return through.name
+    return output.sql if output.alone is None else quoted(output.alone)
 
 
 def _aliased(column: SparkColumn, name: str, metadata: dict[str, Any]) -> SparkColumn:
@@ -142,7 +154,9 @@ def projection(
         if name is None:
             assert plain is not None
             name, metadata = plain.fields[index].name, dict(plain.fields[index].metadata)
-        outputs.append(Output(name=name, sql=sql, metadata=metadata, uses_names=alone is None))
+        outputs.append(
+            Output(name=name, sql=sql, metadata=metadata, uses_names=alone is None, alone=alone)
+        )
     return Projection(outputs=tuple(outputs), names=tuple(names), having=query.having)
 
 

@@ -1,6 +1,6 @@
 """What the queries read: the caller's DataFrames, or relations of the session by their names."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -75,6 +75,18 @@ def blaming(query: Query | PlainQuery) -> Iterator[None]:
         context = error.getQueryContext()
         fragment = context[0].fragment() if context else None
         raise RefusedError(query.name, first_line(error), fragment) from None
+
+
+@contextmanager
+def blaming_one(answer: Callable[[str], object], names: Iterable[str]) -> Iterator[None]:
+    """What Spark finds wrong in here is the fault of one of these queries: of the first whose
+    `answer` alone is refused, too."""
+    try:
+        yield
+    except AnalysisException:
+        for name in names:
+            answer(name)
+        raise
 
 
 def is_checked(session: SparkSession) -> bool:

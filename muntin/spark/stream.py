@@ -182,7 +182,7 @@ class Source:
             local = isinstance(kind, TimestampNTZType)
             sql = f"timestamp_micros({micros(time, kind)})" if local else time
             data, column = instant.select("*", expr(sql).alias(_WATCHED)), _WATCHED
-        return data.withWatermark(column, f"{self.delay // MILLISECOND} milliseconds")
+        return data.withWatermark(quoted(column), f"{self.delay // MILLISECOND} milliseconds")
 
     def _column(self, family: Family) -> str | None:
         """The column of the data that is a family's time; none where it is part of one."""

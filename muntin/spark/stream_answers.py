@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import count_if, expr
 from pyspark.sql.functions import max as max_of
@@ -25,7 +24,7 @@ from muntin.spark.bind_discretized import BoundDiscretized
 from muntin.spark.naming import NUMBER
 from muntin.spark.packing import LANE
 from muntin.spark.project import Projection, from_slots, projection
-from muntin.spark.relations import Relations, blaming
+from muntin.spark.relations import Relations, blaming, blaming_one
 from muntin.spark.reports import Report
 from muntin.spark.stacking import Stacking
 from muntin.spark.stream_keys import KEY_TYPES, is_instant, key_code
@@ -108,13 +107,13 @@ class StreamAnswers:
 
     def numbered(self, answers: DataFrame) -> Numbered:
         """Each row once for every query that asks for it, with the query's number."""
-        try:
+
+        def answer(name: str) -> DataFrame:
+            with blaming(self._query(name)):
+                return self.of(name, answers)
+
+        with blaming_one(answer, self.places):
             return numbered(self._any_size, self._nodes, self._nodes_numbered(answers))
-        except AnalysisException:
-            for name in self.places:
-                with blaming(self._query(name)):
-                    self.of(name, answers)
-            raise
 
     def schemas(self, rows: Numbered) -> dict[str, StructType]:
         """The columns of each query's answers."""

@@ -17,7 +17,7 @@ from muntin.spark.moved import can_move, moved
 from muntin.spark.native import combine_natively
 from muntin.spark.parts import PART, Parts, parts
 from muntin.spark.project import Projection, from_columns, from_slots, projection
-from muntin.spark.relations import Relations, blaming, is_checked
+from muntin.spark.relations import Relations, blaming, blaming_one, is_checked
 from muntin.spark.slices import Slices, slice_events
 from muntin.spark.together import QUERY, may_be_null, named, pick, stack
 
@@ -170,7 +170,8 @@ class TreeAnswers:
                 query.name: self._project(query, self._slots(query, tree), sizes, is_nullable)
                 for query in compiled
             }
-            frames.insert(0, stack(projections, tree.nodes, self._combined(tree), column))
+            with blaming_one(self.answer, projections):
+                frames.insert(0, stack(projections, tree.nodes, self._combined(tree), column))
         return frames
 
     def _combined(self, tree: Tree) -> DataFrame:

@@ -9,7 +9,7 @@ from muntin.model.window import hopping
 from muntin.spark.pipeline import start
 from muntin.spark.sinks import FolderSink
 from muntin.spark.stream import SETTINGS, STATE_FORMAT
-from tests.spark.streams import MINUTE, WARM, Input, assert_closed, at, events
+from tests.spark.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
 from tests.spark.test_pipeline import written
 
 TRIED = replace(MINUTE, name="tried", window=hopping("2 minutes", every="1 minute"))
@@ -67,19 +67,27 @@ def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_t
         return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=2)
 
     source.put(*made[:5])
-    with monkeypatch.context() as patch:
-        patch.setattr(FolderSink, "write", slow_and_failing)
-        pipeline = go(MINUTE)
-        with pytest.raises(Exception, match="disk full"):
+    snapshots = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
+    before = spark.conf.get(snapshots)
+    try:
+        # The first try writes a snapshot, and those after it write none that would hide it.
+        spark.conf.set(snapshots, "0")
+        with monkeypatch.context() as patch:
+            patch.setattr(FolderSink, "write", slow_and_failing)
+            pipeline = go(MINUTE)
+            with pytest.raises(Exception, match="disk full"):
+                pipeline.process_all_available()
+            pipeline.stop()
+        monkeypatch.undo()
+        spark.conf.set(snapshots, "1000")
+        with go(MINUTE, SITES, SLIDE) as pipeline:
             pipeline.process_all_available()
-        pipeline.stop()
-    monkeypatch.undo()
-    with go(MINUTE, TRIED) as pipeline:
-        pipeline.process_all_available()
-    source.put(*made[5:])
-    with go(MINUTE, TRIED) as pipeline:
-        pipeline.process_all_available()
-        watermark, since = at(pipeline.status().watermark), pipeline.complete_from
-    for query in (MINUTE, TRIED):
+        source.put(*made[5:])
+        with go(MINUTE, SITES, SLIDE) as pipeline:
+            pipeline.process_all_available()
+            watermark, since = at(pipeline.status().watermark), pipeline.complete_from
+    finally:
+        spark.conf.set(snapshots, before)
+    for query in (MINUTE, SITES, SLIDE):
         found = written(spark, out, query, source)
         assert assert_closed(found, query, source.batch(), watermark, since[query.name]) > 3
