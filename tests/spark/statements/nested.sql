@@ -64,8 +64,8 @@ SELECT device, max(struct(n, load)) AS s, max(struct(n, load)).load AS l, min(pa
 -- an array of structs with names
 SELECT array(struct(device AS name, count(*) AS value)) AS a, inline_outer IS NULL AS b FROM (SELECT *, CAST(NULL AS INT) AS inline_outer FROM readings) GROUP BY device, inline_outer, window(ts, '2 hours', '1 hour')
 
--- a star in a struct [either]
+-- a star in a struct [refused]
 SELECT struct(window.*) AS s, max(n) AS m FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')
 
--- all fields of the window [either]
+-- all fields of the window [refused]
 SELECT window.*, max(n) AS m FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')

@@ -58,10 +58,10 @@ SELECT `日本`, `日本` || '日本' AS j, window, max(int) AS m FROM odd GROUP
 -- functions as keys
 SELECT count, max, count(*) AS c, max(max) AS m, max(count) AS n, count + max AS s FROM odd GROUP BY count, max, window(ts, '2 hours', '1 hour')
 
--- aliases that are types and units
+-- aliases that are types and units [either]
 SELECT string AS int, max(int) AS string, window.start AS date, count(*) AS day, window.end AS timestamp FROM odd GROUP BY string, window(ts, '2 hours', '1 hour') HAVING day > 0 AND date > '2024-01-01'
 
--- aliases that are names of muntin's own
+-- aliases that are names of muntin's own [either]
 SELECT node AS begin, max(begin) AS node, count(*) AS k0, min(k1) AS c0, window AS bucket, max(a0) AS i0 FROM odd GROUP BY node, window(ts, '2 hours', '1 hour') HAVING k0 > 0
 
 -- a key whose name begins with window
