@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -26,6 +27,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+# What a job may fail with; the second is an error inside Spark itself.
+FAILURES = (PySparkException, Py4JJavaError)
 # Enough to see what is wrong, and few enough to read.
 _SHOWN = 4
 # Differing rows of a pair that are looked at; a pair with more is wrong whatever they are.
@@ -127,7 +130,7 @@ def _compare_rows(pairs: list[Pair]) -> dict[str, Outcome]:
     """Pairs whose schemas are equal, in one job; one by one if it fails, to find the culprit."""
     try:
         found = _differences(pairs)
-    except PySparkException as error:
+    except FAILURES as error:
         if len(pairs) > 1:
             return {
                 name: outcome for pair in pairs for name, outcome in _compare_rows([pair]).items()
@@ -279,12 +282,12 @@ def is_close(ours: Any, theirs: Any, tolerance: float) -> bool:
     return type(ours) is type(theirs) and bool(ours == theirs)
 
 
-def _failure(pair: Pair, error: PySparkException) -> str:
+def _failure(pair: Pair, error: Exception) -> str:
     """Which side of a pair fails, or that both do."""
     failures = {}
     for side, frame in (("expected", pair.expected), ("actual", pair.actual)):
         try:
             _texts(frame).collect()
-        except PySparkException as found:
+        except FAILURES as found:
             failures[side] = str(found).splitlines()[0]
     return f"cannot be computed: {failures or error}"

@@ -31,5 +31,5 @@ SELECT device, max(t.window.end) AS latest, min(t.window) AS first FROM minutes 
 -- a filter on the earlier window [either]
 SELECT device, count(*) AS c FROM minutes t WHERE t.window.start > '2024-03-10 02:00:00' GROUP BY device, window(t.ts, '2 hours', '1 hour')
 
--- the name window, which may be either [refused]
+-- the name window, which means the column [refused]
 SELECT device, window, count(*) AS c FROM minutes GROUP BY device, window(ts, '2 hours', '1 hour')

@@ -86,7 +86,7 @@ SELECT device, window, max(n) AS m FROM readings GROUP BY device, window(ts, '2 
 SELECT device, upper(device, max(n)) AS u FROM readings GROUP BY device, window(ts, '2 hours', '1 hour')
 
 -- HAVING that is no condition [refused]
-SELECT device, window, max(n) AS m FROM readings GROUP BY device, window(ts, '2 hours', '1 hour') HAVING max(n)
+SELECT device, window, max(n) AS m FROM readings GROUP BY device, window(ts, '2 hours', '1 hour') HAVING window
 
 -- WHERE that is no condition [refused]
 SELECT device, window, max(n) AS m FROM readings WHERE n GROUP BY device, window(ts, '2 hours', '1 hour')
