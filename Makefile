@@ -45,14 +45,14 @@ bench: setup
 	$(BIN)/muntin bench sharing --json bench-sharing.json
 
 fuzz: setup
-	MUNTIN_FUZZ=$(N) $(BIN)/python -m pytest -q tests/spark/test_equal_to_spark.py
+	MUNTIN_FUZZ=$(N) $(BIN)/python -m pytest -q tests/spark/batch/test_equal_to_spark.py
 
 faults: N := 50
 faults: setup
-	MUNTIN_FAULTS=$(N) $(BIN)/python -m pytest -q tests/spark/test_faults.py
+	MUNTIN_FAULTS=$(N) $(BIN)/python -m pytest -q tests/spark/pipeline/test_faults.py
 
 kills: setup
-	MUNTIN_KILLS=$(KILLS) $(BIN)/python -m pytest -q tests/spark/test_stream_kills.py -k test_kills
+	MUNTIN_KILLS=$(KILLS) $(BIN)/python -m pytest -q tests/spark/pipeline/test_stream_kills.py -k test_kills
 
 slow: setup
 	$(BIN)/python -m pytest -q -m slow

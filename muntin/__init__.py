@@ -4,12 +4,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from muntin.errors import ModelError, MuntinError, ParseError, PlanError, RunError
-from muntin.model.aggregate import Aggregate, avg, count, count_if, every, stddev, variance
-from muntin.model.aggregate import any_ as any
-from muntin.model.aggregate import max_ as max
-from muntin.model.aggregate import min_ as min
-from muntin.model.aggregate import sum_ as sum
-from muntin.model.kinds import (
+from muntin.model.aggregates.aggregate import (
+    Aggregate,
+    avg,
+    count,
+    count_if,
+    every,
+    stddev,
+    variance,
+)
+from muntin.model.aggregates.aggregate import any_ as any
+from muntin.model.aggregates.aggregate import max_ as max
+from muntin.model.aggregates.aggregate import min_ as min
+from muntin.model.aggregates.aggregate import sum_ as sum
+from muntin.model.aggregates.user_aggregate import aggregate
+from muntin.model.plan import Plan
+from muntin.model.prices import Prices
+from muntin.model.query import Column, PlainQuery, Query, Workload
+from muntin.model.windows.data_windows import (
     Kind,
     count_window,
     custom,
@@ -19,31 +31,27 @@ from muntin.model.kinds import (
     session,
     threshold,
 )
-from muntin.model.plan import Plan
-from muntin.model.prices import Prices
-from muntin.model.query import Column, PlainQuery, Query, Workload
-from muntin.model.user_aggregate import aggregate
-from muntin.model.window import Window, hopping, tumbling
+from muntin.model.windows.window import Window, hopping, tumbling
 
 if TYPE_CHECKING:
     from muntin.share.optimizer import STRATEGIES
-    from muntin.spark.batch import Results, run
-    from muntin.spark.pipeline import Pipeline, start
-    from muntin.spark.planning import plan
-    from muntin.spark.stream import stream
-    from muntin.spark.tables import Tables
+    from muntin.spark.batch.results import Results, run
+    from muntin.spark.binding.planning import plan
+    from muntin.spark.pipeline.pipeline import Pipeline, start
+    from muntin.spark.sinks.tables import Tables
+    from muntin.spark.stream.source import stream
     from muntin.sql import parse_sql
 
 # Loaded when first used: a Spark worker starts sooner without parser, optimizers and pipelines.
 _LATER = {
     "STRATEGIES": "muntin.share.optimizer",
-    "plan": "muntin.spark.planning",
-    "Results": "muntin.spark.batch",
-    "run": "muntin.spark.batch",
-    "Pipeline": "muntin.spark.pipeline",
-    "start": "muntin.spark.pipeline",
-    "stream": "muntin.spark.stream",
-    "Tables": "muntin.spark.tables",
+    "plan": "muntin.spark.binding.planning",
+    "Results": "muntin.spark.batch.results",
+    "run": "muntin.spark.batch.results",
+    "Pipeline": "muntin.spark.pipeline.pipeline",
+    "start": "muntin.spark.pipeline.pipeline",
+    "stream": "muntin.spark.stream.source",
+    "Tables": "muntin.spark.sinks.tables",
     "parse_sql": "muntin.sql",
 }
 

@@ -9,16 +9,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from muntin.bench.calibrate import calibrate
-from muntin.bench.progress import starting
+from muntin.bench.spark.calibrate import calibrate
+from muntin.console.progress import starting
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError
 from muntin.share.optimizer import DEFAULT, STEADY
+from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
 from muntin.spark.session import local_session, one_line
-from muntin.spark.stream import SPARE, WATERMARK
-from muntin.spark.write import MODES
+from muntin.spark.stream.source import SPARE, WATERMARK
 from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer
 from muntin.terminal.bench import Strategy, bench

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from muntin import explain
 from muntin.explain import ruler, words
-from muntin.model.aggregate import avg, max_, min_
+from muntin.model.aggregates.aggregate import avg, max_, min_
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.prices import Prices
 from muntin.model.query import PlainQuery, Query, workload
 from muntin.model.sql_text import SqlText
-from muntin.model.window import Window, hopping, tumbling
+from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.share.optimizer import optimize
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -85,7 +85,7 @@ def test_every_package_stands_in_a_layer():
 
 def test_a_worker_loads_the_runtime_and_neither_parser_nor_optimizers():
     script = (
-        "import sys, muntin.spark.answers; "
+        "import sys, muntin.spark.batch.compiled_answers; "
         "print(*(one for one in ('sqlglot', 'muntin.sql', 'muntin.share', 'muntin.spark.pipeline') "
         "if one in sys.modules))"
     )

@@ -8,7 +8,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench.measure import Cost
+from muntin.bench.harness.measure import Cost
 from muntin.demo.machines import HERTZ, MACHINES
 from muntin.demo.side_by_side import Demo
 from muntin.explain.words import ratio

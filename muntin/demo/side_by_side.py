@@ -11,17 +11,17 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DoubleType
 
-from muntin.bench.compare import compare
-from muntin.bench.events import stored
-from muntin.bench.measure import Cost, cheapest, measure
-from muntin.bench.progress import Steps
+from muntin.bench.harness.compare import compare
+from muntin.bench.harness.events import stored
+from muntin.bench.harness.measure import Cost, cheapest, measure
+from muntin.console.progress import Steps
 from muntin.demo.machines import HERTZ, MACHINES, sensors
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.share.optimizer import plan
-from muntin.spark.batch import run
-from muntin.spark.relations import Relations
+from muntin.spark.batch.results import run
+from muntin.spark.binding.relations import Relations
 from muntin.sql import parse_sql
 
 KEYS = ("machine", "window")

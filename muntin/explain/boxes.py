@@ -9,7 +9,7 @@ from muntin.explain import words
 from muntin.explain.canvas import BOX, FAINT, MUTED, Canvas, clipped, listed, measure
 from muntin.model.plan import Node, Plan, Tree
 from muntin.model.time import DAY, HOUR, MILLISECOND, MINUTE, SECOND, WEEK, format_duration
-from muntin.model.window import Window
+from muntin.model.windows.window import Window
 
 GLYPH = 78.0
 _BOX = 430.0

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from muntin.explain import words
 from muntin.explain.canvas import BAND, BOX, MUTED, Canvas, clipped, listed
-from muntin.model.discretized import DiscretizedNode, DiscretizedTree
-from muntin.model.kinds import Absent, CountWindow, Custom, Delta, Kind
+from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
 from muntin.model.time import format_duration
-from muntin.runtime.record_lane import grains
+from muntin.model.windows.data_windows import Absent, CountWindow, Custom, Delta, Kind
+from muntin.runtime.state.record_lane import grains
 
 _ROW = 30.0
 _PADDING = 18.0

@@ -7,14 +7,14 @@ groups the rows of what it reads by `window(w.start, size, slide)`.
 from collections.abc import Mapping
 
 from muntin.errors import ModelError
-from muntin.model.aggregate import Aggregate, Component
-from muntin.model.moments import deviation, merged_moments
+from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.moments import deviation, merged_moments
 from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import quoted, squeeze
 from muntin.model.time import format_duration
-from muntin.model.window import Window
-from muntin.share.edges import grid
+from muntin.model.windows.window import Window
+from muntin.share.slicing.edges import grid
 
 # Spark's types of aggregates, where they are known.
 Types = Mapping[Aggregate, str]

@@ -7,9 +7,9 @@ from muntin.model.plan import BEST, Node, Plan, Slicing, Tree
 from muntin.model.query import Family
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
-from muntin.model.window import Window
-from muntin.share.cost import occupied
-from muntin.share.edges import slicing
+from muntin.model.windows.window import Window
+from muntin.share.costs.cost import occupied
+from muntin.share.slicing.edges import slicing
 
 PLAIN_HEADING = "answered by Spark alone"
 FACTOR = "factor window"

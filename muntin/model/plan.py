@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from muntin.errors import ModelError, nearest
-from muntin.model.aggregate import Aggregate
-from muntin.model.discretized import DiscretizedNode, DiscretizedTree
+from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.query import Family, PlainQuery, Query
-from muntin.model.window import Window
+from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.windows.window import Window
 
 # The technique of a node that leaves the choice to the runtime, which knows the types.
 BEST = "best"

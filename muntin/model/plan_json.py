@@ -5,13 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from muntin.errors import ModelError
-from muntin.model.discretized import DiscretizedNode, DiscretizedTree
-from muntin.model.kinds_json import window_from_json, window_to_json
+from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.query import Column, Family, PlainQuery, Query
+from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
 from muntin.model.sql_text import SqlText
-from muntin.model.user_aggregate import aggregate_from_json, aggregate_to_json
-from muntin.model.window import Window
+from muntin.model.windows.window import Window
+from muntin.model.windows.windows_json import window_from_json, window_to_json
 
 VERSION = 1
 

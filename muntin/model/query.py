@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muntin.errors import ModelError
-from muntin.model.aggregate import Aggregate
-from muntin.model.kinds import Kind, Session
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
-from muntin.model.user_aggregate import UserAggregate
-from muntin.model.window import Window
+from muntin.model.windows.data_windows import Kind, Session
+from muntin.model.windows.window import Window
 
 # Words that are values wherever they stand.
 _CONSTANTS = {"true", "false", "null"}

@@ -6,9 +6,9 @@ from typing import Any
 from muntin.errors import PlanError
 from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import Query, Workload
-from muntin.model.window import Window
-from muntin.share import cost
-from muntin.share.coverage import (
+from muntin.model.windows.window import Window
+from muntin.share.costs import cost
+from muntin.share.factor_windows.coverage import (
     Counting,
     Forest,
     Harmless,
@@ -16,9 +16,9 @@ from muntin.share.coverage import (
     counting_of,
     harmless_nodes,
 )
-from muntin.share.edges import slicing
-from muntin.share.factor import with_factor_windows
+from muntin.share.factor_windows.factor_windows import with_factor_windows
 from muntin.share.intermediate import tumbling_closure
+from muntin.share.slicing.edges import slicing
 from muntin.share.trees import nodes_of, plan_of, tree_of
 
 # Three to the power of this many steps.

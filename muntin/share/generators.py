@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from random import Random
 
 from muntin.model.time import SECOND
-from muntin.model.window import Window
-from muntin.share.factor import divisors
+from muntin.model.windows.window import Window
+from muntin.share.factor_windows.factor_windows import divisors
 
 # What the sizes of tumbling windows, and the slides of hopping ones, are multiples of (Factor
 # Windows, section V-B).

@@ -7,11 +7,12 @@ Weave Share none. Here any window between the slices and some of the queries may
 from collections.abc import Iterable, Sequence
 from math import gcd
 
-from muntin.model.aggregate import Aggregate
+from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Node, Plan, Slicing, Tree
 from muntin.model.query import Family, Workload
-from muntin.model.window import Window
-from muntin.share import cost, edges
+from muntin.model.windows.window import Window
+from muntin.share.costs import cost
+from muntin.share.slicing import edges
 from muntin.share.trees import nodes_of, plan_of, reads_from, tree_of
 
 # Candidates that are tried; beyond that, those that serve the most windows.

@@ -7,19 +7,19 @@ from muntin.errors import PlanError, nearest
 from muntin.model.plan import Plan, Tree
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Family, PlainQuery, Query, Workload, workload
-from muntin.share.bound import least_with_one_tree, least_with_two_trees
-from muntin.share.coverage import coverage
-from muntin.share.discretized import hosting
+from muntin.share.costs.lower_bounds import least_with_one_tree, least_with_two_trees
+from muntin.share.data_windows import hosting
 from muntin.share.exact import exact, exact_factor
-from muntin.share.factor import factor
+from muntin.share.factor_windows.coverage import coverage
+from muntin.share.factor_windows.factor_windows import factor
 from muntin.share.intermediate import best_tree, intermediate
-from muntin.share.rivals import insertion, local, random
 from muntin.share.shared import shared
-from muntin.share.subsume import subsume
+from muntin.share.subsumption import subsume
 from muntin.share.trees import nodes_of, plan_of
 from muntin.share.triweave import triweave
 from muntin.share.unshared import unshared
-from muntin.share.weave import weave
+from muntin.share.weave_share.rivals import insertion, local, random
+from muntin.share.weave_share.weave_share import weave
 
 Strategy = Callable[[Workload], Plan]
 

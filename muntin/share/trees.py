@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from muntin.model.aggregate import Aggregate
+from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Node, Plan, Slicing, Tree
 from muntin.model.query import Family, Query, Workload
-from muntin.model.window import Window
-from muntin.share import cost, edges
-from muntin.share.discretized import discretized_cost, discretized_trees
-from muntin.share.operations import least_technique
+from muntin.model.windows.window import Window
+from muntin.share.costs import cost
+from muntin.share.costs.operations import least_technique
+from muntin.share.data_windows import discretized_cost, discretized_trees
+from muntin.share.slicing import edges
 
 
 def nodes_of(queries: Iterable[Query]) -> tuple[Node, ...]:

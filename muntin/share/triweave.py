@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from muntin.model.plan import Plan, Slicing, Tree
 from muntin.model.query import Query, Workload
 from muntin.model.time import SECOND
-from muntin.model.window import Window
-from muntin.share import edges
-from muntin.share.groups import Group, GroupCost, group_of, same_edges
+from muntin.model.windows.window import Window
+from muntin.share.slicing import edges
 from muntin.share.trees import nodes_of, plan_of, tree_of
-from muntin.share.weave import weave_groups
+from muntin.share.weave_share.groups import Group, GroupCost, group_of, same_edges
+from muntin.share.weave_share.weave_share import weave_groups
 
 
 def triweave_cost(groups: Iterable[Group], *, rate: float, technique: str) -> float:

@@ -18,7 +18,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
-from muntin.spark.relations import first_line
+from muntin.spark.binding.relations import first_line
 
 # The heap of a new session.
 MEMORY = "4g"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from muntin.spark.relations import first_line
+from muntin.spark.binding.relations import first_line
 
 _PLACE = re.compile(r"\s*\(line (\d+), pos (\d+)\)|;? line \d+ pos \d+")
 

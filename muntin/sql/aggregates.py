@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from muntin.model.aggregate import FUNCTIONS, SPELLINGS, Aggregate
+from muntin.model.aggregates.aggregate import FUNCTIONS, SPELLINGS, Aggregate
 from muntin.sql.functions import AGGREGATES, UNSTABLE, calls, is_call
 from muntin.sql.tokens import NotSharedError, Span, closing, kind_at, norms, render, split
 

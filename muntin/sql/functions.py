@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from muntin.model.aggregate import SPELLINGS
+from muntin.model.aggregates.aggregate import SPELLINGS
 from muntin.sql.tokens import Span, kind_at
 
 

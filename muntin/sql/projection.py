@@ -7,7 +7,7 @@ its user wrote it; other keys and aggregates stand under their text.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from muntin.model.aggregate import Aggregate
+from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.sql_text import quoted
 from muntin.sql.aggregates import is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 
 from muntin.errors import ModelError
-from muntin.model.kinds import Session
 from muntin.model.time import format_duration, parse_duration
-from muntin.model.window import Window
+from muntin.model.windows.data_windows import Session
+from muntin.model.windows.window import Window
 from muntin.sql.tokens import (
     NotSharedError,
     Span,

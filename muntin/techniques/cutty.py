@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from muntin.techniques.bound import at, combine, evict, insert, load, query, start, store
+    from muntin.techniques.compiled.bound import (
+        at,
+        combine,
+        evict,
+        insert,
+        load,
+        query,
+        start,
+        store,
+    )
 
 LEAST_ROOM = 16
 # What `state` counts, by position.

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from muntin.techniques.ring import ring_length
+from muntin.techniques.compiled.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.bound import blank, combine, load, store
+    from muntin.techniques.compiled.bound import blank, combine, load, store
 
 # The aggregate at place i reaches over [i, reaches[i]).
 

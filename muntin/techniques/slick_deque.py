@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from muntin.techniques.ring import ring_length
+from muntin.techniques.compiled.ring import ring_length
 
 if TYPE_CHECKING:
-    from muntin.techniques.bound import blank, combine, load, same, store
+    from muntin.techniques.compiled.bound import blank, combine, load, same, store
 
 # The paper finds the heads of all windows in one walk along the deque, which descending data
 # makes as long as the window. A window's head rarely moves by more than a place between two

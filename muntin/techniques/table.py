@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from muntin.errors import PlanError, nearest
-from muntin.model.aggregate import Monoid
+from muntin.model.aggregates.aggregate import Monoid
 from muntin.model.plan import BEST
 from muntin.techniques import (
     b_int,
     daba,
     daba_lite,
-    drive,
     flat_fat,
     flat_fit,
     panes,
@@ -26,7 +25,8 @@ from muntin.techniques import (
     two_stacks,
     two_stacks_lite,
 )
-from muntin.techniques.compile import bind
+from muntin.techniques.compiled import drive
+from muntin.techniques.compiled.compile import bind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,14 +7,14 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench.progress import Steps
+from muntin.console.progress import Steps
 from muntin.errors import RunError, nearest
 from muntin.share.optimizer import plan
-from muntin.spark.batch import run
+from muntin.spark.batch.results import run
+from muntin.spark.batch.write import MODES
 from muntin.spark.files import check_format, format_of, read_files, rows_in
 from muntin.spark.folder import Folder
 from muntin.spark.session import local_session
-from muntin.spark.write import MODES
 from muntin.terminal.given import check_relations
 from muntin.terminal.paths import check_absent, check_folder, check_input, is_remote
 from muntin.terminal.sql_file import SqlFile

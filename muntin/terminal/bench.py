@@ -9,25 +9,25 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench.experiment import Experiment
-from muntin.bench.factor import factor
-from muntin.bench.factor_report import Report as FactorReport
-from muntin.bench.factor_report import earlier, joined
-from muntin.bench.factor_settings import SETTINGS, USUAL, chosen_settings
-from muntin.bench.memory import HEAP, peaks
-from muntin.bench.optimizer_techniques import run as optimizer_techniques
-from muntin.bench.progress import starting
-from muntin.bench.sets import PERIODIC, SETS
-from muntin.bench.sharing import REPEATS, chosen, sharing
-from muntin.bench.stream_state import StateReport, state_costs
-from muntin.bench.streaming import SESSION, STREAMED, streamed, streaming
-from muntin.bench.streaming import Report as StreamingReport
-from muntin.bench.subsume import run as subsume
-from muntin.bench.technique_figures import draw
-from muntin.bench.techniques import run as techniques
-from muntin.bench.udw import run as user_defined
-from muntin.bench.weave import ranges as weave_ranges
-from muntin.bench.weave import run as weave
+from muntin.bench.harness.experiment import Experiment
+from muntin.bench.harness.sets import PERIODIC, SETS
+from muntin.bench.papers.optimizer_techniques import run as optimizer_techniques
+from muntin.bench.papers.subsume import run as subsume
+from muntin.bench.papers.technique_figures import draw
+from muntin.bench.papers.techniques import run as techniques
+from muntin.bench.papers.udw import run as user_defined
+from muntin.bench.papers.weave import ranges as weave_ranges
+from muntin.bench.papers.weave import run as weave
+from muntin.bench.spark.factor import factor
+from muntin.bench.spark.factor_report import Report as FactorReport
+from muntin.bench.spark.factor_report import earlier, joined
+from muntin.bench.spark.factor_settings import SETTINGS, USUAL, chosen_settings
+from muntin.bench.spark.memory import HEAP, peaks
+from muntin.bench.spark.sharing import REPEATS, chosen, sharing
+from muntin.bench.spark.stream_state import StateReport, state_costs
+from muntin.bench.spark.streaming import SESSION, STREAMED, streamed, streaming
+from muntin.bench.spark.streaming import Report as StreamingReport
+from muntin.console.progress import starting
 from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.session import local_session
 from muntin.terminal.paths import check_file

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from muntin.spark.status import Status
+from muntin.spark.pipeline.status import Status
 
 _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 

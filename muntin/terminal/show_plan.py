@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from muntin.bench.progress import starting
+from muntin.console.progress import starting
 from muntin.model.query import workload
 from muntin.share.optimizer import compare, optimize
 from muntin.spark.session import local_session

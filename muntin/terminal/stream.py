@@ -10,14 +10,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
-from muntin.bench.progress import Steps
+from muntin.console.progress import Steps
 from muntin.errors import MuntinError
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
 from muntin.share.optimizer import plan
 from muntin.spark.files import FileKind, check_format, format_of, stream_files
 from muntin.spark.folder import Folder
-from muntin.spark.pipeline import Pipeline, start
+from muntin.spark.pipeline.pipeline import Pipeline, start
 from muntin.spark.session import local_session, one_line
 from muntin.spark.settings import settings
 from muntin.terminal.edits import Difference, Edits

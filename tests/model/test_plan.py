@@ -1,10 +1,10 @@
 import pytest
 
 from muntin.errors import ModelError
-from muntin.model.aggregate import avg, max_
+from muntin.model.aggregates.aggregate import avg, max_
 from muntin.model.plan import BEST, Edges, Node, Plan, Slicing, Tree
 from muntin.model.query import Query
-from muntin.model.window import Window, hopping, tumbling
+from muntin.model.windows.window import Window, hopping, tumbling
 
 MAX, AVG = max_("t"), avg("t")
 SLICING = Slicing(edges=(Edges(period=2),), rate=0.5)

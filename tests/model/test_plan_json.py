@@ -11,7 +11,7 @@ from muntin.model.plan_json import plan_from_json, plan_to_json
 from muntin.model.query import PlainQuery, workload
 from muntin.model.sql_text import SqlText
 from muntin.share.optimizer import STRATEGIES, optimize
-from tests.strategies import workloads
+from tests.support.workloads import workloads
 
 PLAIN = PlainQuery(
     name="alone", statement=SqlText(("SELECT * FROM ", ""), ("t",)), reason="not a window"

@@ -1,7 +1,7 @@
 import pytest
 
 from muntin.errors import ModelError
-from muntin.model.aggregate import count, max_
+from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.query import (
     Column,
     PlainQuery,
@@ -10,7 +10,7 @@ from muntin.model.query import (
     Workload,
     workload,
 )
-from muntin.model.window import tumbling
+from muntin.model.windows.window import tumbling
 
 
 def query(**changes):

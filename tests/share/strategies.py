@@ -2,10 +2,10 @@
 
 from hypothesis import strategies as st
 
-from muntin.model import aggregate as ag
+from muntin.model.aggregates import aggregate as ag
 from muntin.model.plan import Edges
 from muntin.model.query import Query, Workload
-from muntin.model.window import Window
+from muntin.model.windows.window import Window
 
 AGGREGATES = (ag.min_("x"), ag.max_("x"), ag.sum_("x"), ag.count(), ag.avg("y"))
 

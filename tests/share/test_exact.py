@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
-from muntin.model.window import Window
-from muntin.share.coverage import Counting, common_period, min_cost_forest
+from muntin.model.windows.window import Window
 from muntin.share.exact import cheapest_forest, cheapest_grouping
-from muntin.share.factor import with_factor_windows
+from muntin.share.factor_windows.coverage import Counting, common_period, min_cost_forest
+from muntin.share.factor_windows.factor_windows import with_factor_windows
 from muntin.share.generators import incremental_gen, random_gen, sequential_gen, weave_share_gen
-from muntin.share.groups import GroupCost, group_of, same_edges
 from muntin.share.intermediate import tumbling_closure
 from muntin.share.optimizer import optimize
-from muntin.share.weave import weave_groups
+from muntin.share.weave_share.groups import GroupCost, group_of, same_edges
+from muntin.share.weave_share.weave_share import weave_groups
 
 from . import strategies as my
 

@@ -5,12 +5,16 @@ import pytest
 from hypothesis import example, given, settings
 
 from muntin.errors import PlanError
-from muntin.model import aggregate as ag
+from muntin.model.aggregates import aggregate as ag
 from muntin.model.prices import Prices
 from muntin.model.query import Workload
 from muntin.model.time import MINUTE, SECOND
-from muntin.model.window import Window
-from muntin.share.bound import depends_on_data, least_with_one_tree, least_with_two_trees
+from muntin.model.windows.window import Window
+from muntin.share.costs.lower_bounds import (
+    depends_on_data,
+    least_with_one_tree,
+    least_with_two_trees,
+)
 from muntin.share.generators import (
     incremental_gen,
     random_gen,

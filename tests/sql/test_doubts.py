@@ -54,7 +54,7 @@ def test_what_spark_reads_is_not_doubted(text):
 
 
 def test_statements_that_spark_answers_are_not_doubted():
-    folder = Path(__file__).parents[1] / "spark" / "statements"
+    folder = Path(__file__).parents[1] / "spark" / "batch" / "statements"
     kinds = [read_kind(path) for path in folder.glob("*.sql")]
     right = [s.sql for kind in kinds for s in kind.statements.values() if s.fate != "refused"]
     assert len(right) > 200

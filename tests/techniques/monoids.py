@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from muntin.model import aggregate as ag
-from muntin.model.aggregate import Monoid
+from muntin.model.aggregates import aggregate as ag
+from muntin.model.aggregates.aggregate import Monoid
 
 
 def add_pairs(a: Any, b: Any) -> Any:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.errors import PlanError, RunError
-from muntin.model import aggregate as ag
-from muntin.techniques.aggregator import Aggregator
+from muntin.model.aggregates import aggregate as ag
+from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.table import TECHNIQUES
 
 from .monoids import PLAIN, TEXT

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from muntin.model.aggregate import MAX, MIN, Monoid
-from muntin.techniques import daba, drive, panes, recalc
-from muntin.techniques.compile import bind
+from muntin.model.aggregates.aggregate import MAX, MIN, Monoid
+from muntin.techniques import daba, panes, recalc
+from muntin.techniques.compiled import drive
+from muntin.techniques.compiled.compile import bind
 
 
 def test_each_monoid_and_algorithm_has_a_name_of_its_own():

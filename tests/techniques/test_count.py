@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model import aggregate as ag
+from muntin.model.aggregates import aggregate as ag
 from muntin.model.plan import Edges, Slicing
 from muntin.model.time import SECOND
-from muntin.model.window import Window
-from muntin.share.operations import operations_per_slice
-from muntin.techniques.count import operations_of_fold, operations_of_slides
+from muntin.model.windows.window import Window
+from muntin.share.costs.operations import operations_per_slice
+from muntin.techniques.compiled.count import operations_of_fold, operations_of_slides
 from muntin.techniques.table import TECHNIQUES
 
 SLIDES = 2048

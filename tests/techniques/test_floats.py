@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from muntin.model import aggregate as ag
-from muntin.techniques.aggregator import Aggregator
+from muntin.model.aggregates import aggregate as ag
+from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.table import fold
 
 SIZE = 100

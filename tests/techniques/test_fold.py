@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model import aggregate as ag
+from muntin.model.aggregates import aggregate as ag
 from muntin.model.plan import BEST
-from muntin.techniques import drive
-from muntin.techniques.compile import bind_python
+from muntin.techniques.compiled import drive
+from muntin.techniques.compiled.compile import bind_python
 from muntin.techniques.table import TECHNIQUES, Fold, fold, technique_for
 
 from .monoids import COMPILED, LAST, PLAIN

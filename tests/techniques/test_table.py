@@ -3,7 +3,7 @@
 import pytest
 
 from muntin.errors import PlanError
-from muntin.model import aggregate as ag
+from muntin.model.aggregates import aggregate as ag
 from muntin.techniques.table import TECHNIQUES, technique_for, technique_for_many
 
 from .monoids import TEXT

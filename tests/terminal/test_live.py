@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from muntin.spark.status import QueryStatus, Status
+from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.terminal.interrupt import asked_to_stop
 from muntin.terminal.live import Lines, LiveTable, instant, size, view
 

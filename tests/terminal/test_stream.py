@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from muntin.spark.batch import run
+from muntin.spark.batch.results import run
 from muntin.sql import parse_sql
-from tests.answers import same_value
+from tests.support.answers import same_value
 
 ROOT = Path(__file__).parents[2]
 HOT = """

@@ -1,0 +1,1 @@
+"""How things are measured: events, turns, processes, tables of figures, pictures."""

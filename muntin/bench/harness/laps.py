@@ -1,0 +1,51 @@
+"""What each batch of a stream costs."""
+
+import threading
+from types import TracebackType
+
+from pyspark.sql import SparkSession
+
+from muntin.bench.harness.measure import Cost, so_far
+from muntin.spark.pipeline.reports import Report, ReportListener
+
+# How long Spark may take to tell of the end of a stream.
+_PATIENCE_S = 60.0
+
+
+class Laps(ReportListener):
+    """Notes what was spent at the end of every batch of the one stream that runs in the block.
+
+    Used as a context, around the start of a stream and the wait for its end.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._ends: dict[int, Cost] = {}
+        self._terminated = threading.Event()
+
+    def __enter__(self) -> "Laps":
+        self._session.streams.addListener(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end = so_far()
+        if kind is None:
+            self._terminated.wait(_PATIENCE_S)
+        self._session.streams.removeListener(self)
+
+    def after(self, batches: int) -> Cost:
+        """What was spent from the end of the first so many batches to the end of the stream."""
+        return self._end - self._ends[batches - 1]
+
+    def on_report(self, report: Report) -> None:
+        """Called by Spark after a batch."""
+        self._ends.setdefault(report["batchId"], so_far())
+
+    def on_end(self, run: str, error: str | None) -> None:
+        """Called by Spark when all batches have been reported."""
+        self._terminated.set()

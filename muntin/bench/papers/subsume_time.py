@@ -1,0 +1,95 @@
+"""Figure 12 of Subsumption: what answering all windows takes, by the runtime in this process."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.bench.harness.experiment import Claim, Experiment, Figure
+from muntin.console.progress import Steps
+from muntin.model.plan import Plan, Slicing, Tree
+from muntin.model.query import Workload
+from muntin.model.time import SECOND
+from muntin.runtime.columns.layout import INTEGER, Layout, kept
+from muntin.runtime.periodic.tree import TreeRuntime
+from muntin.share.optimizer import optimize
+
+TIMED = ("subsume", "shared", "unshared")
+Asked = Callable[[str, int, float], Workload]
+_START = "start"
+
+
+def timed(
+    asked: Asked, kinds: Sequence[str], *, count: int, rates: Sequence[int], seconds: int
+) -> Experiment:
+    """CPU per second of stream for each class and way to share, and whether answers are equal."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    equal = True
+    with Steps(len(kinds) * len(rates) * len(TIMED)) as bar:
+        for kind in kinds:
+            for rate in rates:
+                workload = asked(kind, count, rate)
+                values = np.random.default_rng(rate).integers(0, 1_000, rate * seconds)
+                sums = set()
+                for strategy in TIMED:
+                    with bar.step(f"{kind}, {rate:,} per second, {strategy}"):
+                        plan = optimize(workload, strategy)
+                        spent, answers = _answer(plan, values, rate, seconds)
+                    sums.add(answers)
+                    line = lines.setdefault(f"{kind}, {strategy}", [])
+                    line.append((rate, spent / seconds))
+                equal &= len(sums) == 1
+    figure = Figure(
+        name="subsume_12",
+        title=f"Subsumption, figure 12: {count:,} specifications, SUM",
+        across="events per second",
+        up="CPU seconds per second of stream",
+        lines=lines,
+    )
+    claims = [
+        Claim(
+            what=f"CPU per second of stream, {name}",
+            paper="mostly below 2 s (subsumed)",
+            found=f"{1000 * max(spent for _, spent in line):.2f} ms at most",
+        )
+        for name, line in lines.items()
+    ]
+    claims.append(
+        Claim(what="answers of all ways to share", paper="", found="equal" if equal else "DIFFER")
+    )
+    return Experiment(title="", figures=[figure], claims=claims)
+
+
+def _answer(
+    plan: Plan, values: NDArray[np.int64], rate: int, seconds: int
+) -> tuple[float, tuple[int, int]]:
+    """CPU seconds of the better of two runs; how many answers there were, and their sum."""
+    spent = []
+    for _ in range(2):
+        before = time.thread_time()
+        found = [one for tree in plan.trees for one in _sums(tree, values, rate, seconds)]
+        spent.append(time.thread_time() - before)
+    return min(spent), (sum(len(one) for one in found), sum(int(one.sum()) for one in found))
+
+
+def _sums(
+    tree: Tree, values: NDArray[np.int64], rate: int, seconds: int
+) -> Iterator[NDArray[np.int64]]:
+    """The answers of a tree: events cut into its slices, and these pushed through its nodes."""
+    (component,) = tree.aggregates[0].components
+    column = kept(component, number=INTEGER, name="total", checked=False)
+    layout = Layout(key_columns=(), start=_START, kept=(column,))
+    starts = _edges(tree.slicing, seconds)
+    cut = np.add.reduceat(values, starts * rate // SECOND)
+    batch = pa.RecordBatch.from_pydict({_START: starts, "total": cut})
+    for answers in TreeRuntime(tree, layout).run([batch]):
+        yield answers.column("i0").to_numpy()
+
+
+def _edges(slicing: Slicing, seconds: int) -> NDArray[np.int64]:
+    """Every edge of the stream, which begins at zero with one event."""
+    until = seconds * SECOND
+    edges = [np.arange(one.phase, until, one.period, dtype=np.int64) for one in slicing.edges]
+    return np.unique(np.concatenate([[0], *edges]))

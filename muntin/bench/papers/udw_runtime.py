@@ -1,0 +1,119 @@
+"""The whole runtime of user-defined windows on one core: a hundred queries of all built-in kinds.
+
+Arrow batches in, answers out: finding begins and ends, cutting and lowering are all in it.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.aggregate import count, max_
+from muntin.model.query import Family
+from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.sql_text import SqlText
+from muntin.model.time import SECOND
+from muntin.model.windows.data_windows import (
+    Kind,
+    count_window,
+    delta,
+    landmark,
+    punctuation,
+    session,
+    threshold,
+)
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.layout import FLOAT, INTEGER, Layout, kept
+from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.records.record_tree import DiscretizedRuntime
+
+_ROWS_AT_ONCE = 65_536
+# A record every hundredth of a second, and now and then a pause.
+_STEP = SECOND // 100
+_PAUSES = 0.001
+# Sensors, and how many of the records have the bit of one set.
+_BITS = 20
+_SET = 0.001
+
+
+def windows(queries: int, seed: int = 12) -> list[Kind]:
+    """So many different windows of the built-in kinds in turn, up to some ten thousand records."""
+    rng = np.random.default_rng(seed)
+
+    def rows() -> int:
+        return 100 * int(rng.integers(10, 100))
+
+    def period() -> Window:
+        return Window(size=2 * (slide := rows() * _STEP), slide=slide)
+
+    def bit() -> str:
+        return f"bit{int(rng.integers(_BITS))}"
+
+    kinds: list[Callable[[], Kind]] = [
+        lambda: session(rows() * _STEP // 500),
+        lambda: count_window(10 * (every := rows()), every=every),
+        lambda: punctuation(bit()),
+        lambda: delta("turns", 10 * (every := rows()), every=every),
+        lambda: landmark(bit(), end=f"NOT {bit()}"),
+        lambda: landmark(bit(), end=rows() * _STEP),
+        lambda: threshold(bit(), inside=period(), outside=period()),
+    ]
+    found: dict[Kind, None] = {}
+    while len(found) < queries:
+        found[kinds[len(found) % len(kinds)]()] = None
+    return list(found)
+
+
+def records(count: int, conditions: tuple[str, ...], seed: int = 12) -> pa.Table:
+    """One key's records in order: time, energy, a growing measure, and a column per condition."""
+    rng = np.random.default_rng(seed)
+    pauses = np.where(rng.random(count) < _PAUSES, rng.integers(1, 50, count), 0)
+    columns = {
+        "k": np.zeros(count, np.int64),
+        "time": np.cumsum(_STEP * (1 + pauses)),
+        "energy": rng.normal(8_000, 40, count),
+        "turns": np.arange(count, dtype=np.float64),
+    }
+    return pa.table({**columns, **{name: rng.random(count) < _SET for name in conditions}})
+
+
+def per_second(rows: int, queries: int) -> float:
+    """Records a second through the runtime, the better of two runs after one that compiles."""
+    tree = _tree(windows(queries))
+    batches = records(rows, tree.conditions).to_batches(max_chunksize=_ROWS_AT_ONCE)
+    fastest = float("inf")
+    for turn in range(3):
+        runtime = DiscretizedRuntime(tree, _layout(tree))
+        before = time.perf_counter()
+        answers = sum(batch.num_rows for batch in runtime.run(batches))
+        assert answers
+        if turn:
+            fastest = min(fastest, time.perf_counter() - before)
+    return rows / fastest
+
+
+def _tree(kinds: list[Kind]) -> DiscretizedTree:
+    return DiscretizedTree(
+        family=Family(relation=SqlText(("", ""), ("",)), time="time", where=None, keys=("k",)),
+        nodes=tuple(
+            DiscretizedNode(
+                window=kind, aggregates=(count(), max_("energy")), queries=(f"q{number}",)
+            )
+            for number, kind in enumerate(kinds)
+        ),
+    )
+
+
+def _layout(tree: DiscretizedTree) -> RecordLayout:
+    components = dict.fromkeys(c for one in tree.aggregates for c in one.components)
+    columns = tuple(
+        kept(c, number=FLOAT if c.argument else INTEGER, name=f"c{index}", checked=False)
+        for index, c in enumerate(components)
+    )
+    return RecordLayout(
+        layout=Layout(key_columns=("k",), start="time", kept=columns),
+        conditions={sql: sql for sql in tree.conditions},
+        measures={sql: sql for sql in tree.measures},
+        values={c: (c.argument,) if c.argument else () for c in components},
+    )

@@ -1,0 +1,89 @@
+"""How far Weave Share is from the optimum, and its incremental form from planning anew."""
+
+from collections.abc import Sequence
+from statistics import mean
+
+from muntin.bench.harness.experiment import Claim, Experiment, Figure
+from muntin.bench.papers.weave_workload import drawn, paper_cost
+from muntin.model.windows.window import Window
+from muntin.share.exact import cheapest_grouping
+from muntin.share.weave_share.groups import GroupCost, group_of, same_edges
+from muntin.share.weave_share.incremental import Reweaving
+from muntin.share.weave_share.weave_share import weave_groups
+
+
+def optimum(cases: Sequence[tuple[float, int]], repeats: int) -> Experiment:
+    """The footnote of section 6: how far from the cheapest grouping of all."""
+    part = Experiment(title="")
+    for rate, count in cases:
+        cost, ratios = paper_cost(rate), []
+        for seed in range(repeats):
+            windows = drawn(count, seed)
+            ratios.append(
+                cost.plan(weave_groups(same_edges(windows), cost)) / _least(windows, cost)
+            )
+        part.claims.append(
+            Claim(
+                what=f"cost / optimum, {count} queries, {rate:g} per second",
+                paper="1.00, in one case 1.03",
+                found=f"{mean(ratios):.3f} on average, {max(ratios):.3f} at most",
+            )
+        )
+    return part
+
+
+def _least(windows: Sequence[Window], cost: GroupCost) -> float:
+    """The cost of the cheapest grouping."""
+
+    def price(members: Sequence[int]) -> float:
+        return cost.tree(group_of(windows[index] for index in members))
+
+    return sum(map(price, cheapest_grouping(len(windows), price)))
+
+
+def incremental(grown: tuple[int, int], tolerances: Sequence[float]) -> Experiment:
+    """Figure 11: what reconstruction costs, and how far off the plan is without it."""
+    start, end = grown
+    windows, cost = drawn(end, 0, overlap=10), paper_cost(100.0)
+    points, claims = [], []
+    for tolerance in tolerances:
+        plan = _with_slope(windows[:start], cost, tolerance)
+        errors, rebuilt = [], 0
+        for number, window in enumerate(windows[start:], start + 1):
+            plan.add(window)
+            if plan.due:
+                plan.reconstruct()
+                rebuilt += 1
+            if number % (start // 2) == 0:
+                offline = cost.plan(weave_groups(same_edges(plan.windows), cost))
+                errors.append(max(0.0, cost.plan(plan.groups) / offline - 1))
+        points.append((float(rebuilt), mean(errors)))
+        claims.append(
+            Claim(
+                what=f"incremental, tolerance {tolerance:g}: error beside planning anew",
+                paper="at most the tolerance; 0.2 or 0.3 is a good balance",
+                found=f"{mean(errors):.3f}, {rebuilt} of {len(windows) - start} steps planned anew",
+            )
+        )
+    figure = Figure(
+        name="weave_11",
+        title="Weave Share, figure 11: what tolerance buys",
+        across="plans made from scratch",
+        up="relative error",
+        lines={
+            f"tolerance {tolerance:g}": [point]
+            for tolerance, point in zip(tolerances, points, strict=True)
+        },
+        log_x=False,
+        log_y=False,
+    )
+    return Experiment(title="", figures=[figure], claims=claims)
+
+
+def _with_slope(windows: Sequence[Window], cost: GroupCost, tolerance: float) -> Reweaving:
+    """A plan whose curve has two points: the line from none to one plan rises too steeply."""
+    plan = Reweaving(windows[: len(windows) // 2], cost, tolerance=tolerance)
+    for window in windows[len(windows) // 2 :]:
+        plan.add(window)
+    plan.reconstruct()
+    return plan

@@ -1,0 +1,193 @@
+"""`muntin calibrate`: what the things that a plan does cost on this machine.
+
+Trees that differ in one thing run over the same events. What one costs more than another, by how
+much more of that thing it does, is its price.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from rich.box import SIMPLE
+from rich.table import Table
+
+from muntin.bench.harness.events import readings, stored
+from muntin.bench.harness.measure import measure
+from muntin.bench.harness.turns import in_turns
+from muntin.console.progress import Steps
+from muntin.model.aggregates.aggregate import ADD_FLOAT, max_
+from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
+from muntin.model.prices import SHIPPED, Prices
+from muntin.model.query import Query
+from muntin.model.time import DAY, HOUR, MINUTE, SECOND
+from muntin.model.windows.window import Window
+from muntin.share.costs.operations import steady_operations
+from muntin.spark.batch.results import run
+from muntin.spark.binding.relations import Relations
+from muntin.techniques.table import fold
+
+# Half as many events as cells of a key and a second: nearly all of them are a partial each.
+_KEYS = 100
+_RATE = 50.0
+_TOP = max_("temp")
+_SECONDS = Window(size=SECOND, slide=SECOND)
+_HOURS = Window(size=HOUR, slide=HOUR)
+_DAYS = Window(size=DAY, slide=DAY)
+# Hops of plain Spark that differ in how often an event is copied.
+_FEW_COPIES = Window(size=2 * MINUTE, slide=MINUTE)
+_MANY_COPIES = Window(size=12 * MINUTE, slide=MINUTE)
+# Turns before the timed ones, in which the JVM compiles.
+_WARMING = 3
+# A fold to time a combine with: windows of so many values.
+_VALUES = 1 << 20
+_HELD = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """Prices of this machine, and how long the combine takes that they are counted in."""
+
+    prices: Prices
+    combine_ns: float
+    events: int
+    partials: int
+
+    def table(self) -> Table:
+        """Each price beside the shipped one, and in nanoseconds of CPU."""
+        table = Table(
+            box=SIMPLE,
+            title=f"{self.events:,} events, {self.partials:,} partials",
+            caption="in combines; ns of CPU, all cores",
+            title_justify="left",
+            caption_justify="left",
+        )
+        table.add_column("price")
+        for column in ("shipped", "here", "ns"):
+            table.add_column(column, justify="right")
+        shipped = asdict(SHIPPED)
+        for name, price in asdict(self.prices).items():
+            table.add_row(
+                name, f"{shipped[name]:.0f}", f"{price:.1f}", f"{price * self.combine_ns:.0f}"
+            )
+        return table
+
+
+def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibration:
+    """Measure every price: all runs in turns, after some that warm up."""
+    with (
+        TemporaryDirectory(prefix="muntin-calibrate-") as folder,
+        Steps(2 + len(_WORK) * (_WARMING + repeats)) as bar,
+    ):
+        with bar.step(f"making {events:,} events"):
+            data = stored(readings(session, events, _KEYS, _RATE), Path(folder, "events"))
+        with bar.step("counting partials"):
+            partials = _slices(data)
+        runs = {name: partial(measure, partial(work, data)) for name, work in _WORK.items()}
+        costs = in_turns(runs, bar, warming=_WARMING, repeats=repeats)
+    spent = {name: cost.cpu_s for name, cost in costs.items()}
+    unit = combine_s()
+
+    def price(shipped: float, dearer: str, cheaper: str, more: float) -> float:
+        return _price((spent[dearer] - spent[cheaper]) / more, unit, shipped)
+
+    copies = events * (_MANY_COPIES.overlap - _FEW_COPIES.overlap)
+    return Calibration(
+        prices=Prices(
+            event=price(SHIPPED.event, "events", "starting", events),
+            group=price(SHIPPED.group, "many groups", "few groups", partials),
+            # With the two combines of each partial, one for either window.
+            partial=price(SHIPPED.partial, "partials", "events", partials),
+            moved=price(SHIPPED.moved, "moved events", "events", events),
+            moved_partial=price(SHIPPED.moved_partial, "moved partials", "moved events", partials),
+            combine=1.0,
+            answer=price(SHIPPED.answer, "answers", "partials", partials),
+            kept=price(SHIPPED.kept, "factor window", "partials", partials),
+            copy=price(SHIPPED.copy, "many copies", "few copies", copies),
+        ),
+        combine_ns=unit * 1e9,
+        events=events,
+        partials=partials,
+    )
+
+
+def combine_s() -> float:
+    """CPU seconds of one compiled combine, by folding long windows of floats."""
+    values = np.random.default_rng(7).random(_VALUES)
+    lows = np.arange(_VALUES - _HELD, dtype=np.int64)
+    spent = []
+    for _ in range(5):
+        begun = time.process_time()
+        fold(ADD_FLOAT, values, lows, lows + _HELD)
+        spent.append(time.process_time() - begun)
+    return min(spent) / len(lows) / steady_operations("avg")
+
+
+def _price(seconds: float, unit: float, shipped: float) -> float:
+    """A price in combines; the shipped one where noise hides what a thing costs."""
+    return round(seconds / unit, 1) if seconds > 0 else shipped
+
+
+def _plan(
+    *windows: Window, cut: Window, via: Window | None = None, moves_events: bool = False
+) -> Plan:
+    """A query for each window, from slices that are cut as asked, and through a factor window."""
+    queries = [
+        Query(name=str(window), window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
+        for window in windows
+    ]
+    nodes = [Node(window=via, aggregates=(_TOP,))] if via is not None else []
+    nodes += [
+        Node(window=query.window, aggregates=(_TOP,), parent=via, queries=(query.name,))
+        for query in queries
+        if isinstance(query.window, Window)
+    ]
+    slicing = Slicing(edges=(Edges(period=cut.slide),), rate=SECOND / cut.slide)
+    tree = Tree(
+        family=queries[0].family, slicing=slicing, nodes=tuple(nodes), moves_events=moves_events
+    )
+    return Plan(strategy="calibrate", trees=(tree,), queries=tuple(queries), rate=_RATE, keys=_KEYS)
+
+
+def _slices(data: DataFrame) -> int:
+    """How many seconds of a device hold an event."""
+    return data.selectExpr("device", "date_trunc('second', ts) AS second").distinct().count()
+
+
+def _answer(plan: Plan, data: DataFrame) -> None:
+    with run(plan, data) as results:
+        _discard(results.together())
+
+
+def _unaided(window: Window, data: DataFrame) -> None:
+    """Plain Spark on one window."""
+    query = Query(name="q", window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
+    _discard(Relations(data, [query]).check(query))
+
+
+def _discard(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+_FINE = _plan(_HOURS, _DAYS, cut=_SECONDS)
+_COARSE = _plan(_HOURS, _DAYS, cut=_HOURS)
+
+# Work by name; each differs from another in one thing that it does more of.
+_WORK: dict[str, Callable[[DataFrame], None]] = {
+    # A filter that leaves nothing, and by which Spark need not read the files.
+    "starting": lambda data: _answer(_COARSE, data.where("ts < timestamp'1900-01-01'")),
+    "events": partial(_answer, _COARSE),
+    "partials": partial(_answer, _FINE),
+    "moved events": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, moves_events=True)),
+    "moved partials": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, moves_events=True)),
+    "factor window": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS)),
+    "answers": partial(_answer, _plan(_SECONDS, _DAYS, cut=_SECONDS)),
+    "few groups": partial(_unaided, _HOURS),
+    "many groups": partial(_unaided, _SECONDS),
+    "few copies": partial(_unaided, _FEW_COPIES),
+    "many copies": partial(_unaided, _MANY_COPIES),
+}

@@ -1,0 +1,199 @@
+"""`bench sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import expr, session_window, window
+
+from muntin.bench.harness.compare import compare
+from muntin.bench.harness.events import RATE, compute, readings, stored
+from muntin.bench.harness.listed import listed
+from muntin.bench.harness.measure import Cost, measure
+from muntin.bench.harness.sets import SETS, TOO_LONG_FOR_PLAIN
+from muntin.bench.harness.turns import in_turns
+from muntin.bench.spark.sharing_report import Measured, Report, Side
+from muntin.console.progress import Steps
+from muntin.model.query import Query
+from muntin.model.windows.data_windows import Session
+from muntin.share.optimizer import DEFAULT
+from muntin.spark.batch.results import run
+from muntin.spark.output.together import QUERY, named
+
+# Where plain Spark would take hours over all events, answers are compared on this many.
+EQUAL_ON = 2_000
+_ADDED_UP = ("avg", "sum")
+# Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
+WARMING = 4
+# Timed turns. One run differs from the next by a quarter, so the best of three is not yet steady.
+REPEATS = 9
+
+
+def sharing(
+    session: SparkSession,
+    sets: Sequence[str],
+    *,
+    events: int,
+    keys: int,
+    repeats: int = REPEATS,
+    warming: int = WARMING,
+    strategy: str = DEFAULT,
+) -> Report:
+    """Run every set both ways: once to compare, then timed in turns; what takes long, once only."""
+    with (
+        TemporaryDirectory(prefix="muntin-bench-") as folder,
+        Steps(1 + _steps(sets, warming + repeats)) as bar,
+    ):
+        with bar.step(f"making {events:,} events"):
+            data = stored(readings(session, events, keys), Path(folder, "events"))
+        bench = _Bench(data, Path(folder), bar, events, keys, strategy)
+        return Report(
+            sets=bench.measure(sets, repeats, warming),
+            events=events,
+            keys=keys,
+            repeats=repeats,
+            strategy=strategy,
+        )
+
+
+def chosen(names: str) -> list[str]:
+    """The sets of a list such as `one,dash10`; an unknown one is refused with the nearest."""
+    return listed(names, SETS, "set")
+
+
+def plain(queries: Sequence[Query], events: DataFrame) -> DataFrame:
+    """The queries by Spark's own `window` or `session_window`, in the form of `together`."""
+    frames = [named(query.name, _plain_query(query, events)) for query in queries]
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+
+def _plain_query(query: Query, events: DataFrame) -> DataFrame:
+    grouped = events.groupBy(*query.key_expressions, _plain_window(query).alias("window"))
+    return grouped.agg(*(expr(one.to_sql()).alias(name) for name, one in query.aggregates.items()))
+
+
+def _plain_window(query: Query) -> Column:
+    if isinstance(query.window, Session):
+        return session_window(query.time, f"{query.window.gap} microseconds")
+    size, slide = (f"{one} microseconds" for one in (query.window.size, query.window.slide))
+    return window(query.time, size, slide)
+
+
+def _steps(sets: Sequence[str], turns: int) -> int:
+    alone = sum(name in TOO_LONG_FOR_PLAIN for name in sets)
+    return (2 * len(sets) - alone) * (1 + turns) + len(sets)
+
+
+@dataclass(frozen=True)
+class _Contender:
+    """A set and a way to answer it, and its answers."""
+
+    name: str
+    way: str
+    build: Callable[[], DataFrame]
+    answers: DataFrame
+    # What the first run cost, which also stored the answers.
+    first: Cost
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}: {self.way}"
+
+    def run(self) -> Cost:
+        return measure(lambda: compute(self.build()))
+
+    def side(self, costs: Mapping[str, Cost]) -> Side:
+        """What it cost in its turns."""
+        best = costs[self.label]
+        return Side(
+            cpu_s=round(best.cpu_s, 2), wall_s=round(best.wall_s, 2), rows=self.answers.count()
+        )
+
+
+@dataclass(frozen=True)
+class _Bench:
+    data: DataFrame
+    folder: Path
+    bar: Steps
+    events: int
+    keys: int
+    strategy: str
+
+    def measure(self, sets: Sequence[str], repeats: int, warming: int) -> dict[str, Measured]:
+        """Every set, its contenders timed in turns."""
+        contenders = {
+            (name, way): self._contender(name, way)
+            for name in sets
+            for way in ("muntin", "plain")
+            if way == "muntin" or name not in TOO_LONG_FOR_PLAIN
+        }
+        costs = in_turns(
+            {one.label: one.run for one in contenders.values()},
+            self.bar,
+            warming=warming,
+            repeats=repeats,
+            before={one.label: one.first for one in contenders.values()},
+        )
+        return {
+            name: self._measured(
+                name, costs, contenders[name, "muntin"], contenders.get((name, "plain"))
+            )
+            for name in sets
+        }
+
+    def _contender(self, name: str, way: str) -> _Contender:
+        """The contender after its first run, whose answers are stored."""
+        build = self._way(way, SETS[name](), self.data)
+        path = self.folder / name / way
+        with self.bar.step(f"{name}: {way}, first run"):
+            cost = measure(lambda: stored(build(), path))
+        answers = self.data.sparkSession.read.parquet(str(path))
+        return _Contender(name, way, build, answers, cost)
+
+    def _way(self, way: str, queries: Sequence[Query], data: DataFrame) -> Callable[[], DataFrame]:
+        if way == "plain":
+            return lambda: plain(queries, data)
+        return lambda: run(queries, data, strategy=self.strategy).together()
+
+    def _measured(
+        self,
+        name: str,
+        costs: Mapping[str, Cost],
+        ours: _Contender,
+        theirs: _Contender | None,
+    ) -> Measured:
+        if theirs is not None:
+            with self.bar.step(f"{name}: comparing"):
+                equal = _equal(ours.answers, theirs.answers)
+            return Measured(
+                plain=theirs.side(costs),
+                muntin=ours.side(costs),
+                equal=equal,
+                equal_on=self.events,
+            )
+        few = min(EQUAL_ON, self.events)
+        with self.bar.step(f"{name}: comparing on {few:,} events"):
+            data, queries = self._spread(few), SETS[name]()
+            equal = _equal(self._way("muntin", queries, data)(), self._one_by_one(queries, data))
+        return Measured(plain=None, muntin=ours.side(costs), equal=equal, equal_on=few)
+
+    def _one_by_one(self, queries: Sequence[Query], data: DataFrame) -> DataFrame:
+        """Plain Spark's answers, a job for each query: planning a hundred at once takes minutes."""
+        path = str(self.folder / "few-plain")
+        for query in queries:
+            plain([query], data).write.mode("append").parquet(path)
+        return data.sparkSession.read.option("mergeSchema", "true").parquet(path)
+
+    def _spread(self, few: int) -> DataFrame:
+        """Fewer events over the same stretch of time, so that windows still fill and slide."""
+        rate = RATE * few / self.events
+        session = self.data.sparkSession
+        return stored(readings(session, few, self.keys, rate), self.folder / "few")
+
+
+def _equal(ours: DataFrame, theirs: DataFrame) -> bool:
+    keys = [QUERY, "device", "window"]
+    return compare(ours, theirs, keys=keys, close=_ADDED_UP).equal

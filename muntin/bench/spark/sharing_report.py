@@ -1,0 +1,102 @@
+"""What `bench sharing` found: CPU and wall seconds of both contenders, side by side."""
+
+from dataclasses import asdict, dataclass
+
+from rich.box import SIMPLE
+from rich.table import Table
+
+from muntin.bench.harness.machine import machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """What one contender spent on a set, and how many rows it gave."""
+
+    cpu_s: float
+    wall_s: float
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One set: both contenders, or muntin alone, and whether their answers were equal."""
+
+    plain: Side | None
+    muntin: Side
+    equal: bool
+    # How many events the answers were compared on.
+    equal_on: int
+
+    def to_json(self) -> dict[str, object]:
+        """`plain` (where it ran), `muntin`, `equal`, `equal_on`."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All sets of a run, and what they ran on."""
+
+    sets: dict[str, Measured]
+    events: int
+    keys: int
+    repeats: int
+    strategy: str
+
+    def to_json(self) -> dict[str, object]:
+        """`sets` by name, and the facts of the run."""
+        return {
+            "sets": {name: one.to_json() for name, one in self.sets.items()},
+            "events": self.events,
+            "keys": self.keys,
+            "repeats": self.repeats,
+            "strategy": self.strategy,
+            "machine": machine(),
+        }
+
+    def table(self) -> Table:
+        """CPU and wall seconds side by side, and how they stand to each other in CPU."""
+        table = Table(
+            box=SIMPLE,
+            # Tight, so that it fits into eighty columns.
+            padding=(0, 1, 0, 0),
+            title=f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
+            f"best of {self.repeats}, warm",
+            caption=self._caption(),
+            title_justify="left",
+            caption_justify="left",
+        )
+        table.add_column("set")
+        for column in ("plain\nCPU s", "plain\nwall s", "muntin\nCPU s", "muntin\nwall s"):
+            table.add_column(column, justify="right")
+        table.add_column("plain by\nmuntin", justify="right")
+        table.add_column("muntin by\nplain one", justify="right")
+        table.add_column("rows", justify="right")
+        table.add_column("equal")
+        for name, measured in self.sets.items():
+            one = self._one(name)
+            plain, muntin = measured.plain, measured.muntin
+            table.add_row(
+                name,
+                f"{plain.cpu_s:.1f}" if plain else "-",
+                f"{plain.wall_s:.1f}" if plain else "-",
+                f"{muntin.cpu_s:.1f}",
+                f"{muntin.wall_s:.1f}",
+                f"{plain.cpu_s / muntin.cpu_s:.1f}x" if plain else "-",
+                f"{muntin.cpu_s / one.cpu_s:.2f}x" if one else "-",
+                f"{muntin.rows:,}",
+                ("yes" if measured.equal else "NO")
+                + ("" if measured.equal_on == self.events else " *"),
+            )
+        return table
+
+    def _one(self, name: str) -> Side | None:
+        """Plain Spark's one query of the same kind: `one`, or `sess`, if it ran."""
+        found = self.sets.get("sess" if name.startswith("sess") else "one")
+        return found.plain if found is not None else None
+
+    def _caption(self) -> str:
+        said = ["ratios are of CPU seconds: JVM, Python workers and driver"]
+        if any(one.equal_on != self.events for one in self.sets.values()):
+            few = min(one.equal_on for one in self.sets.values())
+            said.append(f"* compared on {few:,} events spread over the same time")
+        return "\n".join(said)

@@ -1,0 +1,210 @@
+"""`bench streaming`: sets of window queries as plain Spark's streams and as one pipeline."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+from pyspark.sql.functions import max as max_
+from pyspark.sql.functions import min as min_
+from rich.table import Table
+
+from muntin.bench.harness.compare import compare
+from muntin.bench.harness.events import RATE, arriving, readings
+from muntin.bench.harness.laps import Laps
+from muntin.bench.harness.measure import Cost
+from muntin.bench.harness.sets import SETS
+from muntin.bench.harness.turns import in_turns
+from muntin.bench.spark import sharing_report
+from muntin.bench.spark.sharing import chosen, plain
+from muntin.bench.spark.sharing_report import Measured, Side
+from muntin.console.progress import Steps
+from muntin.errors import RunError, nearest
+from muntin.model.query import Query
+from muntin.share.optimizer import STEADY
+from muntin.spark.output.together import QUERY, named
+from muntin.spark.pipeline.pipeline import start
+from muntin.spark.settings import settings
+from muntin.spark.stream.source import SETTINGS
+
+FILES = 20
+FILES_PER_BATCH = 4
+# Batches that warm up: the cost is that of the rest.
+WARMING = 2
+WATERMARK = "10 seconds"
+# Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
+WARMING_TURNS = 6
+# A stream has some eighty pieces of generated code, and Spark keeps a hundred of all there are: of
+# streams that take turns each would be compiled anew every time, which none that runs on is.
+SESSION = {"spark.sql.codegen.cache.maxEntries": "1000"}
+# Sets that plain Spark is asked for.
+STREAMED = ("one", "tumb5", "slide3", "dash10", "sess", "sess10")
+
+
+class Report(sharing_report.Report):
+    """All sets of a run, and what they ran on."""
+
+    def to_json(self) -> dict[str, object]:
+        """`sets` by name, and the facts of the run."""
+        return {
+            **super().to_json(),
+            "files": FILES,
+            "files_per_batch": FILES_PER_BATCH,
+            "warm_batches": FILES // FILES_PER_BATCH - WARMING,
+        }
+
+    def table(self) -> Table:
+        """CPU and wall seconds of the warm batches side by side, and how they stand in CPU."""
+        batches = FILES // FILES_PER_BATCH
+        table = super().table()
+        table.title = (
+            f"{batches - WARMING} warm batches of {self.events // batches:,} events, "
+            f"{self.keys:,} keys, {self.strategy} plan, best of {self.repeats}"
+        )
+        table.caption = (
+            "plain Spark: a streaming query for each; both write parquet; RocksDB\n"
+            "ratios are of CPU seconds: JVM, Python workers and driver"
+        )
+        return table
+
+
+def streamed(names: str) -> list[str]:
+    """The sets of a list such as `one,dash10`, if plain Spark can be asked for them."""
+    found = chosen(names)
+    for name in found:
+        if name not in STREAMED:
+            raise RunError(f"{name} is not streamed; {nearest('', list(STREAMED))}")
+    return found
+
+
+def streaming(
+    session: SparkSession,
+    sets: Sequence[str],
+    *,
+    events: int,
+    keys: int,
+    repeats: int = 2,
+    warming: int = WARMING_TURNS,
+    strategy: str = STEADY,
+) -> Report:
+    """Stream every set both ways in turns, some to warm up and some that count (`turns`)."""
+    with (
+        TemporaryDirectory(prefix="muntin-bench-") as folder,
+        Steps(1 + len(sets) * (2 * (warming + repeats) + 1)) as bar,
+        settings(session, stream_settings()),
+    ):
+        with bar.step(f"making {events:,} events"):
+            arriving(readings(session, events, keys, RATE, FILES), Path(folder, "events"))
+        bench = _Bench(session, Path(folder), bar, strategy)
+        return Report(
+            sets=bench.measure(sets, repeats, warming, events),
+            events=events,
+            keys=keys,
+            repeats=repeats,
+            strategy=strategy,
+        )
+
+
+def stream_settings() -> dict[str, str]:
+    """State in RocksDB, in as many partitions as there are cores, for all contenders."""
+    return {**SETTINGS, "spark.sql.shuffle.partitions": str(os.cpu_count())}
+
+
+@dataclass(frozen=True)
+class _Bench:
+    session: SparkSession
+    folder: Path
+    bar: Steps
+    strategy: str
+
+    def measure(
+        self, sets: Sequence[str], repeats: int, warming: int, events: int
+    ) -> dict[str, Measured]:
+        """Every set, its contenders timed in turns; the answers of the last turn are compared."""
+        ways: dict[str, Callable[[Sequence[Query], Path], Cost]] = {
+            "plain": self._plain,
+            "muntin": self._muntin,
+        }
+        places: dict[str, Path] = {}
+
+        def timed(name: str, label: str) -> Cost:
+            one = f"{name}: {label}"
+            # A folder for each turn: a stream goes on where the one before it on a checkpoint was.
+            place = places[one] = Path(mkdtemp(dir=self.folder, prefix=f"{name}-{label}-"))
+            return ways[label](SETS[name](), place)
+
+        runs = {f"{name}: {label}": partial(timed, name, label) for name in sets for label in ways}
+        costs = in_turns(runs, self.bar, warming=warming, repeats=repeats)
+        measured = {}
+        for name in sets:
+            ones = [f"{name}: {label}" for label in ways]
+            with self.bar.step(f"{name}: comparing"):
+                theirs, ours = (self._answers(name, places[one]) for one in ones)
+                measured[name] = Measured(
+                    plain=_side(costs[ones[0]], theirs),
+                    muntin=_side(costs[ones[1]], ours),
+                    equal=_equal(name, ours, theirs),
+                    equal_on=events,
+                )
+        return measured
+
+    def _stream(self) -> DataFrame:
+        events = str(self.folder / "events")
+        schema = self.session.read.parquet(events).schema
+        reader = self.session.readStream.schema(schema)
+        return reader.option("maxFilesPerTrigger", FILES_PER_BATCH).parquet(events)
+
+    def _plain(self, queries: Sequence[Query], place: Path) -> Cost:
+        """A streaming query for each, one after the other."""
+        spent = Cost(cpu_s=0.0, wall_s=0.0)
+        for query in queries:
+            frame = plain([query], self._stream().withWatermark(query.time, WATERMARK))
+            with Laps(self.session) as laps:
+                writer = frame.writeStream.format("parquet").outputMode("append")
+                writer = writer.option("checkpointLocation", str(place / "check" / query.name))
+                writer.trigger(availableNow=True).start(
+                    str(place / "answers" / query.name)
+                ).awaitTermination()
+            spent += laps.after(WARMING)
+        return spent
+
+    def _muntin(self, queries: Sequence[Query], place: Path) -> Cost:
+        """One pipeline for all."""
+        with Laps(self.session) as laps:
+            start(
+                queries,
+                self._stream(),
+                checkpoint=place / "check",
+                sink=place / "answers",
+                watermark=WATERMARK,
+                trigger="available now",
+                strategy=self.strategy,
+            ).await_termination()
+        return laps.after(WARMING)
+
+    def _answers(self, name: str, place: Path) -> DataFrame:
+        frames = []
+        for query in SETS[name]():
+            frame = self.session.read.parquet(str(place / "answers" / query.name))
+            frames.append(frame if QUERY in frame.columns else named(query.name, frame))
+        return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+
+def _side(cost: Cost, answers: DataFrame) -> Side:
+    return Side(cpu_s=round(cost.cpu_s, 2), wall_s=round(cost.wall_s, 2), rows=answers.count())
+
+
+def _equal(name: str, ours: DataFrame, theirs: DataFrame) -> bool:
+    if name.startswith("sess"):
+        # In a stream muntin closes a session up to an eighth of a gap later than Spark does.
+        lasts = [side.select(max_("window.end").alias("last")) for side in (ours, theirs)]
+        until = lasts[0].union(lasts[1]).select(min_("last").alias("until"))
+        ours, theirs = (
+            side.join(until, col("window.end") <= col("until")).drop("until")
+            for side in (ours, theirs)
+        )
+    return compare(ours, theirs, keys=[QUERY, "device", "window"]).equal

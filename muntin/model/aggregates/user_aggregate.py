@@ -1,0 +1,164 @@
+"""Aggregates of the user's own: lift, combine, lower, and an identity (Cutty, section 2.2)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from muntin.errors import ModelError
+from muntin.model.aggregates.aggregate import Aggregate, Component, Function, Monoid
+
+# Scalars that one partial may have.
+MOST_SCALARS = 3
+_FUNCTION = Function(name="aggregate", kinds=("user",))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserComponent(Component):
+    """What a slice keeps of an aggregate of the user's."""
+
+    lift: tuple[str, ...]
+    monoid: Monoid
+    # The partial of no record, a scalar each: what a record counts as that has none.
+    identity: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserAggregate(Aggregate):
+    """An aggregate whose partials are floating numbers, up to three of them."""
+
+    lift: tuple[str, ...]
+    monoid: Monoid
+    lower: Callable[[Any], Any]
+    identity: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.lift) <= MOST_SCALARS:
+            raise ModelError(
+                f"an aggregate's lift is one to {MOST_SCALARS} expressions, not {len(self.lift)}"
+            )
+        for sql in self.lift:
+            if not isinstance(sql, str) or not sql.strip():
+                raise ModelError(f"an aggregate's lift is Spark SQL, not {sql!r}")
+        for name, part in (("combine", self.monoid.combine), ("lower", self.lower)):
+            if not callable(part):
+                raise ModelError(f"an aggregate's {name} is a function, not {part!r}")
+        if len(self.identity) != len(self.lift):
+            raise ModelError(
+                f"an aggregate's identity has as many numbers as its lift, {len(self.lift)}, "
+                f"not {len(self.identity)}"
+            )
+        identity = self.identity if self.monoid.width > 1 else self.identity[0]
+        try:
+            found = self.monoid.combine(identity, identity)
+        except Exception as error:
+            raise ModelError(
+                f"an aggregate's combine fails for its identity {identity!r}: {error}"
+            ) from error
+        if found != identity:
+            raise ModelError(
+                f"an aggregate's identity combined with itself must be itself, {identity!r}, "
+                f"and combine gives {found!r}"
+            )
+
+    @property
+    def definition(self) -> Function:
+        """It is not built from Spark's own functions."""
+        return _FUNCTION
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """One: its partial."""
+        return (
+            UserComponent(
+                kind="user",
+                argument=self.argument,
+                lift=self.lift,
+                monoid=self.monoid,
+                identity=self.identity,
+            ),
+        )
+
+    def to_sql(self) -> str:
+        """A call of the same type: Spark has none that means it."""
+        return f"max(CAST({self.lift[0]} AS DOUBLE))"
+
+    def __str__(self) -> str:
+        return f"{self.monoid.name}({self.argument})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbsentAggregate(Aggregate):
+    """An aggregate of the user's of whose functions only the names were written down."""
+
+    lift: tuple[str, ...]
+    identity: tuple[float, ...]
+    combine: str
+    lower: str
+
+    def __post_init__(self) -> None:
+        """Nothing to check: it was checked when it was written."""
+
+    @property
+    def definition(self) -> Function:
+        """As that of the one that was written down."""
+        return _FUNCTION
+
+    def __str__(self) -> str:
+        return f"{self.combine.rpartition('.')[2].strip('<>')}({self.argument})"
+
+
+def aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
+    """An aggregate as JSON; of one of the user's there are the names of its functions."""
+    if isinstance(aggregate, AbsentAggregate):
+        lists = {"lift": list(aggregate.lift), "identity": list(aggregate.identity)}
+        return {**asdict(aggregate), **lists}
+    if not isinstance(aggregate, UserAggregate):
+        return asdict(aggregate)
+    return {
+        "function": aggregate.function,
+        "argument": aggregate.argument,
+        "where": aggregate.where,
+        "lift": list(aggregate.lift),
+        "identity": list(aggregate.identity),
+        "combine": function_name(aggregate.monoid.combine),
+        "lower": function_name(aggregate.lower),
+    }
+
+
+def aggregate_from_json(data: Mapping[str, Any]) -> Aggregate:
+    """The aggregate that `aggregate_to_json` wrote."""
+    if "lift" not in data:
+        return Aggregate(**data)
+    lists = {name: tuple(data[name]) for name in ("lift", "identity")}
+    return AbsentAggregate(**{**data, **lists})
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """What a function is known by: its name, with its module."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '')}.{name}"
+
+
+def aggregate(
+    lift: str | Sequence[str],
+    combine: Callable[[Any, Any], Any],
+    lower: Callable[[Any], Any],
+    identity: float | Sequence[float],
+) -> UserAggregate:
+    """An aggregate of your own over floating numbers.
+
+    `lift` is Spark SQL for the partial of one record, or up to three: then partials are tuples.
+    `combine` takes an older and a newer partial and is associative; `lower` makes the answer of a
+    partial. A record whose lift is null counts as `identity`.
+    """
+    lifted = (lift,) if isinstance(lift, str) else tuple(lift)
+    numbers = tuple(identity) if isinstance(identity, Sequence) else (identity,)
+    name = getattr(combine, "__name__", "aggregate").strip("<>")
+    return UserAggregate(
+        function="aggregate",
+        argument=", ".join(map(str, lifted)),
+        lift=lifted,
+        monoid=Monoid(name=name, combine=combine, width=len(lifted)),
+        lower=lower,
+        identity=tuple(float(number) for number in numbers),
+    )

@@ -1,0 +1,1 @@
+"""Windows: periodic ones, and those found in the data."""

@@ -1,0 +1,292 @@
+"""Windows that no period describes: where they begin and end is known when their records arrive.
+
+Each is over the records of one key in event-time order. A window holds the records from the one
+that it begins with up to the one that it ends before. One that is still open when the data ends is
+given out with what it holds, as Spark's own windows are.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from muntin.errors import ModelError
+from muntin.model.time import format_duration, parse_duration
+from muntin.model.windows.window import Duration, Window
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A window that the discretizer finds (Cutty, section 3); the subclasses say how."""
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions that it asks of each record, as Spark SQL."""
+        return ()
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The growing numbers that it reads of each record, as Spark SQL."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Session(Kind):
+    """Records of which each follows the one before within `gap`, in microseconds."""
+
+    gap: int
+
+    def __post_init__(self) -> None:
+        if not self.gap > 0:
+            raise ModelError(f"a session's gap must be above zero, not {format_duration(self.gap)}")
+
+    def __str__(self) -> str:
+        return f"sessions, {format_duration(self.gap)} apart"
+
+
+@dataclass(frozen=True)
+class CountWindow(Kind):
+    """The rows number `[k * slide, k * slide + size)` of a key, counted from zero."""
+
+    size: int
+    slide: int
+
+    def __post_init__(self) -> None:
+        for name, value in (("size", self.size), ("every", self.slide)):
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise ModelError(f"a count window's {name} is a number of rows, not {value!r}")
+        _check_period("count window", self.size, self.slide)
+
+    def __str__(self) -> str:
+        every = "" if self.slide == self.size else f" every {self.slide:,}"
+        return f"{self.size:,} rows{every}"
+
+
+@dataclass(frozen=True)
+class Delta(Kind):
+    """`[a, a + size)` for every multiple `a` of `slide`, in a measure that grows with time.
+
+    A value below the highest so far, or null, counts as the highest so far.
+    """
+
+    column: str
+    size: float
+    slide: float
+
+    def __post_init__(self) -> None:
+        _check_text("delta", "column", self.column)
+        for name, value in (("size", self.size), ("every", self.slide)):
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                raise ModelError(f"a delta window's {name} is a number, not {value!r}")
+        _check_period("delta window", self.size, self.slide)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    def __str__(self) -> str:
+        every = "" if self.slide == self.size else f" every {self.slide:,}"
+        return f"{self.size:,} of {self.column}{every}"
+
+
+@dataclass(frozen=True)
+class Punctuation(Kind):
+    """From each record where a condition holds up to the next."""
+
+    condition: str
+
+    def __post_init__(self) -> None:
+        _check_text("punctuation", "condition", self.condition)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The condition."""
+        return (self.condition,)
+
+    def __str__(self) -> str:
+        return f"from {self.condition} to the next"
+
+
+@dataclass(frozen=True)
+class Landmark(Kind):
+    """From each record where `begin` holds up to the next where `end` holds, or for so long.
+
+    `end` is a condition, or microseconds.
+    """
+
+    begin: str
+    end: str | int
+
+    def __post_init__(self) -> None:
+        _check_text("landmark", "begin", self.begin)
+        if isinstance(self.end, str):
+            _check_text("landmark", "end", self.end)
+        elif not self.end > 0:
+            raise ModelError(
+                f"a landmark window must last longer than zero, not {format_duration(self.end)}"
+            )
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """That of the begin, and that of the end where it is one."""
+        return (self.begin, self.end) if isinstance(self.end, str) else (self.begin,)
+
+    def __str__(self) -> str:
+        if isinstance(self.end, str):
+            return f"from {self.begin} to {self.end}"
+        return f"{format_duration(self.end)} from {self.begin}"
+
+
+@dataclass(frozen=True)
+class Threshold(Kind):
+    """Periodic, with a period that depends on the last record (Cutty, figure 1).
+
+    It has those windows of `inside` whose last record meets the condition, and those of `outside`
+    whose last record does not.
+    """
+
+    condition: str
+    inside: Window
+    outside: Window
+
+    def __post_init__(self) -> None:
+        _check_text("threshold", "condition", self.condition)
+        for name, window in (("inside", self.inside), ("outside", self.outside)):
+            if not isinstance(window, Window):
+                raise ModelError(
+                    f"a threshold's {name} is made by tumbling or hopping, not {window!r}"
+                )
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The condition."""
+        return (self.condition,)
+
+    def __str__(self) -> str:
+        return f"{self.inside} while {self.condition}, else {self.outside}"
+
+
+@dataclass(frozen=True)
+class Custom(Kind):
+    """A class of the user's, told each record of a key in order; made anew for every key.
+
+    `columns` are names and Spark SQL of what it sees of a record, beside its `time`.
+    """
+
+    make: Callable[[], Any]
+    columns: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not callable(self.make):
+            raise ModelError(f"a custom window is made by a class, not {self.make!r}")
+        try:
+            made = self.make()
+        except Exception as error:
+            raise ModelError(f"{self.name} cannot be made without arguments: {error}") from error
+        counts, acts = hasattr(made, "f_disc"), hasattr(made, "trigger") and hasattr(made, "evict")
+        if counts == acts:
+            raise ModelError(
+                f"{self.name} needs f_disc(record), or trigger(record) and evict(record, held)"
+                + (", not both" if counts else "")
+            )
+        for name, sql in self.columns:
+            if not isinstance(name, str) or not name.isidentifier() or name == "time":
+                raise ModelError(
+                    f"{self.name}: a column's name must be an identifier other than 'time', "
+                    f"not {name!r}"
+                )
+            _check_text("custom", name, sql)
+
+    @property
+    def name(self) -> str:
+        """What the class is called."""
+        return getattr(self.make, "__name__", repr(self.make))
+
+    @property
+    def full_name(self) -> str | None:
+        """The name by which it is known again, with its module; none where it has none."""
+        name = getattr(self.make, "__qualname__", None)
+        return None if name is None or "<lambda>" in name else f"{self.make.__module__}.{name}"
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether it knows, when a record arrives, how many windows begin with it."""
+        return hasattr(self.make, "f_disc") or hasattr(self.make(), "f_disc")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Absent(Kind):
+    """A class of the user's of which only the name was written down; it can be shown, not run."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return self.name.rpartition(".")[2]
+
+
+def session(gap: Duration) -> Session:
+    """Sessions, as Spark's `session_window`: `session("5 minutes")`."""
+    return Session(parse_duration(gap))
+
+
+def punctuation(condition: str) -> Punctuation:
+    """From one record to the next where a condition holds: `punctuation("state = 'on'")`."""
+    return Punctuation(condition)
+
+
+def count_window(size: int, every: int | None = None) -> CountWindow:
+    """So many rows of a key, in event-time order: `count_window(100, every=10)`."""
+    return CountWindow(size, size if every is None else every)
+
+
+def delta(column: str, size: float, every: float | None = None) -> Delta:
+    """Windows over a growing column: `delta("mileage", 10, every=5)`."""
+    return Delta(column, size, size if every is None else every)
+
+
+def landmark(begin: str, end: str | int | Duration) -> Landmark:
+    """From each record where `begin` holds to the next where `end` holds, or for a duration.
+
+    `landmark("event = 'login'", end="event = 'logout'")`, `landmark("alarm", end="5 minutes")`.
+    """
+    if isinstance(end, str):
+        try:
+            return Landmark(begin, parse_duration(end))
+        except ModelError:
+            return Landmark(begin, end)
+    return Landmark(begin, parse_duration(end))
+
+
+def threshold(condition: str, *, inside: Window, outside: Window) -> Threshold:
+    """A period for while a condition holds, and another for while it does not."""
+    return Threshold(condition, inside, outside)
+
+
+def custom(make: Callable[[], Any], columns: Mapping[str, str] | Iterable[str] = ()) -> Custom:
+    """Windows that a class of yours finds; it sees `columns` of each record, and its `time`.
+
+    With `f_disc(record)` it gives, for each record, how many windows begin with it and how many end
+    before it. With `trigger(record)` and `evict(record, held)` it says, before a record is taken
+    in, whether the records that are held are given out, and how many of the oldest then leave.
+    """
+    if isinstance(columns, str):
+        raise ModelError(f"a custom window's columns are a list of columns, not {columns!r}")
+    if not isinstance(columns, Mapping):
+        columns = {column: column for column in columns}
+    return Custom(make, tuple(columns.items()))
+
+
+def _check_period(what: str, size: float, slide: float) -> None:
+    if not size > 0:
+        raise ModelError(f"a {what}'s size must be above zero, not {size}")
+    if not 0 < slide <= size:
+        raise ModelError(f"a {what}'s every must be above zero and at most {size}, not {slide}")
+
+
+def _check_text(what: str, name: str, value: object) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise ModelError(f"a {what} window's {name} is Spark SQL, not {value!r}")

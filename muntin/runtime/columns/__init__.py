@@ -1,0 +1,1 @@
+"""Columns of partials: laid out, keyed, sorted, lifted, folded and lowered to answers."""

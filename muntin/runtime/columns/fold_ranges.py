@@ -1,0 +1,48 @@
+"""A column of partials made ready once, then folded over the ranges of any number of windows."""
+
+from typing import Any
+
+import numpy as np
+
+from muntin.model.aggregates.aggregate import MAX, MIN, Monoid
+from muntin.runtime.columns.partials import Int64s, PartialColumn, Scalars
+from muntin.techniques.table import Fold
+
+
+class Folding:
+    """Folds of one component's partials, read by so many windows."""
+
+    def __init__(self, column: PartialColumn, monoid: Monoid, windows: int) -> None:
+        self._column, self._monoid = column, monoid
+        scalars: Scalars = column.scalars
+        self._seen: Int64s | None = None
+        if column.present is not None:
+            if len(scalars) == 1:
+                gap = neutral(monoid, scalars[0].dtype)
+                scalars = (np.where(column.present, scalars[0], gap),)
+            self._seen = np.concatenate([np.zeros(1, np.int64), np.cumsum(column.present)])
+        self._wide = monoid.width > 1
+        self._fold = Fold(monoid, scalars if self._wide else scalars[0], windows=windows)
+
+    def over(self, lows: Int64s, highs: Int64s, technique: str) -> PartialColumn:
+        """The aggregates of rows `[lows[i], highs[i])`; ranges are not empty and never go back."""
+        answers = self._fold(lows, highs, technique)
+        return PartialColumn(
+            scalars=answers if self._wide else (answers,),
+            present=None if self._seen is None else self._seen[highs] > self._seen[lows],
+        )
+
+    def over_few(self, picked: Int64s, firsts: Int64s) -> PartialColumn:
+        """The aggregates of picked rows, `picked[firsts[i] : firsts[i + 1]]` for each answer."""
+        few = Folding(self._column.where(picked), self._monoid, 1)
+        return few.over(firsts[:-1], firsts[1:], "recalc")
+
+
+def neutral(monoid: Monoid, dtype: np.dtype[Any]) -> Any:
+    """What a missing partial counts as."""
+    if monoid == MIN:
+        # NaN is above everything in Spark's order.
+        return dtype.type(np.nan if dtype.kind == "f" else np.iinfo(dtype).max)
+    if monoid == MAX:
+        return dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
+    return dtype.type(0)

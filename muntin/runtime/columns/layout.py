@@ -1,0 +1,122 @@
+"""How a tree's partials and answers are laid out in columns, once the types are known."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muntin.errors import PlanError
+from muntin.model.aggregates.aggregate import (
+    ADD,
+    ADD_FLOAT,
+    ADD_WIDE,
+    MAX,
+    MIN,
+    MOMENTS,
+    Component,
+    Monoid,
+)
+from muntin.model.aggregates.user_aggregate import UserComponent
+from muntin.model.plan import Node, Tree
+from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.windows.window import Window
+
+INTEGER = "integer"
+FLOAT = "float"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A component as columns of the slices: its number class, monoid and column names."""
+
+    component: Component
+    number: str
+    monoid: Monoid
+    columns: tuple[str, ...]
+
+
+def kept(component: Component, *, number: str, name: str, checked: bool) -> Kept:
+    """The layout of a component whose values are integers or floats.
+
+    `checked` integer sums know whether they overflowed, as Spark's do under ANSI.
+    """
+    monoid: Monoid
+    if isinstance(component, UserComponent):
+        monoid = component.monoid
+    elif component.kind == "moments":
+        monoid = MOMENTS
+    elif component.kind in ("min", "max"):
+        monoid = MIN if component.kind == "min" else MAX
+    elif number == FLOAT:
+        monoid = ADD_FLOAT
+    elif component.kind == "sum" and checked:
+        monoid = ADD_WIDE
+    else:
+        monoid = ADD
+    width = monoid.width
+    columns = tuple(f"{name}_{index}" for index in range(width)) if width > 1 else (name,)
+    return Kept(component=component, number=number, monoid=monoid, columns=columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The columns of a tree's slices: `key_columns`, `start`, and those of each component."""
+
+    key_columns: tuple[str, ...]
+    start: str
+    kept: tuple[Kept, ...]
+
+    def of(self, component: Component) -> Kept:
+        """How a component is kept."""
+        for one in self.kept:
+            if one.component == component:
+                return one
+        raise PlanError(f"the slices keep no {component}")
+
+
+# An answer's place: integers and floats have slots of their own.
+Slots = tuple[str, ...]
+
+
+def integer_slot(index: int) -> str:
+    """The name of an integer slot."""
+    return f"i{index}"
+
+
+def float_slot(index: int) -> str:
+    """The name of a float slot."""
+    return f"f{index}"
+
+
+def slots_of(node: Node | DiscretizedNode, layout: Layout) -> tuple[Slots, ...]:
+    """The slots of each aggregate of a node, in order.
+
+    Answers of all nodes travel in the same few columns, so a hundred queries do not make rows of a
+    hundred nulls. A checked integer sum takes two slots, whose sum it is.
+    """
+    integers = floats = 0
+    places: list[Slots] = []
+    for aggregate in node.aggregates:
+        first = layout.of(aggregate.components[0])
+        if first.monoid == ADD_WIDE:
+            places.append((integer_slot(integers), integer_slot(integers + 1)))
+            integers += 2
+        elif first.number == INTEGER and len(aggregate.components) == 1:
+            places.append((integer_slot(integers),))
+            integers += 1
+        else:
+            places.append((float_slot(floats),))
+            floats += 1
+    return tuple(places)
+
+
+def all_slots(tree: Tree | DiscretizedTree, layout: Layout) -> Slots:
+    """Every slot that some node fills, integers first."""
+    names: dict[str, None] = {}
+    for node in tree.nodes:
+        for places in slots_of(node, layout):
+            names.update(dict.fromkeys(places))
+    return tuple(sorted(names, key=lambda name: (name[0] != "i", int(name[1:]))))
+
+
+def node_numbers(tree: Tree) -> Mapping[Window, int]:
+    """The number by which a node's answers are known."""
+    return {node.window: number for number, node in enumerate(tree.nodes)}

@@ -1,0 +1,118 @@
+"""Columns of partials in (key, start) order: what flows from slices to nodes and between nodes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muntin.model.aggregates.aggregate import Component
+
+Int64s = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+# The scalars of a component, a column each.
+Scalars = tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartialColumn:
+    """One component's partials; `present` is none where all are, else false where there is none."""
+
+    scalars: Scalars
+    present: Bools | None = None
+
+    def rows(self, first: int) -> "PartialColumn":
+        """The partials from a row on."""
+        return PartialColumn(
+            scalars=tuple(scalar[first:] for scalar in self.scalars),
+            present=None if self.present is None else self.present[first:],
+        )
+
+    def where(self, chosen: Bools | Int64s) -> "PartialColumn":
+        """The partials of the chosen rows, by their numbers or by a mask."""
+        return PartialColumn(
+            scalars=tuple(scalar[chosen] for scalar in self.scalars),
+            present=None if self.present is None else self.present[chosen],
+        )
+
+    def copy(self) -> "PartialColumn":
+        """The same partials in memory of their own."""
+        return PartialColumn(
+            scalars=tuple(scalar.copy() for scalar in self.scalars),
+            present=None if self.present is None else self.present.copy(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partials:
+    """Rows of partials; `keys` are numbers that grow with the order in which keys arrive."""
+
+    keys: Int64s
+    starts: Int64s
+    columns: Mapping[Component, PartialColumn]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def rows(self, first: int) -> "Partials":
+        """The rows from one on."""
+        return Partials(
+            keys=self.keys[first:],
+            starts=self.starts[first:],
+            columns={name: column.rows(first) for name, column in self.columns.items()},
+        )
+
+    def where(self, chosen: Bools) -> "Partials":
+        """The chosen rows."""
+        if chosen.all():
+            return self
+        return Partials(
+            keys=self.keys[chosen],
+            starts=self.starts[chosen],
+            columns={name: column.where(chosen) for name, column in self.columns.items()},
+        )
+
+    def select(self, components: Iterable[Component]) -> "Partials":
+        """The same rows with some of the columns."""
+        columns = {component: self.columns[component] for component in components}
+        return Partials(keys=self.keys, starts=self.starts, columns=columns)
+
+    def copy(self) -> "Partials":
+        """The same rows in memory of their own."""
+        return Partials(
+            keys=self.keys.copy(),
+            starts=self.starts.copy(),
+            columns={name: column.copy() for name, column in self.columns.items()},
+        )
+
+
+def concatenate(older: Partials, newer: Partials) -> Partials:
+    """The rows of one after those of the other."""
+    if not len(older):
+        return newer
+    return Partials(
+        keys=np.concatenate([older.keys, newer.keys]),
+        starts=np.concatenate([older.starts, newer.starts]),
+        columns={
+            name: joined(column, newer.columns[name]) for name, column in older.columns.items()
+        },
+    )
+
+
+def joined(older: PartialColumn, newer: PartialColumn) -> PartialColumn:
+    """The partials of one after those of the other."""
+    present = None
+    if older.present is not None or newer.present is not None:
+        present = np.concatenate(
+            [
+                np.ones(len(one.scalars[0]), np.bool_) if one.present is None else one.present
+                for one in (older, newer)
+            ]
+        )
+    return PartialColumn(
+        scalars=tuple(
+            np.concatenate([a, b]) for a, b in zip(older.scalars, newer.scalars, strict=True)
+        ),
+        present=present,
+    )

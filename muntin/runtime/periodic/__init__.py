@@ -1,0 +1,1 @@
+"""Periodic windows: partials of slices to answers, node by node."""

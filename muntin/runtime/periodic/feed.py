@@ -1,0 +1,57 @@
+"""What a node, or the slices, hand to the nodes that read them; kept once for all of these."""
+
+from collections.abc import Iterator, Mapping
+
+from muntin.model.aggregates.aggregate import Component, Monoid
+from muntin.model.plan import Node
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.fold_ranges import Folding
+from muntin.runtime.columns.partials import Partials, concatenate
+from muntin.runtime.periodic.node import ALL_BEGINS, NodeRuntime, Position
+
+
+class Feed:
+    """Partials of one parent on their way to its readers.
+
+    It keeps the rows that windows still to come may need: at most the longest window's, of one key.
+    """
+
+    def __init__(
+        self, readers: tuple[tuple[Node, NodeRuntime], ...], monoids: Mapping[Component, Monoid]
+    ) -> None:
+        self._readers = readers
+        self._monoids = {
+            component: monoids[component]
+            for _, reader in readers
+            for component in reader.techniques
+        }
+        self._windows = {
+            component: sum(component in reader.techniques for _, reader in readers)
+            for component in self._monoids
+        }
+        self.kept: Partials | None = None
+
+    def push(
+        self, arrived: Partials, until: Position, begins: Mapping[Window, tuple[int, int]] | None
+    ) -> Iterator[tuple[Node, Partials, Position]]:
+        """Each reader's windows that close now that everything before `until` has arrived.
+
+        They come with the position before which the reader has given out everything. `begins` has
+        the first and last begin that each is asked for, where that is not all.
+        """
+        rows = arrived.select(self._monoids)
+        if self.kept is not None:
+            rows = concatenate(self.kept, rows)
+        foldings = {
+            component: Folding(column, self._monoids[component], self._windows[component])
+            for component, column in rows.columns.items()
+        }
+        for node, reader in self._readers:
+            asked = ALL_BEGINS if begins is None else begins[node.window]
+            for chunk, reached in reader.push(rows, foldings, until, asked):
+                yield node, chunk, reached
+        first = min(reader.row for _, reader in self._readers)
+        for _, reader in self._readers:
+            reader.row -= first
+        # A copy, so that the whole batch is not kept alive by its last rows.
+        self.kept = rows.rows(first).copy() if first < len(rows) else None

@@ -1,0 +1,122 @@
+"""One node at run time: reads partials of its parent, gives out partials of its own window."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.fold_ranges import Folding
+from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials
+from muntin.runtime.periodic.intervals import close, pick
+
+# Windows given out at a time: bounds memory where one slice is in very many windows.
+CHUNK = 1 << 16
+# A key number and an instant after all others.
+END = np.iinfo(np.int64).max
+# First and last begin of the windows asked for: all of them.
+ALL_BEGINS = (-END, END)
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A place in the order (key, time). As a frontier: everything before it has arrived."""
+
+    key: int
+    time: int
+
+
+class NodeRuntime:
+    """Answers one window from partials that arrive in (key, start) order.
+
+    All that it remembers between two pushes is where it stands: windows before `given` are out, and
+    rows before `row`, among those that its feed keeps, are of no more use to it. Nothing of that
+    depends on the technique.
+    """
+
+    def __init__(
+        self,
+        window: Window,
+        techniques: Mapping[Component, str],
+        parent: Window | None = None,
+        offsets: Sequence[int] | None = None,
+    ) -> None:
+        """`techniques` has what it computes, and how.
+
+        With `offsets`, only the parent's intervals that begin so far from a window's begin are
+        combined: they fill the window, and that they overlap does no harm.
+        """
+        self.techniques = techniques
+        self._window = window
+        # Slices lie inside the window when their start does; a parent's intervals must end in it.
+        self._span = window.size if parent is None else window.size - parent.size + 1
+        self._offsets = None if offsets is None else np.array(offsets, np.int64)
+        self.given = Position(-1, 0)
+        self.row = 0
+
+    def push(
+        self,
+        rows: Partials,
+        foldings: Mapping[Component, Folding],
+        until: Position,
+        begins: tuple[int, int] = ALL_BEGINS,
+    ) -> Iterator[tuple[Partials, Position]]:
+        """Give out the windows that close now that everything before `until` has arrived.
+
+        Each chunk comes with the position before which this node has given out everything. `begins`
+        are the first and the last begin of the windows that are asked for, the same for all keys.
+        """
+        done = False
+        while not done:
+            lows, highs, found = (np.empty(CHUNK, np.int64) for _ in range(3))
+            count, row, key, begin, done = close(
+                rows.keys[self.row :],
+                rows.starts[self.row :],
+                self._span,
+                self._window.slide,
+                self._window.offset,
+                self.given.key,
+                self.given.time,
+                until.key,
+                until.time,
+                begins[0],
+                begins[1],
+                lows,
+                highs,
+                found,
+            )
+            lows, highs = lows[:count] + self.row, highs[:count] + self.row
+            self.given = Position(key, begin)
+            self.row += row
+            # All windows of earlier keys are out: what follows belongs to the frontier's key.
+            settled = Position(until.key, -END) if done and key < until.key else self.given
+            if count or done:
+                answers = Partials(
+                    keys=rows.keys[lows],
+                    starts=found[:count],
+                    columns=self._combined(rows.starts, foldings, lows, highs, found[:count]),
+                )
+                yield answers, settled
+
+    def _combined(
+        self,
+        starts: Int64s,
+        foldings: Mapping[Component, Folding],
+        lows: Int64s,
+        highs: Int64s,
+        begins: Int64s,
+    ) -> dict[Component, PartialColumn]:
+        """The partials of windows from the rows that they hold."""
+        if self._offsets is None:
+            return {
+                component: foldings[component].over(lows, highs, technique)
+                for component, technique in self.techniques.items()
+            }
+        picked = np.empty(len(lows) * len(self._offsets), np.int64)
+        firsts = np.zeros(len(lows) + 1, np.int64)
+        count = pick(starts, lows, highs, begins, self._offsets, picked, firsts)
+        return {
+            component: foldings[component].over_few(picked[:count], firsts)
+            for component in self.techniques
+        }

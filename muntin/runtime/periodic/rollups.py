@@ -1,0 +1,99 @@
+"""Cells: retained slices combined into wider stretches of time, beside the slices themselves.
+
+A window that closes holds many slices, of which only those near its begin and its end must be told
+apart. All others are read as cells, of which there are a few dozen however long the window is.
+
+```
+0    4    8    12   16   20   24
+[----)----)----)----)----)----)      cells
+      ||  ----- cells -----  ||      a window [6, 22): slices 6, 7, then cells, then slices 20, 21
+```
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.plan import BEST, Node
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.keys import changes
+from muntin.runtime.columns.layout import INTEGER, Layout
+from muntin.runtime.columns.partials import Bools, Int64s, Partials
+from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.periodic.feed import Feed
+from muntin.runtime.periodic.node import END, NodeRuntime, Position
+from muntin.runtime.periodic.tree import partials_of
+
+# Cells in the longest stretch that is retained.
+CELLS = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Where the cells of a lane are, and how wide they are."""
+
+    number: int
+    width: int
+
+
+def width_for(span: int) -> int:
+    """The width of cells where slices are retained for so long."""
+    return -(-span // CELLS)
+
+
+def cells_of(starts: Int64s, width: int) -> Int64s:
+    """The begin of the cell of each start."""
+    begins: Int64s = starts // width * width
+    return begins
+
+
+def is_cut(cells: Int64s, width: int, begins: Mapping[Window, tuple[int, int]]) -> Bools:
+    """For each cell, whether a window that is asked for begins or ends inside it.
+
+    `begins` has the first and the last begin that each window is asked for.
+    """
+    found = np.zeros(len(cells), np.bool_)
+    for window, (first, last) in begins.items():
+        if first > last:
+            continue
+        for shift in (0, window.size):
+            # The first such edge after the begin of the cell.
+            low = np.maximum(cells + 1, first + shift)
+            edge = low + (window.offset + shift - low) % window.slide
+            found |= (edge < cells + width) & (edge <= last + shift)
+    return found
+
+
+def combined(table: pa.Table, layout: Layout, width: int) -> pa.Table:
+    """Slices, and cells of the same width, as one row for each key and cell; not for none."""
+    batch = ordered(table, layout.key_columns, layout.start)
+    keys = [batch.column(name) for name in layout.key_columns]
+    steps = changes(keys) if keys else np.zeros(len(batch) - 1, np.bool_)
+    numbers = np.concatenate([np.zeros(1, np.int64), np.cumsum(steps, dtype=np.int64)])
+    firsts = pa.array(np.concatenate([[0], np.flatnonzero(steps) + 1]))
+    window = Window(size=width, slide=width)
+    reader = NodeRuntime(window, {kept.component: BEST for kept in layout.kept})
+    monoids = {kept.component: kept.monoid for kept in layout.kept}
+    feed = Feed(((Node(window=window, aggregates=()), reader),), monoids)
+    rows = partials_of(batch, layout, numbers)
+    chunks = [chunk for _, chunk, _ in feed.push(rows, Position(END, END), None)]
+    values = [column.take(firsts) for column in keys]
+    return pa.concat_tables([_table(chunk, values, layout) for chunk in chunks])
+
+
+def _table(partials: Partials, keys: list[pa.Array], layout: Layout) -> pa.Table:
+    columns = {
+        name: values.take(pa.array(partials.keys))
+        for name, values in zip(layout.key_columns, keys, strict=True)
+    }
+    columns[layout.start] = pa.array(partials.starts)
+    for kept in layout.kept:
+        column = partials.columns[kept.component]
+        kind = pa.int64() if kept.number == INTEGER else pa.float64()
+        for index, name in enumerate(kept.columns):
+            # Null says that there was no value, in the first column.
+            absent = None if column.present is None or index else ~column.present
+            columns[name] = pa.array(column.scalars[index], kind, mask=absent)
+    return pa.table(columns)

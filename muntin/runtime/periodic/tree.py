@@ -1,0 +1,182 @@
+"""A tree at run time: Arrow batches of slices in, Arrow batches of answers out."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.plan import Node, Tree
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.keys import KeyNumbers
+from muntin.runtime.columns.layout import INTEGER, Kept, Layout, all_slots, node_numbers, slots_of
+from muntin.runtime.columns.lift import numbers, read_partials
+from muntin.runtime.columns.lower import lower
+from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials
+from muntin.runtime.periodic.feed import Feed
+from muntin.runtime.periodic.node import END, NodeRuntime, Position
+
+NODE = "node"
+BEGIN = "begin"
+
+# Slices are taken in this many at a time, so that the cost per batch and node does not count.
+ROWS_AT_ONCE = 1 << 17
+
+
+class TreeRuntime:
+    """Answers a tree's queries from slices ordered by (keys, start).
+
+    A key's slices may be split over batches. Answers are rows of (node number, keys, window begin,
+    slots); see `layout`.
+    """
+
+    def __init__(self, tree: Tree, layout: Layout) -> None:
+        self._tree = tree
+        self._layout = layout
+        self._slots = all_slots(tree, layout)
+        self._numbers = node_numbers(tree)
+        monoids = {kept.component: kept.monoid for kept in layout.kept}
+        # By the window of the node that hands partials out; the slices have none.
+        self._feeds = {
+            window: Feed(tuple((node, _start(node)) for node in readers), monoids)
+            for window in (None, *(node.window for node in tree.nodes))
+            if (readers := tree.children(window))
+        }
+        # The keys that answers may be about.
+        self._keys = KeyNumbers(layout.key_columns)
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """All answers of a stream of slices that ends."""
+        for batch in gather(batches):
+            yield from self.push(batch)
+        yield from self.finish()
+
+    def push(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The answers that a batch of slices completes."""
+        if not batch.num_rows:
+            return
+        partials = partials_of(batch, self._layout, self._keys.number(batch))
+        until = Position(int(partials.keys[-1]), int(partials.starts[-1]) + 1)
+        yield from self._descend(None, partials, until)
+        # Only the last key can still get answers.
+        self._keys.forget(until.key)
+
+    def between(
+        self, batch: pa.RecordBatch, *, after: int | None, until: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The answers of all windows that end in `(after, until]`, of every key.
+
+        `batch` has all slices that these windows hold, and may have others. `after` is none where
+        no window was given out before. For a runtime that was given nothing else.
+        """
+        if batch.num_rows:
+            begins = begins_between(self._tree, after=after, until=until)
+            partials = partials_of(batch, self._layout, self._keys.number(batch))
+            yield from self._descend(None, partials, Position(END, END), begins, after)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The answers of all windows that are still open."""
+        nothing = Partials(
+            keys=np.empty(0, np.int64),
+            starts=np.empty(0, np.int64),
+            columns={kept.component: _empty(kept) for kept in self._layout.kept},
+        )
+        yield from self._descend(None, nothing, Position(END, END))
+
+    def _descend(
+        self,
+        parent: Window | None,
+        partials: Partials,
+        until: Position,
+        begins: Mapping[Window, tuple[int, int]] | None = None,
+        after: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Push a node's partials (the slices', without one) through all that reads them."""
+        if parent not in self._feeds:
+            return
+        for node, chunk, reached in self._feeds[parent].push(partials, until, begins):
+            asked = chunk
+            if after is not None:
+                # What readers need may lie further back than what is to be answered.
+                asked = chunk.where(chunk.starts > after - node.window.size)
+            if node.queries and len(asked):
+                yield self._answers(node, asked)
+            yield from self._descend(node.window, chunk, reached, begins, after)
+
+    def _answers(self, node: Node, partials: Partials) -> pa.RecordBatch:
+        rows = len(partials)
+        filled: dict[str, pa.Array] = {}
+        for aggregate, places in zip(node.aggregates, slots_of(node, self._layout), strict=True):
+            filled.update(zip(places, lower(aggregate, partials, self._layout), strict=True))
+        columns = {NODE: pa.array(np.full(rows, self._numbers[node.window], np.int32))}
+        columns.update(self._keys.columns(partials.keys))
+        columns[BEGIN] = pa.array(partials.starts)
+        for slot in self._slots:
+            kind = pa.int64() if slot.startswith("i") else pa.float64()
+            columns[slot] = filled[slot] if slot in filled else pa.nulls(rows, kind)
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def _start(node: Node) -> NodeRuntime:
+    techniques = {
+        component: technique
+        for aggregate, technique in zip(node.aggregates, node.techniques, strict=True)
+        for component in aggregate.components
+    }
+    return NodeRuntime(node.window, techniques, node.parent, _offsets(node))
+
+
+def _offsets(node: Node) -> tuple[int, ...] | None:
+    """Which of its parent's intervals a node combines, where that is cheaper than all of them."""
+    parent = node.parent
+    if parent is None or not all(one.definition.idempotent for one in node.aggregates):
+        return None
+    return parent.reads(node.window) if parent.is_worth_picking_for(node.window) else None
+
+
+def partials_of(batch: pa.RecordBatch, layout: Layout, keys: Int64s) -> Partials:
+    """Slices as partials; `keys` has the number of each row's key."""
+    return Partials(
+        keys=keys,
+        starts=numbers(batch.column(layout.start), INTEGER),
+        columns={kept.component: read_partials(kept, batch) for kept in layout.kept},
+    )
+
+
+def begins_between(tree: Tree, *, after: int | None, until: int) -> dict[Window, tuple[int, int]]:
+    """First and last begin that each node must give out, so that all queries of the tree have
+    their windows that end in `(after, until]`; a node with nothing to give has them crossed."""
+    found: dict[Window, tuple[int, int]] = {}
+    # Readers stand after what they read.
+    for node in reversed(tree.nodes):
+        window = node.window
+        last = until - window.size
+        first = -END if after is None else window.first_after(after - window.size)
+        wanted = [first] if node.queries and first <= last else []
+        for child in tree.children(window):
+            if found[child.window][0] <= found[child.window][1]:
+                wanted.append(found[child.window][0])
+        found[window] = (min(wanted, default=last + 1), last)
+    return found
+
+
+def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS_AT_ONCE:
+            yield from _merge(waiting)
+            waiting, rows = [], 0
+    yield from _merge(waiting)
+
+
+def _merge(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if batches:
+        yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
+
+
+def _empty(kept: Kept) -> PartialColumn:
+    dtype = np.int64 if kept.number == INTEGER else np.float64
+    return PartialColumn(scalars=tuple(np.empty(0, dtype) for _ in range(kept.monoid.width)))

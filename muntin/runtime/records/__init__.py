@@ -1,0 +1,1 @@
+"""Data windows: the discretizer finds them in records, the cutter shares their slices (Cutty)."""

@@ -1,0 +1,42 @@
+"""Records in the order in which batch sees them: by key, by time, then by all they carry.
+
+Spark's order: null before all else, NaN behind all numbers.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.runtime.columns.partials import Int64s
+
+
+def order_of(batch: pa.RecordBatch, keys: Int64s, times: Int64s, columns: Iterable[str]) -> Int64s:
+    """The rows in order, given the number of each one's key; `columns` tell records of one time."""
+    order: Int64s = np.lexsort((times, keys))
+    near_keys, near_times = keys[order], times[order]
+    tied = (near_keys[1:] == near_keys[:-1]) & (near_times[1:] == near_times[:-1])
+    if not tied.any():
+        return order
+    ranks = [rank for name in columns for rank in _ranks(batch.column(name))]
+    # The last one counts most.
+    found: Int64s = np.lexsort((*reversed(ranks), times, keys))
+    return found
+
+
+def _ranks(column: pa.Array) -> Iterator[np.ndarray]:
+    """Arrays that sort as a column does, the one that counts most first."""
+    if column.null_count:
+        yield column.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_floating(column.type):
+        # NaN is behind all numbers to numpy, too.
+        yield column.fill_null(0).to_numpy(zero_copy_only=False)
+        return
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    encoded = column.dictionary_encode()
+    ranks = np.empty(len(encoded.dictionary) + 1, np.int64)
+    ranks[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
+    ranks[-1] = -1
+    yield ranks[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]

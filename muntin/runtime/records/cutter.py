@@ -1,0 +1,270 @@
+"""Slices of some streams and their partials: what windows share that ask for the same things."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from muntin.model.aggregates.aggregate import MOMENTS, Component, Monoid
+from muntin.runtime.columns.fold_ranges import neutral
+from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Scalars
+from muntin.runtime.records.record_batch import Marks
+from muntin.techniques import b_int, cutty, flat_fat, panes
+from muntin.techniques.compiled import suffixes
+from muntin.techniques.compiled.compile import bind, bind_python
+
+# How slices are stored: the paper's eager and lazy store, and two that need fewer combines.
+STORES: dict[str, ModuleType] = {
+    "suffixes": suffixes,
+    "b_int": b_int,
+    "flat_fat": flat_fat,
+    "lazy": panes,
+}
+DEFAULT = "suffixes"
+
+_NOTHING = np.empty(0, np.int64)
+
+
+@dataclass
+class _Column:
+    """One component at run time: its store, its open partial, and how many values it has seen."""
+
+    component: Component
+    monoid: Monoid
+    run: Any
+    memory: Any
+    cursor: Any
+    opened: Any
+    # Values so far, and how many there had been when each slice began; null ones do not count.
+    seen: int = 0
+    seen_at: Int64s = field(default_factory=lambda: _NOTHING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """The answers of a stream's windows that were read in a batch, in order."""
+
+    rows: Int64s
+    starts: Int64s
+    ends: Int64s
+    columns: Mapping[Component, PartialColumn]
+
+
+class Cutter:
+    """Algorithm 1 of Cutty for some streams, and the components that all of them ask for.
+
+    `tally`, if given, counts combines and inverses.
+    """
+
+    def __init__(
+        self,
+        monoids: Mapping[Component, tuple[Monoid, Any]],
+        streams: int,
+        *,
+        store: str = DEFAULT,
+        tally: Int64s | None = None,
+    ) -> None:
+        """`monoids` has each component's monoid and the type of its scalars, `object` for any."""
+        self._tally = tally
+        algorithm = STORES[store]
+        self._columns = [
+            _column(component, *kind, algorithm, tally) for component, kind in monoids.items()
+        ]
+        self.state = np.zeros(cutty.STATE, np.int64)
+        # Of every slice since the oldest that is needed, whose number is `base`.
+        self._leaves: Int64s = _NOTHING
+        self._alive: Int64s = _NOTHING
+        self._base = 0
+        self._waiting = [_Waiting() for _ in range(streams)]
+
+    def feed(
+        self,
+        rows: int,
+        marks: Sequence[Marks],
+        values: Mapping[Component, PartialColumn],
+        edges: Int64s = _NOTHING,
+    ) -> list[Read]:
+        """Run a batch of records, given where each stream's windows begin and are read.
+
+        `edges` are rows with which a slice starts although no window begins there: what other
+        ways to slice would do.
+        """
+        begins = np.concatenate([one.begins for one in marks])
+        is_cut = np.zeros(rows, np.bool_)
+        is_cut[begins] = is_cut[edges] = True
+        cuts = np.flatnonzero(is_cut)
+        place = (np.cumsum(is_cut) - 1)[begins]
+        begun = np.bincount(place, minlength=len(cuts))
+        known = self._base + len(self._leaves)
+        splits = np.cumsum([len(one.begins) for one in marks])[:-1]
+        pairs = zip(self._waiting, marks, np.split(known + place, splits), strict=True)
+        read = [waiting.take(one, slices) for waiting, one, slices in pairs]
+        reads = np.concatenate([one.reads for one in marks])
+        order = np.argsort(reads, kind="stable")
+        slices = np.concatenate([one.slices for one in read])[order] - self._base
+        closes = np.concatenate([one.closes for one in read])[order]
+        asks = np.concatenate([one.asks for one in read])[order]
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        where = (cuts, begun, reads[order], slices, closes, asks)
+        found = self._run(rows, where, values)
+        limits = np.cumsum([len(one.reads) for one in marks])[:-1]
+        chosen = [part[one.asks] for part, one in zip(np.split(back, limits), read, strict=True)]
+        return [
+            Read(
+                rows=one.reads[taken.asks],
+                starts=taken.starts[taken.asks],
+                ends=one.ends[taken.asks],
+                columns={component: column.where(part) for component, column in found.items()},
+            )
+            for one, taken, part in zip(marks, read, chosen, strict=True)
+        ]
+
+    def _run(
+        self, rows: int, where: tuple[Any, ...], values: Mapping[Component, PartialColumn]
+    ) -> dict[Component, PartialColumn]:
+        cuts, _, reads, slices, _, _ = where
+        leaves = np.concatenate([self._leaves, np.empty(len(cuts), np.int64)])
+        alive = np.concatenate([self._alive, np.empty(len(cuts), np.int64)])
+        found = {}
+        for column in self._columns:
+            given = values[column.component]
+            # Every component takes the same decisions; those of the last are kept.
+            state, after, living = self.state.copy(), leaves.copy(), alive.copy()
+            scalars, answers = _scalars(column.monoid, given, len(reads), column.opened)
+            if self._tally is not None:
+                scalars, answers = (scalars, self._tally), (answers, self._tally)
+            column.memory, column.cursor = column.run(
+                column.memory,
+                column.cursor,
+                column.opened,
+                state,
+                after,
+                living,
+                scalars,
+                rows,
+                *where,
+                answers,
+            )
+            if self._tally is not None:
+                answers = answers[0]
+            found[column.component] = PartialColumn(
+                scalars=_arrays(column.monoid, answers),
+                present=_present(column, given, rows, cuts, reads, slices),
+            )
+        oldest = int(state[cutty.OLDEST])
+        state[cutty.SLICES] -= oldest
+        state[cutty.OLDEST] = 0
+        self.state, self._leaves, self._alive = state, after[oldest:], living[oldest:]
+        self._base += oldest
+        for column in self._columns:
+            column.seen_at = column.seen_at[oldest:]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Taken:
+    """What the reads of a batch are of."""
+
+    slices: Int64s
+    starts: Int64s
+    closes: Int64s
+    asks: Bools
+
+
+class _Waiting:
+    """The windows of one stream that are open: the slice each began with, and its label."""
+
+    def __init__(self) -> None:
+        self._slices: Int64s = _NOTHING
+        self._starts: Int64s = _NOTHING
+        # The number of the first of them.
+        self._first = 0
+
+    def take(self, marks: Marks, slices: Int64s) -> _Taken:
+        """Add the windows that begin in a batch, and give those that are read."""
+        held = np.concatenate([self._slices, slices])
+        starts = np.concatenate([self._starts, marks.starts])
+        count = len(marks.reads)
+        places = np.arange(count) if marks.numbers is None else marks.numbers - self._first
+        closed = count if marks.closes is None else int(marks.closes.sum())
+        self._slices, self._starts = held[closed:], starts[closed:]
+        self._first += closed
+        return _Taken(
+            slices=held[places],
+            starts=starts[places],
+            closes=np.ones(count, np.int64)
+            if marks.closes is None
+            else marks.closes.astype(np.int64),
+            asks=np.ones(count, np.bool_) if marks.asks is None else marks.asks,
+        )
+
+
+def _column(
+    component: Component, monoid: Monoid, dtype: Any, store: ModuleType, tally: Int64s | None
+) -> _Column:
+    counted = tally is not None
+
+    def bound(function: Any) -> Any:
+        if dtype is object:
+            return bind_python(function, monoid.combine, algorithm=store, counted=counted)
+        return bind(function, monoid, algorithm=store, counted=counted)
+
+    if dtype is object:
+        opened: Any = [None]
+    elif monoid.width == 1:
+        opened = np.empty(1, dtype)
+    else:
+        opened = tuple(np.empty(1, dtype) for _ in range(monoid.width))
+    if counted:
+        opened = (opened, tally)
+    memory, cursor = bound(cutty.new_store)(opened)
+    return _Column(
+        component=component,
+        monoid=monoid,
+        run=bound(cutty.cut),
+        memory=memory,
+        cursor=cursor,
+        opened=opened,
+    )
+
+
+def _scalars(monoid: Monoid, given: PartialColumn, reads: int, opened: Any) -> tuple[Any, Any]:
+    """A column's partials, missing ones neutral, and room for answers."""
+    scalars = given.scalars
+    if isinstance(opened, list):
+        # Combined as Python objects.
+        parts = [scalar.tolist() for scalar in scalars]
+        return parts[0] if monoid.width == 1 else list(zip(*parts, strict=True)), [None] * reads
+    if given.present is not None and len(scalars) == 1:
+        gap = neutral(monoid, scalars[0].dtype)
+        scalars = (np.where(given.present, scalars[0], gap),)
+    answers = tuple(np.zeros(reads, one.dtype) for one in scalars)
+    return (scalars, answers) if monoid.width > 1 else (scalars[0], answers[0])
+
+
+def _arrays(monoid: Monoid, answers: Any) -> Scalars:
+    """Answers as a column for each scalar; what nobody asked for may be anything."""
+    if not isinstance(answers, list):
+        return answers if isinstance(answers, tuple) else (answers,)
+    nothing = 0.0 if monoid.width == 1 else (0.0,) * monoid.width
+    filled = np.array([nothing if one is None else one for one in answers], np.float64)
+    return tuple(filled.reshape(len(answers), monoid.width).T)
+
+
+def _present(
+    column: _Column, given: PartialColumn, rows: int, cuts: Int64s, reads: Int64s, slices: Int64s
+) -> Bools | None:
+    """For each read, whether its window holds a value; none where a missing one counts as zero."""
+    if column.component.kind.startswith(("count", "user")) or column.monoid == MOMENTS:
+        return None
+    if given.present is None:
+        counts = column.seen + np.arange(rows + 1)
+    else:
+        counts = column.seen + np.concatenate([[0], np.cumsum(given.present)])
+    column.seen = int(counts[-1])
+    column.seen_at = np.concatenate([column.seen_at, counts[cuts]])
+    found: Bools = counts[reads] > column.seen_at[slices]
+    return found

@@ -1,0 +1,256 @@
+"""The discretizer: for every kind of window, where windows begin and end, batch by batch.
+
+A stream is the windows of one query, or one half of them. It sees each key's records in order,
+split over batches anyhow, and remembers what it needs between two of them.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from muntin.errors import RunError
+from muntin.model.windows.data_windows import (
+    Absent,
+    CountWindow,
+    Custom,
+    Delta,
+    Kind,
+    Landmark,
+    Punctuation,
+    Session,
+    Threshold,
+)
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.records.custom_windows import CountedStream, EvictingStream
+from muntin.runtime.records.periodic_edges import find, number_rows, reached
+from muntin.runtime.records.record_batch import Carried, Marks, Records
+from muntin.runtime.records.window_stream import Stream
+
+_ANY = np.iinfo(np.int64).min
+
+
+def streams_of(window: Kind | Window) -> tuple[Stream, ...]:
+    """What finds the windows of a query; their answers are those of all of these together."""
+    match window:
+        case Window():
+            return (TimeStream(window),)
+        case Session():
+            return (SessionStream(window.gap),)
+        case CountWindow():
+            return (CountStream(window),)
+        case Delta():
+            return (DeltaStream(window),)
+        case Punctuation():
+            return (ConditionStream(window.condition, window.condition),)
+        case Landmark(end=int(length)):
+            return (LengthStream(window.begin, length),)
+        case Landmark():
+            return (ConditionStream(window.begin, str(window.end)),)
+        case Threshold():
+            return (
+                TimeStream(window.inside, (window.condition, True)),
+                TimeStream(window.outside, (window.condition, False)),
+            )
+        case Custom() if window.is_deterministic:
+            return (CountedStream(window),)
+        case Custom():
+            return (EvictingStream(window),)
+        case Absent():
+            raise RunError(f"the class {window.name} is known by its name only; it must be given")
+    raise TypeError(f"no stream finds {window!r}")
+
+
+class SessionStream(Stream):
+    """A window ends where no record follows within the gap."""
+
+    # A record exactly a gap later is still in it.
+    patience = 1
+
+    def __init__(self, gap: int) -> None:
+        super().__init__()
+        self._gap = gap
+
+    def find(self, records: Records, carried: Carried) -> Marks:
+        """Compare each record with the one before."""
+        apart = records.waited > self._gap
+        fresh = (carried.open == 0) & (records.lows < records.stops)
+        apart[records.lows[fresh]] = True
+        begins = np.flatnonzero(apart)
+        # A window ends where the next of its key begins, or else where its stretch does.
+        homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
+        order = np.argsort(homes, kind="stable")
+        homes = homes[order]
+        places = np.concatenate([np.full(len(carried.stretches), -1), begins])[order]
+        reads = records.stops[homes]
+        followed = np.flatnonzero(homes[1:] == homes[:-1])
+        reads[followed] = places[followed + 1]
+        closed = (homes < records.stretches - 1) | (reads < records.stops[homes])
+        reads, homes = reads[closed], homes[closed]
+        return Marks(
+            begins=begins,
+            starts=records.times[begins],
+            reads=reads,
+            ends=records.lasts_before(reads, homes) + self._gap,
+            stretches=homes,
+        )
+
+
+class ConditionStream(Stream):
+    """Windows from each record where one condition holds to the next where another does."""
+
+    def __init__(self, begin: str, end: str) -> None:
+        super().__init__()
+        self._begin = begin
+        self._end = end
+
+    def find(self, records: Records, carried: Carried) -> Marks:
+        """A key's end ends its windows, too."""
+        begins = np.flatnonzero(records.conditions[self._begin])
+        borders = np.append(np.flatnonzero(records.conditions[self._end]), records.rows)
+        rows, homes = _ahead(records, carried, begins)
+        reads = np.minimum(borders[np.searchsorted(borders, rows)], records.stops[homes])
+        timed = reads < records.stops[homes]
+        closed = timed | (homes < records.stretches - 1)
+        reads = reads[closed]
+        return Marks(
+            begins=begins,
+            starts=records.times[begins],
+            reads=reads,
+            ends=records.times_at(reads, timed[closed]),
+            stretches=homes[closed],
+        )
+
+
+class LengthStream(Stream):
+    """Windows of so many microseconds from each record where a condition holds."""
+
+    def __init__(self, begin: str, length: int) -> None:
+        super().__init__()
+        self._begin = begin
+        self._length = length
+
+    def find(self, records: Records, carried: Carried) -> Marks:
+        """Windows end in the order in which they began: all are equally long."""
+        begins = np.flatnonzero(records.conditions[self._begin])
+        homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
+        order = np.argsort(homes, kind="stable")
+        ends = np.concatenate([carried.starts, records.times[begins]])[order] + self._length
+        rows, homes = _ahead(records, carried, begins)
+        reads = reached(records.times, rows, records.stops[homes], ends)
+        closed = (reads < records.stops[homes]) | (homes < records.stretches - 1)
+        return Marks(
+            begins=begins,
+            starts=records.times[begins],
+            reads=reads[closed],
+            ends=ends[closed],
+            stretches=homes[closed],
+        )
+
+
+def _ahead(records: Records, carried: Carried, begins: Int64s) -> tuple[Int64s, Int64s]:
+    """(the first row with which each window may end, its stretch), those of a stretch together."""
+    homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
+    order = np.argsort(homes, kind="stable")
+    rows = np.concatenate([records.lows[carried.stretches], begins + 1])
+    return rows[order], homes[order]
+
+
+class _PeriodStream(Stream):
+    """Windows that are periodic in some growing measure."""
+
+    # The number of the next window to begin, and whether the key has had a value.
+    memory: ClassVar[tuple[str, ...]] = ("next", "known")
+
+    def __init__(self, size: Any, slide: Any, offset: Any = 0, least: int = _ANY) -> None:
+        super().__init__()
+        self._window = (size, slide, offset)
+        self._least = least
+
+    def _find(self, values: Any, records: Records, carried: Carried) -> tuple[Any, ...]:
+        """(rows and numbers of begins; rows, numbers, stretches of ends, whether a value ended)."""
+        kind = values.dtype.type
+        missing = kind(-np.inf) if values.dtype.kind == "f" else kind(_ANY)
+        size, slide, offset = (kind(number) for number in self._window)
+        found: tuple[Any, ...] = find(
+            values,
+            missing,
+            records.firsts,
+            size,
+            slide,
+            offset,
+            self._least,
+            carried.open,
+            carried.memory["next"],
+            carried.memory["known"],
+        )
+        return found
+
+
+class TimeStream(_PeriodStream):
+    """Periodic windows over time; those alone whose last record meets a condition, or fails it."""
+
+    def __init__(self, window: Window, only: tuple[str, bool] | None = None) -> None:
+        super().__init__(window.size, window.slide, window.offset)
+        self._only = only
+        self._begin: Callable[[Int64s], Int64s] = lambda n: window.offset + n * window.slide
+        self._size = window.size
+
+    def find(self, records: Records, carried: Carried) -> Marks:
+        """A window is labelled by its own bounds, whatever its records are."""
+        begins, numbers, reads, ended, homes, _ = self._find(records.times, records, carried)
+        asks = None
+        if self._only is not None:
+            condition, wanted = self._only
+            asks = records.condition_before(condition, reads, homes) == wanted
+        return Marks(
+            begins=begins,
+            starts=self._begin(numbers),
+            reads=reads,
+            ends=self._begin(ended) + self._size,
+            stretches=homes,
+            asks=asks,
+        )
+
+
+class CountStream(_PeriodStream):
+    """Windows of so many rows of a key."""
+
+    memory = ("next", "known", "seen")
+    forgets = False
+
+    def __init__(self, window: CountWindow) -> None:
+        super().__init__(window.size, window.slide, least=0)
+
+    def find(self, records: Records, carried: Carried) -> Marks:
+        """The measure is the number of the row."""
+        rows = np.empty(records.rows, np.int64)
+        number_rows(rows, records.firsts, carried.memory["seen"])
+        return _measured(self._find(rows, records, carried), records)
+
+
+class DeltaStream(_PeriodStream):
+    """Windows over a growing column."""
+
+    forgets = False
+
+    def __init__(self, window: Delta) -> None:
+        super().__init__(window.size, window.slide)
+        self._column = window.column
+
+    def find(self, records: Records, carried: Carried) -> Marks:
+        """The measure has been made to grow when the records were read."""
+        return _measured(self._find(records.measures[self._column], records, carried), records)
+
+
+def _measured(found: tuple[Any, ...], records: Records) -> Marks:
+    """Windows labelled by the records that begin and end them."""
+    begins, _, reads, _, homes, ended = found
+    return Marks(
+        begins=begins,
+        starts=records.times[begins],
+        reads=reads,
+        ends=records.times_at(reads, ended),
+        stretches=homes,
+    )

@@ -1,0 +1,132 @@
+"""New records of a step beside what is known of all keys, which are numbered together."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.runtime.columns.partials import Bools, Int64s
+from muntin.runtime.columns.row_order import key_numbers
+from muntin.runtime.records.batch_order import order_of
+from muntin.runtime.records.open_windows import OpenWindows, StreamWindows
+from muntin.runtime.records.read_records import RecordLayout, lowest
+from muntin.runtime.records.record_batch import Before
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrived:
+    """New records in order, and what is known of their keys and all others, by number of key."""
+
+    known: OpenWindows
+    records: pa.RecordBatch
+    # The key of each record.
+    keys: Int64s
+
+    @cached_property
+    def talkers(self) -> Int64s:
+        """The keys that have new records."""
+        return np.unique(self.keys)
+
+    @cached_property
+    def talks(self) -> Bools:
+        """Whether each key has new records."""
+        found = np.zeros(self.known.count, np.bool_)
+        found[self.talkers] = True
+        return found
+
+    @cached_property
+    def lows(self) -> Int64s:
+        """The first record of each key that has some."""
+        found: Int64s = np.searchsorted(self.keys, self.talkers)
+        return found
+
+    @property
+    def firsts(self) -> Int64s:
+        """The rows at which a stretch begins: one for each key that talks, and an empty one behind,
+        so that all of them end."""
+        return np.append(self.lows, len(self.keys))
+
+    @cached_property
+    def stretch(self) -> Int64s:
+        """The stretch of each key that talks; the first is empty."""
+        found = np.zeros(self.known.count, np.int64)
+        found[self.talkers] = 1 + np.arange(len(self.talkers))
+        return found
+
+    def around(self, values: Any) -> Any:
+        """What is known of keys, as known of stretches."""
+        found = np.zeros(len(self.talkers) + 2, values.dtype)
+        found[1:-1] = values[self.talkers]
+        return found
+
+
+def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -> Arrived:
+    """Number all keys, those known and those new, and bring records and windows into order."""
+    columns = layout.layout.key_columns
+    table = pa.Table.from_batches([records])
+    if columns:
+        both = pa.concat_tables(
+            [known.keys, table.select(columns)], promote_options="permissive"
+        ).combine_chunks()
+        numbers = key_numbers(both, columns)
+    else:
+        both, numbers = known.keys, np.zeros(known.count + table.num_rows, np.int64)
+    _, rows, ids = np.unique(numbers, return_index=True, return_inverse=True)
+    old, new = ids[: known.count], ids[known.count :]
+    start = layout.layout.start
+    times = records.column(start).to_numpy()
+    others = [name for name in records.schema.names if name not in (*columns, start)]
+    order = order_of(records, new, times, others)
+
+    def spread(values: Any, fresh: Any) -> Any:
+        found = fresh(len(rows))
+        found[old] = values
+        return found
+
+    def zeros(values: Any) -> Any:
+        return spread(values, lambda count: np.zeros(count, values.dtype))
+
+    def texts(made: list[str | None] | None) -> list[str | None] | None:
+        if made is None:
+            return None
+        found: list[str | None] = [None] * len(rows)
+        for key, text in zip(old.tolist(), made, strict=True):
+            found[key] = text
+        return found
+
+    kinds = {sql: records.schema.field(name).type for sql, name in layout.measures.items()}
+    slice_keys = old[known.slice_keys]
+    by_key = np.argsort(slice_keys, kind="stable")
+    place = np.empty(len(by_key), np.int64)
+    place[by_key] = np.arange(len(by_key))
+    return Arrived(
+        known=OpenWindows(
+            keys=both.take(pa.array(rows)) if columns else both,
+            count=len(rows),
+            before=Before(
+                lasts=zeros(known.before.lasts),
+                met={sql: zeros(known.before.met[sql]) for sql in layout.conditions},
+                highest={
+                    sql: spread(known.before.highest[sql], lambda n, k=kind: lowest(k, n))
+                    for sql, kind in kinds.items()
+                },
+            ),
+            memory=[{name: zeros(values) for name, values in one.items()} for one in known.memory],
+            made=[texts(made) for made in known.made],
+            windows=[_placed(one, old, place) for one in known.windows],
+            slice_keys=slice_keys[by_key],
+            partials={c: column.where(by_key) for c, column in known.partials.items()},
+        ),
+        records=table.take(pa.array(order)).combine_chunks().to_batches()[0]
+        if len(order)
+        else records,
+        keys=new[order],
+    )
+
+
+def _placed(windows: StreamWindows, keys: Int64s, slices: Int64s) -> StreamWindows:
+    """Windows by the new numbers of their keys and slices."""
+    placed = replace(windows, keys=keys[windows.keys], slices=slices[windows.slices])
+    return placed.where(np.argsort(placed.keys, kind="stable"))

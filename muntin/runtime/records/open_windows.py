@@ -1,0 +1,189 @@
+"""What a tree of user-defined windows knows between two steps of a stream, and as Arrow bytes.
+
+For every slice that an open window begins with there is its partial, for every open window where it
+began, and for every key what its next record will be compared with. Columns are named by what they
+hold, so that a tree that has lost some of its windows still finds what it needs.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.user_aggregate import UserComponent, function_name
+from muntin.model.record_tree import DiscretizedTree
+from muntin.model.windows.windows_json import window_to_json
+from muntin.runtime.columns.layout import Kept
+from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn
+from muntin.runtime.records.custom_windows import CustomStream
+from muntin.runtime.records.read_records import RecordLayout, lowest, read_values
+from muntin.runtime.records.record_batch import Before
+from muntin.runtime.records.window_stream import Stream
+from muntin.runtime.state.segments import from_bytes, to_bytes
+
+_LAST, _MADE = "last", "made"
+_LABELS = ("keys", "slices", "starts", "ends", "asks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamWindows:
+    """The open windows of one stream, by key and in the order in which they began."""
+
+    keys: Int64s
+    # The slice that each begins with.
+    slices: Int64s
+    starts: Int64s
+    # As they would be if no more records came; those that only a record can end have none.
+    ends: Int64s
+    # Whether each would answer.
+    asks: Bools
+
+    def where(self, chosen: Bools | Int64s) -> "StreamWindows":
+        """Some of the windows, by their numbers or by a mask."""
+        return StreamWindows(**{label: getattr(self, label)[chosen] for label in _LABELS})
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenWindows:
+    """All that is known of some keys."""
+
+    # The columns of the keys, a row each.
+    keys: pa.Table
+    count: int
+    before: Before
+    # Of every stream: its memory of each key, its objects as JSON where it is a class of the
+    # user's, its open windows.
+    memory: Sequence[Mapping[str, Int64s]]
+    made: Sequence[list[str | None] | None]
+    windows: Sequence[StreamWindows]
+    # The key of each slice, and its partials.
+    slice_keys: Int64s
+    partials: Mapping[Component, PartialColumn]
+
+
+def nothing_known(
+    layout: RecordLayout, records: pa.RecordBatch, streams: Sequence[Stream]
+) -> OpenWindows:
+    """What is known before the first records."""
+    none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
+    empty = records.slice(0, 0)
+    kinds = {sql: records.schema.field(name).type for sql, name in layout.measures.items()}
+    return OpenWindows(
+        keys=pa.Table.from_batches([empty]).select(layout.layout.key_columns),
+        count=0,
+        before=Before(
+            lasts=none,
+            met=dict.fromkeys(layout.conditions, no),
+            highest={sql: lowest(kind, 0) for sql, kind in kinds.items()},
+        ),
+        memory=[dict.fromkeys(stream.memory, none) for stream in streams],
+        made=[[] if isinstance(stream, CustomStream) else None for stream in streams],
+        windows=[
+            StreamWindows(keys=none, slices=none, starts=none, ends=none, asks=no) for _ in streams
+        ],
+        slice_keys=none,
+        partials=read_values(empty, layout),
+    )
+
+
+def stream_names(tree: DiscretizedTree, streams: Sequence[tuple[int, Stream]]) -> list[str]:
+    """What the streams of a tree are known by: their window, and which of its streams it is."""
+    names: list[str] = []
+    for number, _ in streams:
+        text = json.dumps(window_to_json(tree.nodes[number].window), sort_keys=True)
+        names.append(f"{text}#{sum(name.startswith(text + '#') for name in names)}")
+    return names
+
+
+def to_state(found: OpenWindows, names: Sequence[str]) -> bytes:
+    """Open windows as Arrow bytes; `names` are those of the streams."""
+    known: dict[str, Any] = {_LAST: found.before.lasts}
+    known |= {f"met {sql}": held for sql, held in found.before.met.items()}
+    known |= {f"highest {sql}": values for sql, values in found.before.highest.items()}
+    windows: dict[str, list[Any]] = {"stream": [], **{label: [] for label in _LABELS}}
+    for number, (name, open_) in enumerate(zip(names, found.windows, strict=True)):
+        known |= {f"{label} {name}": found.memory[number][label] for label in found.memory[number]}
+        if found.made[number] is not None:
+            known[f"{_MADE} {name}"] = pa.array(found.made[number], pa.string())
+        windows["stream"].append(np.full(len(open_.keys), number, np.int32))
+        for label in _LABELS:
+            windows[label].append(getattr(open_, label))
+    slices: dict[str, Any] = {"key": found.slice_keys}
+    for component, column in found.partials.items():
+        name = _component(component)
+        slices |= {f"{index} {name}": one for index, one in enumerate(column.scalars)}
+        if column.present is not None:
+            slices[f"present {name}"] = column.present
+    tables = (
+        found.keys,
+        pa.table(known),
+        pa.table(slices),
+        pa.table({label: np.concatenate(parts) for label, parts in windows.items()}),
+    )
+    parts = {"names": json.dumps(list(names)).encode()}
+    parts |= dict(zip(("keys", "known", "slices", "windows"), map(to_bytes, tables), strict=True))
+    return to_bytes(pa.table({name: pa.array([data], pa.binary()) for name, data in parts.items()}))
+
+
+def from_state(
+    data: bytes, names: Sequence[str], streams: Sequence[Stream], kept: Sequence[Kept]
+) -> OpenWindows:
+    """The open windows that `to_state` wrote, of these streams and components."""
+    parts = {name: one[0] for name, one in from_bytes(data).to_pydict().items()}
+    keys, known, slices, windows = (
+        from_bytes(parts[name]) for name in ("keys", "known", "slices", "windows")
+    )
+    written = json.loads(parts["names"])
+
+    def numbers(table: pa.Table, name: str) -> Any:
+        return np.array(table.column(name).to_numpy())
+
+    def prefixed(prefix: str) -> dict[str, Any]:
+        chosen = [name for name in known.column_names if name.startswith(prefix + " ")]
+        return {name.removeprefix(prefix + " "): numbers(known, name) for name in chosen}
+
+    partials = {}
+    for one in kept:
+        name = _component(one.component)
+        has = f"present {name}"
+        partials[one.component] = PartialColumn(
+            scalars=tuple(numbers(slices, f"{i} {name}") for i in range(one.monoid.width)),
+            present=numbers(slices, has) if has in slices.column_names else None,
+        )
+    owners = numbers(windows, "stream")
+    found = []
+    for name in names:
+        mine = owners == written.index(name)
+        found.append(StreamWindows(**{label: numbers(windows, label)[mine] for label in _LABELS}))
+    # Keys whose windows were all of streams that have left have nothing to keep.
+    slice_keys = numbers(slices, "key")
+    used = np.flatnonzero(np.isin(slice_keys, np.concatenate([one.keys for one in found])))
+    found = [replace(one, slices=np.searchsorted(used, one.slices)) for one in found]
+    made = [f"{_MADE} {name}" for name in names]
+    return OpenWindows(
+        keys=keys,
+        count=known.num_rows,
+        before=Before(
+            lasts=numbers(known, _LAST), met=prefixed("met"), highest=prefixed("highest")
+        ),
+        memory=[
+            {label: numbers(known, f"{label} {name}") for label in stream.memory}
+            for name, stream in zip(names, streams, strict=True)
+        ],
+        made=[known.column(one).to_pylist() if one in known.column_names else None for one in made],
+        windows=found,
+        slice_keys=slice_keys[used],
+        partials={component: column.where(used) for component, column in partials.items()},
+    )
+
+
+def _component(component: Component) -> str:
+    """What a component's partials are known by."""
+    if isinstance(component, UserComponent):
+        name = function_name(component.monoid.combine)
+        return json.dumps([component.kind, component.lift, component.identity, name])
+    return json.dumps([component.kind, component.argument, component.where])

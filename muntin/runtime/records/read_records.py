@@ -1,0 +1,107 @@
+"""Arrow batches of records as what windows and aggregates look at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.aggregate import Component
+from muntin.runtime.columns.layout import INTEGER, Layout
+from muntin.runtime.columns.lift import lifted
+from muntin.runtime.columns.partials import Int64s, PartialColumn
+from muntin.runtime.records.periodic_edges import grow
+from muntin.runtime.records.record_batch import Before, Records
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordLayout:
+    """The columns of records: keys, time, and what windows and components look at, by Spark SQL.
+
+    `last` is the column with the latest time of a record that stands for several events.
+    """
+
+    layout: Layout
+    last: str | None = None
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    measures: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    # Columns of the records by what a component is lifted from; without one, partials come lifted.
+    values: Mapping[Component, tuple[str, ...]] | None = None
+
+
+def read_records(
+    batch: pa.RecordBatch, layout: RecordLayout, firsts: Int64s, before: Before
+) -> Records:
+    """The records of a batch; `before` has the highest values of measures, and is changed."""
+    times = _times(batch.column(layout.layout.start))
+    return Records(
+        firsts=firsts,
+        times=times,
+        lasts=times if layout.last is None else _times(batch.column(layout.last)),
+        conditions={sql: _bools(batch.column(name)) for sql, name in layout.conditions.items()},
+        measures={
+            sql: _measure(batch.column(name), firsts, before.highest[sql])
+            for sql, name in layout.measures.items()
+        },
+        columns={sql: _objects(batch.column(name)) for sql, name in layout.columns.items()},
+        before=before,
+    )
+
+
+def read_values(batch: pa.RecordBatch, layout: RecordLayout) -> dict[Component, PartialColumn]:
+    """What each component keeps of every record."""
+    return {kept.component: lifted(kept, batch, layout.values) for kept in layout.layout.kept}
+
+
+def no_records(layout: RecordLayout, keys: pa.Schema, highest: Mapping[str, Any]) -> pa.RecordBatch:
+    """No records, of the types that some would have, whose keys and measures are known."""
+    kinds = {field.name: field.type for field in keys}
+    kinds |= dict.fromkeys(layout.columns.values(), pa.null())
+    kinds |= {name: pa.int64() for name in (layout.layout.start, layout.last) if name}
+    kinds |= dict.fromkeys(layout.conditions.values(), pa.bool_())
+    for sql, name in layout.measures.items():
+        kinds[name] = pa.from_numpy_dtype(highest[sql].dtype)
+    for one in layout.layout.kept:
+        names = one.columns if layout.values is None else layout.values[one.component]
+        kinds |= dict.fromkeys(names, pa.int64() if one.number == INTEGER else pa.float64())
+    return pa.RecordBatch.from_pydict({name: pa.array([], kinds[name]) for name in kinds})
+
+
+def lowest(kind: pa.DataType, rows: int) -> Any:
+    """What the highest value of a measure is before there is one, so many times."""
+    if pa.types.is_integer(kind):
+        return np.full(rows, np.iinfo(np.int64).min)
+    return np.full(rows, -np.inf)
+
+
+def _measure(column: pa.Array, firsts: Int64s, highest: Any) -> Any:
+    """A column made to grow: each value is the highest that its key has had."""
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_integer(column.type):
+        values: Any = _times(column)
+    else:
+        values = np.array(column.fill_null(0).to_numpy(zero_copy_only=False), np.float64)
+        present = present & ~np.isnan(values)
+    grow(values, present, firsts, highest)
+    return values
+
+
+def _times(column: pa.Array) -> Int64s:
+    """Integers in memory of their own."""
+    return np.array(column.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _bools(column: pa.Array) -> Any:
+    """A condition; null is not met."""
+    return column.fill_null(False).to_numpy(zero_copy_only=False)
+
+
+def _objects(column: pa.Array) -> Any:
+    """Values as a class of the user's sees them: numbers where none is null, else objects."""
+    if column.null_count == 0 and pa.types.is_primitive(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    found = np.empty(len(column), object)
+    found[:] = column.to_pylist()
+    return found

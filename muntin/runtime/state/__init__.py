@@ -1,0 +1,1 @@
+"""What a bucket of keys keeps between two batches of a stream."""

@@ -1,0 +1,164 @@
+"""A bucket of keys at run time: slices and a watermark in, the answers of windows it passed out.
+
+All keys of a bucket are open up to the same instant. What a bucket remembers is small and rewritten
+with every batch (`BucketState`); the slices themselves are kept in runs, which are not.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.periodic.rollups import Cells
+from muntin.runtime.periodic.tree import TreeRuntime, begins_between
+from muntin.runtime.state.lane import Lane
+from muntin.runtime.state.record_lane import RecordLane
+from muntin.runtime.state.record_step import step_records
+from muntin.runtime.state.segments import Run, Store, runs_from_json, runs_to_json
+from muntin.runtime.state.slice_store import Retained
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketState:
+    """All that a bucket remembers beside its runs; data that outlives the plan."""
+
+    # Windows that end up to here were given out.
+    given: int | None = None
+    # The number of the next run.
+    number: int = 0
+    runs: Mapping[int, list[Run]] = field(default_factory=dict)
+    cells: Mapping[int, Cells] = field(default_factory=dict)
+    # Of lanes of user-defined windows: the number of what they know, and when they are due.
+    open: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """The state as JSON."""
+        runs = {str(lane): runs_to_json(one) for lane, one in self.runs.items()}
+        cells = {str(lane): [one.number, one.width] for lane, one in self.cells.items()}
+        opened = {str(lane): list(one) for lane, one in self.open.items()}
+        state = {"given": self.given, "number": self.number, "runs": runs, "cells": cells}
+        return json.dumps({**state, "open": opened}).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "BucketState":
+        """The state that `to_bytes` wrote."""
+        found = json.loads(data)
+        return BucketState(
+            given=found["given"],
+            number=found["number"],
+            runs={int(lane): runs_from_json(one) for lane, one in found["runs"].items()},
+            cells={
+                int(lane): Cells(number=number, width=width)
+                for lane, (number, width) in found["cells"].items()
+            },
+            open={int(lane): (number, due) for lane, (number, due) in found["open"].items()},
+        )
+
+
+class BucketRuntime:
+    """Answers of all lanes for the keys of one bucket."""
+
+    def __init__(
+        self,
+        lanes: Iterable[Lane],
+        store: Store,
+        state: BucketState,
+        records: Iterable[RecordLane] = (),
+    ) -> None:
+        self._lanes = {lane.number: lane for lane in lanes}
+        self._records = {lane.number: lane for lane in records}
+        self._store = store
+        self.state = state
+
+    def step(
+        self, arrived: Mapping[int, pa.Table], until: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Take in slices by lane, all of which end up to `until`, the watermark; give answers.
+
+        Slices of lanes that the plan no longer has are forgotten. `state` is new when all answers
+        have been taken.
+        """
+        number = self.state.number
+        runs: dict[int, list[Run]] = {}
+        cells: dict[int, Cells] = {}
+        self._forget(self.state.runs.keys() - self._lanes.keys())
+        for gone in self.state.open.keys() - self._records.keys():
+            self._store.remove(self.state.open[gone][0])
+        for lane in self._lanes.values():
+            kept = Retained(
+                self._store,
+                lane,
+                runs=self.state.runs.get(lane.number, []),
+                cells=self.state.cells.get(lane.number),
+                number=number,
+            )
+            new = arrived.get(lane.number)
+            if new is not None and new.num_rows:
+                new = new.select(lane.columns)
+            yield from self._answers(lane, kept, new, until)
+            horizon = until - lane.span
+            kept.drop(horizon)
+            if new is not None and new.num_rows:
+                kept.add(new)
+                kept.drop(horizon)
+            number = kept.number
+            if kept.runs:
+                runs[lane.number] = kept.runs
+            if kept.cells is not None:
+                cells[lane.number] = kept.cells
+        opened: dict[int, tuple[int, int | None]] = {}
+        for one in self._records.values():
+            known = self.state.open.get(one.number)
+            stepped = step_records(one, arrived.get(one.number), known, until, self._store, number)
+            for answer in stepped.answers:
+                yield one.number, answer
+            number = stepped.number
+            if stepped.open is not None:
+                opened[one.number] = stepped.open
+        self.state = BucketState(given=until, number=number, runs=runs, cells=cells, open=opened)
+
+    def _forget(self, lanes: Iterable[int]) -> None:
+        for lane in lanes:
+            for run in self.state.runs[lane]:
+                self._store.remove(run.number)
+            if lane in self.state.cells:
+                self._store.remove(self.state.cells[lane].number)
+
+    def _answers(
+        self, lane: Lane, kept: Retained, new: pa.Table | None, until: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        after = self.state.given
+        begins = begins_between(lane.flat, after=after, until=until)
+        if all(first > last for first, last in begins.values()):
+            return
+        tables = list(kept.rows(begins))
+        if new is not None:
+            tables.append(new)
+        if not tables:
+            return
+        rows = pa.concat_tables(tables, promote_options="permissive")
+        batch = ordered(rows, lane.layout.key_columns, lane.layout.start)
+        runtime = TreeRuntime(lane.flat, lane.layout)
+        for answer in runtime.between(batch, after=after, until=until):
+            yield lane.number, answer
+
+    def due(self) -> int | None:
+        """When to be called next even if nothing arrives; none where nothing is retained.
+
+        At the next edge of what is retained: there windows end, also those of a query that comes
+        later and reads these slices, and there slices expire.
+        """
+        if self.state.given is None:
+            return None
+        edges = [
+            self._lanes[number].tree.slicing.edge_from(self.state.given + 1)
+            for number in self.state.runs
+        ]
+        dues = [
+            self._records[number].due(due)
+            for number, (_, due) in self.state.open.items()
+            if due is not None
+        ]
+        return min([*edges, *dues], default=None)

@@ -1,0 +1,57 @@
+"""A tree of a running plan as the operator runs it, and the columns of its slices."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from muntin.model.plan import Tree
+from muntin.runtime.columns.layout import INTEGER, Layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """A tree of a running plan: its number, never used again, and where its columns are."""
+
+    number: int
+    tree: Tree
+    layout: Layout
+    # How long slices are kept beyond what windows need, in microseconds.
+    retain: int = 0
+
+    @property
+    def span(self) -> int:
+        """How far behind the watermark a slice may start and still be kept."""
+        return max(self.retain, *(node.window.size for node in self.tree.nodes))
+
+    @cached_property
+    def flat(self) -> Tree:
+        """The tree with all nodes reading the slices.
+
+        A stream gives out only the windows that have just closed, and retains slices and cells: to
+        compute a node's long history for those that read it would cost more than it saves.
+        """
+        nodes = tuple(replace(node, parent=None) for node in self.tree.nodes)
+        return replace(self.tree, nodes=nodes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its slices."""
+        kept = (name for one in self.layout.kept for name in one.columns)
+        return (*self.layout.key_columns, self.layout.start, *kept)
+
+
+def conformed(table: pa.Table, lane: Lane) -> pa.Table:
+    """Retained rows with the lane's columns: what an earlier plan did not keep is null.
+
+    No answer reads such a null: a query is complete only from where all it reads is kept.
+    """
+    missing = {
+        name: pa.nulls(table.num_rows, pa.int64() if one.number == INTEGER else pa.float64())
+        for one in lane.layout.kept
+        for name in one.columns
+        if name not in table.column_names
+    }
+    return pa.table(
+        {name: missing[name] if name in missing else table.column(name) for name in lane.columns}
+    )

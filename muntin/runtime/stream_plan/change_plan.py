@@ -1,0 +1,245 @@
+"""From one running plan to the next: what goes on where, and from when new answers are whole."""
+
+from collections.abc import MutableMapping, Sequence
+from dataclasses import replace
+
+from muntin.errors import RunError
+from muntin.model.plan import Plan, Tree
+from muntin.model.plan_json import definition
+from muntin.model.query import Query
+from muntin.runtime.state.record_lane import RecordNeeds
+from muntin.runtime.stream_plan.change_records import changed_records, record_homes
+from muntin.runtime.stream_plan.component_columns import Held, functions_of
+from muntin.runtime.stream_plan.room import columns_of, kind_of, placed, room_for
+from muntin.runtime.stream_plan.stream_plan import Epoch, Needs, Running, RunningLane
+
+
+def first_start(
+    plan: Plan,
+    needs: Sequence[Needs],
+    records: Sequence[RecordNeeds] = (),
+    *,
+    buckets: tuple[int, ...],
+    delay: int,
+    retain: int,
+    checked: bool,
+    spare: int,
+) -> Running:
+    """A plan on a new checkpoint, which decides how much room there is."""
+    wanted = [(list(one.keys), one.uses(checked=checked).values()) for one in needs]
+    wanted += [(one.groups, one.uses(checked=checked).values()) for one in records]
+    room = room_for(wanted, spare=spare)
+    if any(one.columns for one in records):
+        # Other records may carry more, mostly numbers and conditions.
+        more = {kind: room.keys[kind] + spare for kind in ("long", "double")}
+        room = replace(room, keys={**room.keys, **more})
+    nothing = Running(
+        plan=replace(plan, trees=(), queries=(), discretized=()),
+        lanes=(),
+        room=room,
+        buckets=buckets,
+        delay=delay,
+        retain=retain,
+        checked=checked,
+        complete_from={},
+        next_lane=0,
+        generation=-1,
+    )
+    return changed(nothing, plan, needs, records, watermark=None, given=None)
+
+
+def changed(
+    running: Running,
+    plan: Plan,
+    needs: Sequence[Needs],
+    records: Sequence[RecordNeeds] = (),
+    *,
+    watermark: int | None,
+    given: int | None,
+) -> Running:
+    """The plan that goes on where `running` stopped; `needs` are those of its trees, in order, and
+    `records` those of its user-defined windows.
+
+    `watermark` is what the next batch starts with, and `given` what the last one had, up to which
+    answers were given, in microseconds; none where no batch was ever finished. A query that stays
+    in its lane keeps answering from where it is (`share.settle` makes plans in which all do). What
+    another reads is complete from where slices hold all of it, and its first windows are those
+    after that.
+    """
+    # Watermarks are in whole milliseconds, so an event up to a millisecond later may be in already.
+    unseen = None if watermark is None else watermark + running.delay + 1000
+    homes = _homes(plan.trees, needs, running.lanes)
+    before = {query.name: definition(query) for query in running.plan.queries}
+    same = {q.name for q in plan.queries if before.get(q.name) == definition(q)}
+    homes_of_records = record_homes(running, plan, records, same)
+    # What each column is used for, first by all that stays.
+    staying = [
+        one
+        for need, home in zip(needs, homes, strict=True)
+        if home is not None
+        for one in _stays(home, need)
+    ]
+    staying += [one for home in homes_of_records if home is not None for one in home.held]
+    functions = functions_of(staying, checked=running.checked)
+    lanes: list[RunningLane] = []
+    number = running.next_lane
+    for tree, need, home in zip(plan.trees, needs, homes, strict=True):
+        if home is not None:
+            lanes.append(_change_lane(home, tree, need, running, given, unseen, functions))
+        else:
+            lanes.append(_new_lane(number, tree, need, running, unseen, functions))
+            number += 1
+    complete: dict[str, int | None] = {}
+    for lane, home in zip(lanes, homes, strict=True):
+        there = set() if home is None else names_of(home.tree)
+        for name in names_of(lane.tree):
+            query = plan.query(name)
+            assert isinstance(query, Query)
+            if name in there and before[name] == definition(query):
+                complete[name] = running.complete_from[name]
+            else:
+                complete[name] = lane.complete_from(query, given)
+    found, more, number = changed_records(
+        running,
+        plan,
+        records,
+        homes_of_records,
+        unseen=unseen,
+        number=number,
+        functions=functions,
+        no_room=_no_room,
+    )
+    return replace(
+        running,
+        plan=plan,
+        lanes=tuple(lanes),
+        records=found,
+        complete_from={**complete, **more},
+        next_lane=number,
+        generation=running.generation + 1,
+    )
+
+
+def names_of(tree: Tree) -> set[str]:
+    """The queries that a tree answers."""
+    return {name for node in tree.nodes for name in node.queries}
+
+
+def _homes(
+    trees: Sequence[Tree], needs: Sequence[Needs], lanes: Sequence[RunningLane]
+) -> list[RunningLane | None]:
+    """The lane that each tree goes on in: the one with most of its queries.
+
+    A tree of new queries goes on in a lane whose own queries have all left, for its slices.
+    """
+    wanted = [
+        (len(names_of(tree) & names_of(lane.tree)), index, lane)
+        for index, (tree, need) in enumerate(zip(trees, needs, strict=True))
+        for lane in lanes
+        if _fits(lane, tree, need)
+    ]
+    homes: list[RunningLane | None] = [None] * len(trees)
+    taken: set[int] = set()
+    for _, index, lane in sorted(wanted, key=lambda one: (-one[0], one[1], one[2].number)):
+        if homes[index] is None and lane.number not in taken:
+            homes[index] = lane
+            taken.add(lane.number)
+    return homes
+
+
+def _fits(lane: RunningLane, tree: Tree, need: Needs) -> bool:
+    """Whether a tree can go on in a lane: one family, and types that are still what they were."""
+    return (
+        lane.tree.family == tree.family
+        and [kind_of(slot) for slot in lane.key_slots] == list(need.keys)
+        and all(need.numbers.get(one.component, one.number) == one.number for one in lane.held)
+    )
+
+
+def _change_lane(
+    old: RunningLane,
+    tree: Tree,
+    need: Needs,
+    running: Running,
+    given: int | None,
+    unseen: int | None,
+    functions: MutableMapping[str, str],
+) -> RunningLane:
+    """A lane that goes on: what stays keeps its column, the rest starts after all old slices."""
+    since = None if unseen is None else old.tree.slicing.edge_from(unseen)
+    held = _hold(_stays(old, need), need, running, since, tree, functions)
+    kept_from, epochs = old.kept_from, list(old.epochs)
+    if given is not None and since is not None:
+        span = old.at_run_time(checked=running.checked, retain=running.retain).span
+        reached = given - span
+        kept_from = reached if kept_from is None else max(kept_from, reached)
+        if old.tree.slicing.edges != tree.slicing.edges:
+            epochs.append(Epoch(slicing=old.tree.slicing, until=since))
+        epochs = [one for one in epochs if one.until > kept_from]
+    return RunningLane(
+        number=old.number,
+        tree=tree,
+        key_slots=old.key_slots,
+        held=held,
+        kept_from=kept_from,
+        epochs=tuple(epochs),
+    )
+
+
+def _stays(lane: RunningLane, need: Needs) -> list[Held]:
+    """What a lane keeps of its components."""
+    return [one for one in lane.held if one.component in need.numbers]
+
+
+def _new_lane(
+    number: int,
+    tree: Tree,
+    need: Needs,
+    running: Running,
+    unseen: int | None,
+    functions: MutableMapping[str, str],
+) -> RunningLane:
+    slots: list[str] = []
+    for kind in need.keys:
+        slot = running.room.find_key(kind, slots)
+        if slot is None:
+            raise _no_room(
+                sorted(names_of(tree)), f"{need.keys.count(kind)} keys of the kind {kind}"
+            )
+        slots.append(slot)
+    held = _hold([], need, running, unseen, tree, functions)
+    return RunningLane(
+        number=number, tree=tree, key_slots=tuple(slots), held=held, kept_from=unseen
+    )
+
+
+def _hold(
+    stays: list[Held],
+    need: Needs,
+    running: Running,
+    since: int | None,
+    tree: Tree,
+    functions: MutableMapping[str, str],
+) -> tuple[Held, ...]:
+    """Columns for all components; those that stay keep theirs."""
+    found = {one.component: one for one in stays}
+    taken = [slot for one in stays for slot in one.slots]
+    wanted = need.uses(checked=running.checked)
+    for component, uses in wanted.items():
+        if component in found:
+            continue
+        slots = placed(uses, running.room, taken, functions)
+        if slots is None:
+            raise _no_room(sorted(names_of(tree)), columns_of(wanted.values()))
+        found[component] = Held(
+            component=component, number=need.numbers[component], slots=slots, since=since
+        )
+    return tuple(found.values())
+
+
+def _no_room(queries: Sequence[str], what: str) -> RunError:
+    names = ", ".join(map(repr, queries))
+    return RunError(
+        f"the queries {names} need {what}, and the checkpoint was started with room for fewer; "
+        f"start them on a new checkpoint, with spare= for the queries that may come later"
+    )

@@ -1,0 +1,145 @@
+"""Lanes of user-defined windows from one running plan to the next."""
+
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import replace
+
+from muntin.errors import RunError
+from muntin.model.plan import Plan
+from muntin.model.query import Query
+from muntin.model.record_tree import DiscretizedTree
+from muntin.runtime.state.record_lane import RecordNeeds, RunningRecords, grains
+from muntin.runtime.stream_plan.component_columns import Held
+from muntin.runtime.stream_plan.room import columns_of, kind_of, placed
+from muntin.runtime.stream_plan.stream_plan import Running
+
+# The error of a tree that finds no room for something.
+NoRoom = Callable[[Sequence[str], str], RunError]
+
+
+def names_in(tree: DiscretizedTree) -> list[str]:
+    """The queries that a tree answers."""
+    return [name for node in tree.nodes for name in node.queries]
+
+
+def resumed(running: Running, plan: Plan) -> Running:
+    """What a checkpoint holds, with the classes and functions of a plan that is the same."""
+    lanes = zip(running.records, plan.discretized, strict=True)
+    return replace(
+        running,
+        plan=plan,
+        records=tuple(replace(lane, tree=tree) for lane, tree in lanes),
+    )
+
+
+def record_homes(
+    running: Running, plan: Plan, needs: Sequence[RecordNeeds], stays: set[str]
+) -> list[RunningRecords | None]:
+    """The lane that each tree goes on in; `stays` are the queries that are as they were."""
+    return [
+        _home(tree, need, running.records, stays)
+        for tree, need in zip(plan.discretized, needs, strict=True)
+    ]
+
+
+def changed_records(
+    running: Running,
+    plan: Plan,
+    needs: Sequence[RecordNeeds],
+    homes: Sequence[RunningRecords | None],
+    *,
+    unseen: int | None,
+    number: int,
+    functions: MutableMapping[str, str],
+    no_room: NoRoom,
+) -> tuple[tuple[RunningRecords, ...], dict[str, int | None], int]:
+    """(the lanes, the begin of each query's first whole window, the number of the next lane)."""
+    lanes: list[RunningRecords] = []
+    complete: dict[str, int | None] = {}
+    for tree, need, home in zip(plan.discretized, needs, homes, strict=True):
+        if home is None:
+            lanes.append(_begins(number, tree, need, running, unseen, functions, no_room))
+            number += 1
+        else:
+            lanes.append(_goes_on(home, tree, need))
+        for name in names_in(tree):
+            query = plan.query(name)
+            assert isinstance(query, Query)
+            known = running.complete_from.get(name)
+            complete[name] = lanes[-1].complete_from(query) if home is None else known
+    return tuple(lanes), complete, number
+
+
+def _home(
+    tree: DiscretizedTree,
+    need: RecordNeeds,
+    lanes: Sequence[RunningRecords],
+    stays: set[str],
+) -> RunningRecords | None:
+    """The lane that a tree goes on in: all its queries run there, on columns of the same kinds.
+
+    Plans are made so that the queries that stay are among themselves (`share.settle_discretized`).
+    """
+    names = set(names_in(tree))
+    for lane in lanes:
+        if not names <= stays & set(names_in(lane.tree)):
+            continue
+        kinds = {sql: kind_of(slot) for sql, slot in lane.columns.items()}
+        same = (
+            lane.tree.family == tree.family
+            and lane.tree.grain == tree.grain
+            and [kind_of(slot) for slot in lane.key_slots] == list(need.keys)
+            and need.columns.items() <= kinds.items()
+            and need.numbers.items() <= {one.component: one.number for one in lane.held}.items()
+        )
+        return lane if same else None
+    return None
+
+
+def _goes_on(lane: RunningRecords, tree: DiscretizedTree, need: RecordNeeds) -> RunningRecords:
+    """A lane with the queries that are left."""
+    return RunningRecords(
+        number=lane.number,
+        tree=tree,
+        key_slots=lane.key_slots,
+        columns={sql: lane.columns[sql] for sql in need.columns},
+        held=tuple(one for one in lane.held if one.component in need.numbers),
+        since=lane.since,
+    )
+
+
+def _begins(
+    number: int,
+    tree: DiscretizedTree,
+    need: RecordNeeds,
+    running: Running,
+    unseen: int | None,
+    functions: MutableMapping[str, str],
+    no_room: NoRoom,
+) -> RunningRecords:
+    """A new lane, which sees what comes from an instant on that no event has reached yet."""
+    slots: list[str] = []
+    for kind in need.groups:
+        slot = running.room.find_key(kind, slots)
+        if slot is None:
+            what = f"{need.groups.count(kind)} columns of records and keys of the kind {kind}"
+            raise no_room(names_in(tree), what)
+        slots.append(slot)
+    taken: list[str] = []
+    held: list[Held] = []
+    wanted = need.uses(checked=running.checked)
+    for component, uses in wanted.items():
+        places = placed(uses, running.room, taken, functions)
+        if places is None:
+            raise no_room(names_in(tree), columns_of(wanted.values()))
+        number_class = need.numbers[component]
+        held.append(Held(component=component, number=number_class, slots=places, since=None))
+    grained = grains(tree)
+    since = unseen if unseen is None or grained is None else grained.edge_from(unseen)
+    return RunningRecords(
+        number=number,
+        tree=tree,
+        key_slots=tuple(slots[: len(need.keys)]),
+        columns=dict(zip(need.columns, slots[len(need.keys) :], strict=True)),
+        held=tuple(held),
+        since=since,
+    )

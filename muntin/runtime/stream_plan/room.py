@@ -1,0 +1,155 @@
+"""Room: the columns that a running operator has, fixed when it first starts.
+
+Spark's state store refuses another schema on an old checkpoint: other types, or another number of
+columns. What is aggregated in a column may change. So a stream is given columns by type, with some
+to spare, and every lane puts its keys and components into them. Queries that come later find room
+among those that their lane does not use.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
+
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import Component
+from muntin.runtime.columns.layout import INTEGER
+
+# What a column of keys may hold; every key type that streams is one of these on the way.
+KEY_KINDS = ("long", "double", "text", "bytes")
+# What a column of partials may hold: any aggregate of floats; sums and counts of integers; least
+# and greatest integers, apart from those, since a sum that found one in its place might overflow;
+# and the variance of floats, which Spark keeps in three columns that are never null.
+VALUE_KINDS = ("float", "integer", "extreme", "variance")
+# Variances are rare, and wide.
+_SPARE_VARIANCES = 1
+
+
+# The aggregate function of each part that a component may have in a column. A count adds up ones.
+_FUNCTIONS = {
+    "count": "sum",
+    "sum": "sum",
+    "high": "sum",
+    "low": "sum",
+    "min": "min",
+    "max": "max",
+    "variance": "var_pop",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use:
+    """What a component puts into one column: the kind of column, and the part that it has there."""
+
+    kind: str
+    role: str
+
+    @property
+    def function(self) -> str:
+        """How Spark aggregates it: all lanes that have this column must do it alike."""
+        return _FUNCTIONS[self.role]
+
+
+def uses_of(component: Component, number: str, *, checked: bool) -> tuple[Use, ...]:
+    """The columns that a component of integers or floats takes.
+
+    `checked` integer sums are kept as two, of the words' upper and lower halves, which cannot
+    overflow themselves.
+    """
+    match component.kind:
+        case "count" | "count_if":
+            return (Use(kind="integer", role="count"),)
+        case "moments":
+            return (
+                Use(kind="variance", role="variance"),
+                Use(kind="float", role="sum"),
+                Use(kind="integer", role="count"),
+            )
+        case "min" | "max" as role:
+            return (Use(kind="extreme" if number == INTEGER else "float", role=role),)
+        case "sum" if number == INTEGER and checked:
+            return (Use(kind="integer", role="high"), Use(kind="integer", role="low"))
+        case "sum" if number == INTEGER:
+            return (Use(kind="integer", role="sum"),)
+        case _:
+            return (Use(kind="float", role="sum"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """How many columns there are of each kind."""
+
+    keys: Mapping[str, int]
+    values: Mapping[str, int]
+
+    @property
+    def key_slots(self) -> tuple[str, ...]:
+        """The names of all key columns."""
+        return tuple(f"{kind}{index}" for kind in KEY_KINDS for index in range(self.keys[kind]))
+
+    @property
+    def value_slots(self) -> tuple[str, ...]:
+        """The names of all columns of partials."""
+        return tuple(f"{kind}{index}" for kind in VALUE_KINDS for index in range(self.values[kind]))
+
+    def find_key(self, kind: str, taken: Collection[str]) -> str | None:
+        """The first key column of a kind that is not taken."""
+        slots = (f"{kind}{index}" for index in range(self.keys[kind]))
+        return next((slot for slot in slots if slot not in taken), None)
+
+    def find(self, use: Use, taken: Collection[str], functions: Mapping[str, str]) -> str | None:
+        """A column of partials that a lane has not taken, and that no lane aggregates otherwise.
+
+        Rather one that another lane aggregates alike. `functions` has those of the columns in use.
+        """
+        slots = (f"{use.kind}{index}" for index in range(self.values[use.kind]))
+        free = [slot for slot in slots if slot not in taken]
+        shared = (slot for slot in free if functions.get(slot) == use.function)
+        return next(shared, None) or next((slot for slot in free if slot not in functions), None)
+
+
+def kind_of(slot: str) -> str:
+    """The kind of a column, from its name."""
+    return slot.rstrip("0123456789")
+
+
+def placed(
+    uses: Iterable[Use], room: Room, taken: list[str], functions: MutableMapping[str, str]
+) -> tuple[str, ...] | None:
+    """Columns for a component, noted in `taken` and `functions`; none where there is no room."""
+    slots = []
+    for use in uses:
+        slot = room.find(use, taken, functions)
+        if slot is None:
+            return None
+        slots.append(slot)
+        taken.append(slot)
+        functions[slot] = use.function
+    return tuple(slots)
+
+
+def columns_of(wanted: Iterable[tuple[Use, ...]]) -> str:
+    """How many columns of each kind components take, in words."""
+    kinds = [use.kind for uses in wanted for use in uses]
+    return "columns: " + ", ".join(f"{kinds.count(one)} of {one}" for one in dict.fromkeys(kinds))
+
+
+def room_for(
+    needs: Iterable[tuple[Iterable[str], Iterable[tuple[Use, ...]]]], *, spare: int
+) -> Room:
+    """Room for lanes, each given by its kinds of keys and what its components use; and to spare."""
+    if spare < 0:
+        raise RunError(f"spare is how many columns of each kind are kept free, not {spare}")
+    keys = dict.fromkeys(KEY_KINDS, 0)
+    endless = Room(keys=keys, values=dict.fromkeys(VALUE_KINDS, 1 << 10))
+    functions: dict[str, str] = {}
+    for key_kinds, components in needs:
+        found, taken = list(key_kinds), list[str]()
+        for kind in keys:
+            keys[kind] = max(keys[kind], found.count(kind))
+        for uses in components:
+            placed(uses, endless, taken, functions)
+    # Later queries rarely bring more keys, and mostly names or numbers.
+    for kind in ("long", "text"):
+        keys[kind] += min(spare, 1)
+    values = {kind: sum(kind_of(slot) == kind for slot in functions) for kind in VALUE_KINDS}
+    more = {kind: spare for kind in VALUE_KINDS} | {"variance": min(spare, _SPARE_VARIANCES)}
+    return Room(keys=keys, values={kind: values[kind] + more[kind] for kind in VALUE_KINDS})

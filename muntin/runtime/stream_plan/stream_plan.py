@@ -1,0 +1,131 @@
+"""A plan that runs on a stream: what is kept in which column, since when, and who may answer.
+
+It is data: the checkpoint has it as JSON (`running_json`). A change of queries makes a new one from
+the old (`changes`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.plan import Plan, Slicing, Tree
+from muntin.model.query import Query
+from muntin.model.time import format_duration
+from muntin.runtime.columns.layout import Layout, kept
+from muntin.runtime.state.lane import Lane
+from muntin.runtime.state.record_lane import RunningRecords
+from muntin.runtime.stream_plan.component_columns import Held
+from muntin.runtime.stream_plan.room import Room, Use, uses_of
+
+# The column with the start of a slice.
+START = "start"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What a tree must find room for: the kinds of its keys, and the number of each component."""
+
+    keys: tuple[str, ...]
+    numbers: Mapping[Component, str]
+
+    def uses(self, *, checked: bool) -> dict[Component, tuple[Use, ...]]:
+        """The columns that its components take."""
+        return {
+            component: uses_of(component, number, checked=checked)
+            for component, number in self.numbers.items()
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epoch:
+    """How a lane was cut before: slices that start before `until` may have these edges."""
+
+    slicing: Slicing
+    until: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningLane:
+    """A tree of the running plan, with what is known of the slices that are retained for it."""
+
+    number: int
+    tree: Tree
+    key_slots: tuple[str, ...]
+    held: tuple[Held, ...]
+    # Slices that start before this may have been dropped, or never cut.
+    kept_from: int | None = None
+    epochs: tuple[Epoch, ...] = ()
+
+    def at_run_time(self, *, checked: bool, retain: int) -> Lane:
+        """What the operator runs."""
+        layout = Layout(
+            key_columns=self.key_slots,
+            start=START,
+            kept=tuple(
+                kept(one.component, number=one.number, name=one.name, checked=checked)
+                for one in self.held
+            ),
+        )
+        return Lane(number=self.number, tree=self.tree, layout=layout, retain=retain)
+
+    def complete_from(self, query: Query, given: int | None) -> int | None:
+        """The begin of a new query's first window that is whole, and ends after those that were
+        given.
+
+        None where no event was ever seen without it.
+        """
+        wanted = {part for one in query.aggregates.values() for part in one.components}
+        limits = [self.kept_from, *(one.since for one in self.held if one.component in wanted)]
+        limits += [one.until for one in self.epochs if not one.slicing.cuts(query.window)]
+        if given is not None:
+            limits.append(given - query.window.size + 1)
+        found = [limit for limit in limits if limit is not None]
+        return query.window.first_after(max(found) - 1) if found else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """All that a checkpoint knows of the plan that runs on it."""
+
+    plan: Plan
+    lanes: tuple[RunningLane, ...]
+    room: Room
+    # Keys are spread over these.
+    buckets: tuple[int, ...]
+    # The delay of the watermark, and how long slices are kept for queries to come; microseconds.
+    delay: int
+    retain: int
+    # Whether integer sums notice overflow, as under ANSI.
+    checked: bool
+    complete_from: Mapping[str, int | None]
+    next_lane: int
+    # How often the queries have changed.
+    generation: int = 0
+    # Lanes of user-defined windows; numbers are never used again by either kind of lane.
+    records: tuple[RunningRecords, ...] = ()
+
+    @property
+    def held(self) -> list[Held]:
+        """What all lanes hold."""
+        slices = [held for lane in self.lanes for held in lane.held]
+        return slices + [held for lane in self.records for held in lane.held]
+
+
+def check_same(running: Running, *, delay: int, checked: bool, buckets: int | None) -> None:
+    """Refuse to go on with what a checkpoint cannot change."""
+    if delay != running.delay:
+        raise RunError(
+            f"the checkpoint was started with a watermark of {format_duration(running.delay)}, not "
+            f"{format_duration(delay)}; start with that one, or with a new checkpoint"
+        )
+    if checked != running.checked:
+        raise RunError(
+            f"the checkpoint was started with spark.sql.ansi.enabled = "
+            f"{str(running.checked).lower()}; set it so, or start with a new checkpoint"
+        )
+    if buckets is not None and buckets != len(running.buckets):
+        raise RunError(
+            f"the checkpoint was started with {len(running.buckets)} buckets, not {buckets}; "
+            f"leave buckets out, or start with a new checkpoint"
+        )

@@ -1,0 +1,1 @@
+"""What plans cost: the model, operations per slice, lower bounds."""

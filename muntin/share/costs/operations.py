@@ -1,0 +1,178 @@
+"""Ω: final combines per slice, by technique (Incremental MQO, section 4.1)."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from math import e, factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muntin.errors import PlanError, nearest
+from muntin.model.aggregates.aggregate import (
+    ADD,
+    ADD_FLOAT,
+    ADD_WIDE,
+    FUNCTIONS,
+    MAX,
+    MIN,
+    MOMENTS,
+    Monoid,
+)
+from muntin.model.plan import BEST, Slicing
+from muntin.model.time import SECOND
+from muntin.model.windows.window import Window
+from muntin.techniques.table import TECHNIQUES
+
+# From here on the sum of inverse factorials in equation 7 no longer changes.
+_LONG_DEQUE = 18
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Load:
+    """What Ω needs to know about the windows of a tree, so that two trees add up to one."""
+
+    # How many distinct windows there are, and the sum of their overlaps.
+    count: int
+    overlap: float
+    # The size of each.
+    sizes: NDArray[np.float64]
+
+    def __add__(self, other: "Load") -> "Load":
+        return Load(
+            count=self.count + other.count,
+            overlap=self.overlap + other.overlap,
+            sizes=np.concatenate([self.sizes, other.sizes]),
+        )
+
+    def without(self, window: Window) -> "Load":
+        """The load after one of its windows is gone."""
+        place = int(np.argmax(self.sizes == window.size))
+        return Load(
+            count=self.count - 1,
+            overlap=self.overlap - window.overlap,
+            sizes=np.delete(self.sizes, place),
+        )
+
+
+def load_of(windows: Iterable[Window]) -> Load:
+    """The load of distinct windows."""
+    distinct = dict.fromkeys(windows)
+    return Load(
+        count=len(distinct),
+        overlap=sum(window.overlap for window in distinct),
+        sizes=np.array([window.size for window in distinct], dtype=np.float64),
+    )
+
+
+def _partials(load: Load, rate: float) -> NDArray[np.float64]:
+    """Pᵢ: size by the average slice, at least one, as a whole number."""
+    return np.maximum(1.0, np.rint(load.sizes * (rate / SECOND)))
+
+
+def _recalc(load: Load, rate: float) -> float:
+    """Equation 3: every partial is read by each window that holds it."""
+    return load.overlap
+
+
+def _flat_fat(load: Load, rate: float) -> float:
+    """Equation 4: the least set of inner nodes that spans the window."""
+    partials = _partials(load, rate)
+    partials = partials[partials > 1]
+    if not partials.size:
+        return 0.0
+    depth = np.floor(np.log2(partials))
+    return float(np.sum(np.floor(np.log2(partials - 1)) + (partials - 1) / 2**depth))
+
+
+def _per_query(operations: float) -> Callable[[Load, float], float]:
+    """Equation 5, and the amortised column of table 2: the same for every window."""
+    return lambda load, rate: operations * load.count
+
+
+def _subtract(load: Load, rate: float) -> float:
+    """Equation 6: two for each running aggregate, one per distinct number of partials."""
+    return 2.0 * len(np.unique(_partials(load, rate)))
+
+
+def _slick_deque(load: Load, rate: float) -> float:
+    """Equation 7: one deque, and one walk along it for all windows."""
+    longest = max(1.0, round(float(load.sizes.max()) * rate / SECOND))
+    return 2.0 - 2.0 / longest + load.count + deque_length(longest)
+
+
+def deque_length(partials: float) -> float:
+    """The average length of a deque of candidates over random data: the sum of 1/i!."""
+    if partials >= _LONG_DEQUE:
+        return e - 1.0
+    return sum(1.0 / factorial(i) for i in range(1, int(partials) + 1))
+
+
+OPERATIONS: dict[str, Callable[[Load, float], float]] = {
+    "recalc": _recalc,
+    "panes": _recalc,
+    "subtract": _subtract,
+    "flat_fat": _flat_fat,
+    "b_int": _flat_fat,
+    "flat_fit": _per_query(3.0),
+    "two_stacks": _per_query(3.0),
+    "two_stacks_lite": _per_query(3.0),
+    "daba": _per_query(5.0),
+    "daba_lite": _per_query(4.0),
+    "slick_deque": _slick_deque,
+}
+
+# Where Ω of two trees together is the sum of both, whatever the slices are.
+ADDITIVE = frozenset(
+    {"recalc", "panes", "flat_fit", "two_stacks", "two_stacks_lite", "daba", "daba_lite"}
+)
+
+
+def operations_of(technique: str) -> Callable[[Load, float], float]:
+    """Ω of a technique, as a function of the load and of the slices per second."""
+    if technique not in OPERATIONS:
+        raise PlanError(
+            f"no technique is called {technique!r}; {nearest(technique, list(OPERATIONS))}"
+        )
+    return OPERATIONS[technique]
+
+
+def operations_per_slice(technique: str, windows: Iterable[Window], slicing: Slicing) -> float:
+    """Ω of distinct windows that all read the same slices."""
+    return operations_of(technique)(load_of(windows), slicing.rate)
+
+
+# What each kind of component may be combined by, over all types it may meet.
+_MONOIDS: dict[str, tuple[Monoid, ...]] = {
+    "count": (ADD,),
+    "count_if": (ADD,),
+    "sum": (ADD, ADD_WIDE, ADD_FLOAT),
+    "float_sum": (ADD_FLOAT,),
+    "min": (MIN,),
+    "max": (MAX,),
+    "moments": (MOMENTS,),
+}
+
+
+@cache
+def steady_operations(function: str) -> float:
+    """The fewest combines per slice of a technique that takes as many however long the window is.
+
+    It must do for every type that the aggregate may meet, since a plan does not know them.
+    """
+    monoids = [monoid for kind in FUNCTIONS[function].kinds for monoid in _MONOIDS[kind]]
+    long = load_of([Window(size=1 << 40, slide=1)])
+    return min(
+        count(long, SECOND)
+        for name, count in OPERATIONS.items()
+        if all(TECHNIQUES[name].allows(monoid) for monoid in monoids)
+    )
+
+
+def least_technique(function: str, held: float) -> str:
+    """The technique with the fewest combines for partials that so many windows hold.
+
+    Where windows overlap little that is to combine anew; else `BEST`, by which the runtime takes
+    the fewest for the type, and for all the windows that read the same partials.
+    """
+    return "recalc" if held < steady_operations(function) else BEST

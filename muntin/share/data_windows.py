@@ -1,0 +1,140 @@
+"""User-defined windows of a workload on trees: sessions on grains, the others record by record."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.user_aggregate import UserAggregate
+from muntin.model.plan import Plan
+from muntin.model.query import Family, Query, Workload
+from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.time import SECOND
+from muntin.model.windows.data_windows import CountWindow, Custom, Kind, Session, Threshold
+from muntin.model.windows.window import Window
+from muntin.share.costs import cost
+
+# The tree of windows that look at every record.
+_RECORDS = "records"
+# How many records have a window, where only the data could tell.
+_WINDOWS_PER_RECORD = 0.01
+# Finding begins and ends, and folding a record into the open slice.
+_PER_RECORD = 3.0
+# A class of the user's is called in Python for each record.
+_PER_CALL = 300.0
+
+
+def discretized_trees(workload: Workload) -> tuple[DiscretizedTree, ...]:
+    """The trees of all user-defined windows: queries of a family share slices, if they can.
+
+    Sessions need not see every event: those within the shortest gap are one record to all of them.
+    Windows that keep a partial per record would make the others keep one, and stand alone.
+    """
+    groups: dict[tuple[Family, str], list[Query]] = {}
+    for query in workload.discretized:
+        groups.setdefault((query.family, _group(query)), []).append(query)
+    return tuple(_tree(family, queries, workload) for (family, _), queries in groups.items())
+
+
+def discretized_cost(workload: Workload) -> float:
+    """What the user-defined windows cost with a tree each."""
+    return sum(_tree(query.family, [query], workload).cost for query in workload.discretized)
+
+
+def hosting(plan: Plan, workload: Workload) -> Plan:
+    """The plan with periodic windows in the tree of records of their family, where that is cheaper.
+
+    There every event is read and put in order anyway, for windows that are found in the data.
+    """
+    for host in plan.discretized:
+        guests = [tree for tree in plan.trees if tree.family == host.family]
+        names = [name for node in host.nodes for name in node.queries]
+        names += [name for tree in guests for node in tree.nodes for name in node.queries]
+        asked = [query for name in names if isinstance(query := plan.query(name), Query)]
+        if not guests or any(_group(query) != _RECORDS for query in asked):
+            continue
+        joined = _tree(host.family, asked, workload)
+        if joined.cost < host.cost + sum(tree.cost for tree in guests):
+            plan = replace(
+                plan,
+                trees=tuple(tree for tree in plan.trees if tree not in guests),
+                discretized=tuple(joined if one is host else one for one in plan.discretized),
+            )
+    return plan
+
+
+def _group(query: Query) -> str:
+    window = query.window
+    if isinstance(window, Session) and not _has_own(query):
+        return "sessions"
+    if isinstance(window, Custom) and not window.is_deterministic:
+        return "partial per record"
+    return _RECORDS
+
+
+def _has_own(query: Query) -> bool:
+    """Whether it asks for an aggregate of the user's, which Spark cannot compute."""
+    return any(isinstance(one, UserAggregate) for one in query.aggregates.values())
+
+
+def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> DiscretizedTree:
+    asked: dict[Kind | Window, tuple[list[str], dict[Aggregate, None]]] = {}
+    for query in queries:
+        names, aggregates = asked.setdefault(query.window, ([], {}))
+        names.append(query.name)
+        aggregates.update(dict.fromkeys(query.aggregates.values()))
+    gaps = [window.gap for window in asked if isinstance(window, Session)]
+    alike = len(gaps) == len(asked) and not any(map(_has_own, queries))
+    grain = min(gaps) if alike else None
+    handed = workload.rate
+    if grain is not None:
+        handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
+    found = DiscretizedTree(
+        family=family,
+        grain=grain,
+        cut_cost=workload.prices.event * workload.rate + workload.prices.partial * handed,
+        nodes=tuple(
+            DiscretizedNode(
+                window=window,
+                aggregates=tuple(aggregates),
+                queries=tuple(names),
+                cost=_node_cost(window, len(aggregates), len(names), handed, workload),
+            )
+            for window, (names, aggregates) in asked.items()
+        ),
+    )
+    return _as_sparks_own(found, workload) if found.is_alone else found
+
+
+def _as_sparks_own(tree: DiscretizedTree, workload: Workload) -> DiscretizedTree:
+    """The tree at the price of Spark's own `session_window`, which groups event by event."""
+    (node,) = tree.nodes
+    return replace(
+        tree,
+        cut_cost=workload.prices.event * workload.rate,
+        nodes=(replace(node, cost=workload.prices.group * workload.rate),),
+    )
+
+
+def _node_cost(
+    window: Kind | Window, aggregates: int, queries: int, handed: float, workload: Workload
+) -> float:
+    each = _PER_CALL if isinstance(window, Custom) else _PER_RECORD
+    given = workload.prices.answer * queries * _answers(window, workload)
+    return handed * (each + workload.prices.combine * aggregates) + given
+
+
+def _answers(window: Kind | Window, workload: Workload) -> float:
+    """How many windows end per second, for all keys."""
+    rate, keys = workload.rate, workload.keys
+    if isinstance(window, Session):
+        # Events at random: one is the last of its session when none follows within the gap.
+        return rate * exp(-rate / keys * window.gap / SECOND)
+    if isinstance(window, CountWindow):
+        return rate / window.slide
+    if isinstance(window, Window):
+        return cost.partials_per_second(window, workload)
+    if isinstance(window, Threshold):
+        sides = (window.inside, window.outside)
+        return max(cost.partials_per_second(side, workload) for side in sides)
+    return rate * _WINDOWS_PER_RECORD

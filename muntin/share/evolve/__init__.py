@@ -1,0 +1,1 @@
+"""From a plan that runs to the next one."""

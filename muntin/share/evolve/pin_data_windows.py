@@ -1,0 +1,70 @@
+"""Trees of user-defined windows that stay as they run: what is open is known to them alone."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.user_aggregate import aggregate_to_json
+from muntin.model.plan import Plan
+from muntin.model.plan_json import definition
+from muntin.model.query import Query
+from muntin.model.record_tree import DiscretizedTree
+
+
+def settled_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DiscretizedTree, ...]:
+    """The trees that run, with the queries of theirs that stay, then trees of new queries alone.
+
+    A new query does not join a tree that runs, which has seen records that it has not.
+    """
+    asked = {query.name: query for query in plan.queries if isinstance(query, Query)}
+    trees = []
+    home: set[str] = set()
+    for tree in running.discretized:
+        kept = [name for node in tree.nodes for name in node.queries if name in stays]
+        if kept:
+            home.update(kept)
+            trees.append(_given(tree, {name: asked[name] for name in kept}))
+    for tree in plan.discretized:
+        new = [name for node in tree.nodes for name in node.queries if name not in home]
+        if new:
+            trees.append(tree.answering([asked[name] for name in new]))
+    return tuple(trees)
+
+
+def _given(tree: DiscretizedTree, queries: Mapping[str, Query]) -> DiscretizedTree:
+    """The part of a tree that some queries need, with their own windows and aggregates."""
+    return _with_code(tree, queries).answering(queries.values())
+
+
+def with_code(plan: Plan, given: Plan) -> Plan:
+    """A plan that was read from a checkpoint, with the classes and functions of another: it has
+    their names, not those themselves. What the other does not have stays a name."""
+    there = {query.name: definition(query) for query in plan.queries}
+    known = {
+        query.name: query
+        for query in given.queries
+        if isinstance(query, Query) and there.get(query.name) == definition(query)
+    }
+    return replace(
+        plan,
+        queries=tuple(known.get(query.name, query) for query in plan.queries),
+        discretized=tuple(_with_code(tree, known) for tree in plan.discretized),
+    )
+
+
+def _with_code(tree: DiscretizedTree, queries: Mapping[str, Query]) -> DiscretizedTree:
+    nodes = []
+    for node in tree.nodes:
+        mine = [queries[name] for name in node.queries if name in queries]
+        if mine:
+            own = {_known(one): one for query in mine for one in query.aggregates.values()}
+            aggregates = tuple(own.get(_known(one), one) for one in node.aggregates)
+            node = replace(node, window=mine[0].window, aggregates=aggregates)
+        nodes.append(node)
+    return replace(tree, nodes=tuple(nodes))
+
+
+def _known(aggregate: Aggregate) -> str:
+    """What an aggregate is known by in a checkpoint."""
+    return json.dumps(aggregate_to_json(aggregate), sort_keys=True)

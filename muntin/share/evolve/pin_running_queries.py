@@ -1,0 +1,68 @@
+"""A new plan for queries of which some run already: those stay in the tree in which they run.
+
+The slices of a query's open windows are kept with its tree, so it cannot change trees without
+losing them. New queries are free.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from muntin.model.plan import Plan, Tree
+from muntin.model.plan_json import definition
+from muntin.model.query import Query, Workload
+from muntin.share.evolve.pin_data_windows import settled_trees
+from muntin.share.intermediate import best_tree
+from muntin.share.optimizer import STRATEGIES
+from muntin.share.trees import nodes_of
+
+
+def settled(plan: Plan, running: Plan) -> Plan:
+    """`plan` with every query that runs already in the tree in which it runs.
+
+    A new query joins the tree of most of those that `plan` puts beside it. Trees whose queries are
+    then not those of the plan are grown anew.
+    """
+    homes = _homes(plan, running)
+    groups: dict[tuple[str, int], list[str]] = {}
+    for number, tree in enumerate(plan.trees):
+        names = [name for node in tree.nodes for name in node.queries]
+        near = Counter(homes[name] for name in names if name in homes)
+        free = ("runs", near.most_common(1)[0][0]) if near else ("new", number)
+        for name in names:
+            groups.setdefault(("runs", homes[name]) if name in homes else free, []).append(name)
+    as_planned = {
+        frozenset(name for node in tree.nodes for name in node.queries): tree for tree in plan.trees
+    }
+    trees = [as_planned.get(frozenset(names)) or _grown(names, plan) for names in groups.values()]
+    discretized = settled_trees(plan, running, _staying(plan, running))
+    return replace(plan, trees=tuple(trees), discretized=discretized)
+
+
+def _homes(plan: Plan, running: Plan) -> dict[str, int]:
+    """The tree in which each query that stays, by name and definition, runs now."""
+    stays = _staying(plan, running)
+    return {
+        name: number
+        for number, tree in enumerate(running.trees)
+        for node in tree.nodes
+        for name in node.queries
+        if name in stays
+    }
+
+
+def _staying(plan: Plan, running: Plan) -> set[str]:
+    """The queries that run already, by name and definition."""
+    before = {query.name: definition(query) for query in running.queries}
+    return {query.name for query in plan.queries if before.get(query.name) == definition(query)}
+
+
+def _grown(names: Sequence[str], plan: Plan) -> Tree:
+    """One tree for some queries of a plan: its strategy's, if that gives them one."""
+    queries = [query for query in plan.queries if query.name in names and isinstance(query, Query)]
+    workload = Workload(queries=tuple(queries), rate=plan.rate, keys=plan.keys)
+    if plan.strategy in STRATEGIES:
+        found = STRATEGIES[plan.strategy](workload).trees
+        if len(found) == 1:
+            return found[0]
+    return best_tree(queries[0].family, nodes_of(queries), workload)

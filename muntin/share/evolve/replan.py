@@ -1,0 +1,41 @@
+"""Plans for queries that change while they run: by increments where a strategy has them."""
+
+from muntin.model.plan import Plan
+from muntin.model.plan_json import definition
+from muntin.model.query import Query, Workload
+from muntin.share.optimizer import optimize
+from muntin.share.weave_share.incremental import ReweavingPlan
+
+
+class Replanner:
+    """Follows the queries of a running plan: Weave Share is woven on, the rest planned anew."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._strategy = plan.strategy
+        self._running = plan
+        self._queries = tuple(query for query in plan.queries if isinstance(query, Query))
+        self._woven: ReweavingPlan | None = None
+
+    def plan(self, workload: Workload) -> Plan:
+        """A plan for the queries as they are now."""
+        if self._strategy != "weave":
+            return optimize(workload, self._strategy)
+        if self._woven is None:
+            rate, keys = self._running.rate, self._running.keys
+            self._woven = ReweavingPlan(Workload(queries=self._queries, rate=rate, keys=keys))
+        self._follow(self._woven, workload.shared)
+        if self._woven.due:
+            self._woven.reconstruct()
+        return self._woven.plan()
+
+    def _follow(self, woven: ReweavingPlan, queries: tuple[Query, ...]) -> None:
+        """Take out what has gone or changed, then weave in what has come."""
+        wanted = {query.name: definition(query) for query in queries}
+        there = {query.name: definition(query) for query in self._queries}
+        for name, asked in there.items():
+            if wanted.get(name) != asked:
+                woven.remove(name)
+        for query in queries:
+            if there.get(query.name) != wanted[query.name]:
+                woven.add(query)
+        self._queries = queries

@@ -1,0 +1,1 @@
+"""Factor Windows: the coverage graph, and windows that are added because others read them."""

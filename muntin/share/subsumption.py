@@ -1,0 +1,186 @@
+"""Subsumption: narrower windows nested into wider ones, group by group (Subsumption, section 3).
+
+A group is a stairway: windows by rising size, each sliding at a multiple of the one below, so that
+each can take over what the one below has. Windows of equal size share a stair: the one with the
+shortest slide is materialised, the others are piggybacked on it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from muntin.errors import PlanError
+from muntin.model.plan import Plan, Tree
+from muntin.model.query import Query, Workload
+from muntin.model.windows.window import Window
+from muntin.share.trees import nodes_of, plan_of, tree_of
+
+
+def subsumable(window: Window, other: Window) -> bool:
+    """Whether a window can be nested under another (definition 1), offsets included."""
+    return (
+        other.slide % window.slide == 0
+        and other.size >= window.size
+        and (other.offset - window.offset) % window.slide == 0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stairs:
+    """A group: a seed, then enclosing windows; each stair with the windows that ride on it."""
+
+    # By rising size; the first window of a stair has the shortest slide.
+    steps: tuple[tuple[Window, ...], ...]
+
+    @property
+    def seed(self) -> Window:
+        """The narrowest window, whose slide is the group's base slide."""
+        return self.steps[0][0]
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """Every window of the group, narrow ones first."""
+        return tuple(window for step in self.steps for window in step)
+
+    @property
+    def enclosing(self) -> tuple[Window, ...]:
+        """The windows that take over a narrower one."""
+        return tuple(step[0] for step in self.steps[1:])
+
+    @property
+    def piggybacked(self) -> dict[Window, int]:
+        """Windows that are not materialised: every so manieth state of their stair is theirs."""
+        return {window: window.slide // step[0].slide for step in self.steps for window in step[1:]}
+
+    def appended(self, window: Window) -> "Stairs | None":
+        """The group with a window of at least its widest size (canEmbed), or none."""
+        top = self.steps[-1]
+        if not subsumable(top[0], window):
+            return None
+        if window.size == top[0].size:
+            return Stairs(steps=(*self.steps[:-1], (*top, window)))
+        return Stairs(steps=(*self.steps, (window,)))
+
+    def embedded(self, window: Window) -> "Stairs | None":
+        """The group with a window put where its size belongs (embedWindow), or none.
+
+        It must nest under the next wider stair and take over the next narrower one.
+        """
+        below = [step for step in self.steps if step[0].size < window.size]
+        level = [step for step in self.steps if step[0].size == window.size]
+        above = [step for step in self.steps if step[0].size > window.size]
+        if level:
+            step = tuple(sorted((*level[0], window)))
+            if not all(subsumable(step[0], other) for other in step):
+                return None
+        else:
+            step = (window,)
+        if below and not subsumable(below[-1][0], step[0]):
+            return None
+        if above and not subsumable(step[0], above[0][0]):
+            return None
+        return Stairs(steps=(*below, step, *above))
+
+    def without(self, window: Window) -> "Stairs | None":
+        """The group after a window is revoked; none when it was the last.
+
+        Where a materialised window leaves, the piggybacked one with the shortest slide that the
+        others can ride on takes its place; a seed's place included.
+        """
+        steps = tuple(tuple(w for w in step if w != window) for step in self.steps)
+        steps = tuple(step for step in steps if step)
+        return Stairs(steps=steps) if steps else None
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether every window takes over the stair below and rides on its own."""
+        heads = [step[0] for step in self.steps]
+        return all(subsumable(a, b) for a, b in pairwise(heads)) and all(
+            subsumable(step[0], window) for step in self.steps for window in step
+        )
+
+
+def subsume_windows(windows: Iterable[Window]) -> list[Stairs]:
+    """SubsumeWindows (algorithm 1): a sweep by rising size, groups with long base slides first."""
+    groups: list[Stairs] = []
+    for window in sorted(set(windows)):
+        for index in _by_base_slide(groups, window):
+            grown = groups[index].appended(window)
+            if grown is not None:
+                groups[index] = grown
+                break
+        else:
+            groups.append(Stairs(steps=((window,),)))
+    return groups
+
+
+def embed(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
+    """embedWindow: the groups with one more window, none planned anew."""
+    groups = list(groups)
+    if any(window in group.windows for group in groups):
+        return groups
+    for index in _by_base_slide(groups, window, either=True):
+        grown = groups[index].embedded(window)
+        if grown is not None:
+            groups[index] = grown
+            return groups
+    return [*groups, Stairs(steps=((window,),))]
+
+
+def revoke(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
+    """The groups without a window.
+
+    What its leaving orphans, because it rode on the one that left or stood above it, is embedded
+    again.
+    """
+    if not any(window in group.windows for group in groups):
+        raise PlanError(f"there is no window {window} to revoke")
+    kept: list[Stairs] = []
+    orphans: list[Window] = []
+    for group in groups:
+        rest = group.without(window) if window in group.windows else group
+        while rest is not None and not rest.is_nested:
+            orphan = rest.windows[-1]
+            orphans.append(orphan)
+            rest = rest.without(orphan)
+        if rest is not None:
+            kept.append(rest)
+    for orphan in sorted(orphans):
+        kept = embed(kept, orphan)
+    return kept
+
+
+def _by_base_slide(groups: Sequence[Stairs], window: Window, *, either: bool = False) -> list[int]:
+    """The groups that may take a window, by falling base slide."""
+    fits = [
+        index
+        for index, group in enumerate(groups)
+        if window.slide % group.seed.slide == 0 or (either and group.seed.slide % window.slide == 0)
+    ]
+    return sorted(fits, key=lambda index: -groups[index].seed.slide)
+
+
+def stairs_tree(stairs: Stairs, queries: Sequence[Query], workload: Workload) -> Tree:
+    """A group as a tree: each stair reads the widest narrower one that covers it, or the slices."""
+    parents: dict[Window, Window | None] = {}
+    heads: list[Window] = []
+    for step in stairs.steps:
+        head = step[0]
+        parents[head] = next((h for h in reversed(heads) if h.covers(head)), None)
+        parents |= dict.fromkeys(step[1:], head)
+        heads.append(head)
+    members = set(stairs.windows)
+    nodes = nodes_of(query for query in queries if query.window in members)
+    return tree_of(queries[0].family, nodes, workload, parents)
+
+
+def subsume(workload: Workload) -> Plan:
+    """A tree per group of subsumable windows."""
+    return plan_of(
+        "subsume",
+        workload,
+        lambda queries: [
+            stairs_tree(stairs, queries, workload)
+            for stairs in subsume_windows(query.window for query in queries)
+        ],
+    )

@@ -1,0 +1,1 @@
+"""Weave Share: groups of windows merged while that saves, its cost lookup and incremental form."""

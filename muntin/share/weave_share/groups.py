@@ -1,0 +1,96 @@
+"""Groups of windows that share slices, and what a plan of groups costs (Weave Share, section 4)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+
+from muntin.model.plan import Edges
+from muntin.model.time import SECOND
+from muntin.model.windows.window import Window
+from muntin.share.costs.operations import Load, load_of, operations_of
+from muntin.share.slicing.edges import distinct, edge_rate, edges_of
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Group:
+    """Distinct windows that are cut together."""
+
+    windows: tuple[Window, ...]
+    edges: tuple[Edges, ...]
+    load: Load
+
+    @cached_property
+    def rate(self) -> float:
+        """E: slices per second."""
+        return edge_rate(self.edges)
+
+    def __add__(self, other: "Group") -> "Group":
+        merged = Group(
+            windows=self.windows + other.windows,
+            edges=self.edges
+            if self.edges == other.edges
+            else distinct((*self.edges, *other.edges)),
+            load=self.load + other.load,
+        )
+        for one in (self, other):
+            # Edges that were there already need no counting.
+            if merged.edges == one.edges:
+                merged.__dict__["rate"] = one.rate
+        return merged
+
+
+def group_of(windows: Iterable[Window]) -> Group:
+    """The group of some distinct windows."""
+    windows = tuple(windows)
+    return Group(windows=windows, edges=edges_of(windows), load=load_of(windows))
+
+
+def same_edges(windows: Iterable[Window]) -> list[Group]:
+    """Groups of windows with identical edges.
+
+    These weave perfectly: merging them saves λ and costs nothing, the most that any merge can
+    save (equation 5), so the greedy algorithm would make these merges first.
+    """
+    alike: dict[tuple[int, int, int], list[Window]] = {}
+    for window in windows:
+        begin, end = window.offset, (window.offset + window.size) % window.slide
+        alike.setdefault((window.slide, min(begin, end), max(begin, end)), []).append(window)
+    return [
+        Group(windows=tuple(members), edges=edges_of(members[:1]), load=load_of(members))
+        for members in alike.values()
+    ]
+
+
+def weaveability(one: Group, other: Group) -> float:
+    """The share of edges in the composite slide that both have (equation 4)."""
+    both = one + other
+    period = lcm(*(edges.period for edges in both.edges))
+    total = round(both.rate * period / SECOND)
+    common = round((one.rate + other.rate) * period / SECOND) - total
+    return common / total
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCost:
+    """The cost of groups, in operations per second and key, with any technique."""
+
+    # What every tree pays: λ with Weave Share, the rate of the finest slices with TriWeave.
+    overhead: float
+    technique: str = "panes"
+
+    def omega(self, load: Load, rate: float) -> float:
+        """Ω: final combines per slice."""
+        return operations_of(self.technique)(load, rate)
+
+    def tree(self, group: Group) -> float:
+        """λ + E·Ω (equation 1)."""
+        return self.overhead + group.rate * self.omega(group.load, group.rate)
+
+    def plan(self, groups: Iterable[Group]) -> float:
+        """The sum over all trees (equation 3)."""
+        return sum(self.tree(group) for group in groups)
+
+    def reduction(self, one: Group, other: Group) -> float:
+        """What merging two trees saves (equation 5)."""
+        return self.tree(one) + self.tree(other) - self.tree(one + other)

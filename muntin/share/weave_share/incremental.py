@@ -1,0 +1,227 @@
+"""Incremental Weave Share: queries come and go without planning anew (Weave Share, section 5.2)."""
+
+from collections.abc import Iterable
+
+from muntin.errors import PlanError
+from muntin.model.plan import Plan
+from muntin.model.query import Family, Query, Workload
+from muntin.model.windows.window import Window
+from muntin.share.costs.operations import ADDITIVE, Load
+from muntin.share.trees import nodes_of, plan_of, tree_of
+from muntin.share.weave_share.groups import Group, GroupCost, group_of, same_edges
+from muntin.share.weave_share.weave_share import weave_groups
+from muntin.share.weave_share.woven_tree import Woven, best_home, edge_set
+
+# Pairs of edge sets that one change may compare when it looks for further merges.
+_PAIR_BUDGET = 8_000
+
+
+class Reweaving:
+    """The windows of one family, woven into trees that follow every change."""
+
+    def __init__(
+        self, windows: Iterable[Window], cost: GroupCost, *, tolerance: float = 0.25
+    ) -> None:
+        """Plans from scratch; `tolerance` is ε of equation 6, best at 0.2 to 0.3 by the paper."""
+        self.cost = cost
+        self.tolerance = tolerance
+        # The plan-cost curve: (windows, cost) of each plan made from scratch.
+        self.curve: list[tuple[int, float]] = []
+        self._trees: list[Woven] = []
+        self._home: dict[Window, Woven] = {}
+        self._weave(windows)
+
+    def _weave(self, windows: Iterable[Window]) -> None:
+        groups = weave_groups(same_edges(dict.fromkeys(windows)), self.cost)
+        self._trees = [Woven(group.windows, group.rate) for group in groups]
+        self._home = {window: tree for tree in self._trees for window in tree.windows}
+        if self._home:
+            self.curve.append((len(self._home), self.plan_cost))
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """Every window, once."""
+        return tuple(self._home)
+
+    @property
+    def groups(self) -> list[Group]:
+        """The trees as they are now."""
+        return [group_of(tree.windows) for tree in self._trees]
+
+    @property
+    def plan_cost(self) -> float:
+        """Equation 3, with rates as they are known here."""
+        return sum(self._cost(tree.load, tree.rate) for tree in self._trees)
+
+    def _cost(self, load: Load, rate: float) -> float:
+        return self.cost.overhead + rate * self.cost.omega(load, rate)
+
+    @property
+    def slope(self) -> float:
+        """The performance slope: cost per window between the last two points of the curve."""
+        if not self.curve:
+            return 0.0
+        (before, start), (count, end) = ([(0, 0.0), *self.curve])[-2:]
+        return (end - start) / (count - before) if count != before else end / count
+
+    @property
+    def extrapolated(self) -> float:
+        """What a plan made from scratch would cost by the curve."""
+        count, cost = self.curve[-1] if self.curve else (0, 0.0)
+        return cost + self.slope * (len(self._home) - count)
+
+    @property
+    def due(self) -> bool:
+        """Whether the plan has drifted by more than the tolerance (equation 6)."""
+        expected = self.extrapolated
+        return bool(self._home) and (
+            expected <= 0 or self.plan_cost / expected - 1 > self.tolerance
+        )
+
+    def reconstruct(self) -> None:
+        """Plans from scratch, and puts a point on the curve."""
+        self._weave(self._home)
+
+    def add(self, window: Window) -> None:
+        """Weaves a window into the tree where it saves the most, or gives it one of its own."""
+        if window in self._home:
+            return
+        fresh = Woven([window])
+        best = best_home(self._trees, fresh, self.cost)
+        if best is None:
+            self._trees.append(fresh)
+            self._home[window] = fresh
+            return
+        tree, rate = best
+        finer = edge_set(window) not in tree.sets and rate > tree.rate * (1 + 1e-12)
+        self._merge(tree, fresh, rate)
+        # With the same edges and more work for each, no merge pays that did not pay before.
+        if finer:
+            self._merge_further(tree)
+
+    def _omega(self, tree: Woven) -> float:
+        return self.cost.omega(tree.load, tree.rate)
+
+    def _merge(self, tree: Woven, other: Woven, rate: float) -> None:
+        tree.take_in(other, rate)
+        self._home |= dict.fromkeys(other.windows, tree)
+
+    def remove(self, window: Window) -> None:
+        """Takes a window out, and sees whether its tree now merges with another."""
+        tree = self._home.pop(window, None)
+        if tree is None:
+            raise PlanError(f"there is no window {window} to remove")
+        if len(tree.windows) == 1:
+            self._trees.remove(tree)
+            return
+        tree.leave_out(window)
+        self._merge_further(tree)
+
+    def _merge_further(self, tree: Woven) -> None:
+        """Merges a tree with others while that saves, within the budget."""
+        budget = _PAIR_BUDGET
+        while True:
+            best: tuple[Woven, float] | None = None
+            most, omega = 0.0, self._omega(tree)
+            for other in self._trees:
+                pairs = len(tree.sets) * len(other.sets)
+                if other is tree or pairs > budget:
+                    continue
+                theirs = self._omega(other)
+                additive = self.cost.technique in ADDITIVE
+                least = omega + theirs if additive else max(omega, theirs)
+                apart = tree.rate * omega + other.rate * theirs + self.cost.overhead
+                # The finer of both slicings is the least that they can have together.
+                if apart - max(tree.rate, other.rate) * least <= most:
+                    continue
+                budget -= pairs
+                rate = self._rate_with(tree, other)
+                saved = apart - rate * self.cost.omega(tree.load + other.load, rate)
+                if saved > most:
+                    best, most = (other, rate), saved
+            if best is None:
+                return
+            self._trees.remove(best[0])
+            self._merge(tree, *best)
+
+    def _rate_with(self, tree: Woven, other: Woven) -> float:
+        few, many = sorted((tree, other), key=lambda one: len(one.sets))
+        # What the smaller tree adds set by set, which is too much where its own sets meet.
+        added = many.added_by([one for one in few.sets if one not in many.sets])
+        return many.rate + min(added, few.rate)
+
+
+class ReweavingPlan:
+    """A Weave Share plan to which queries are added and from which they are removed."""
+
+    def __init__(
+        self, workload: Workload, *, technique: str = "two_stacks", tolerance: float = 0.25
+    ) -> None:
+        """Plans the workload from scratch."""
+        self._rate, self._keys = workload.rate, workload.keys
+        self._cost = GroupCost(overhead=workload.rate / workload.keys, technique=technique)
+        self._tolerance = tolerance
+        self._queries: dict[str, Query] = {}
+        self._asked: dict[tuple[Family, Window], int] = {}
+        self._woven: dict[Family, Reweaving] = {}
+        for family, queries in workload.families.items():
+            windows = [query.window for query in queries]
+            self._woven[family] = Reweaving(windows, self._cost, tolerance=tolerance)
+            for query in queries:
+                self._count(query, 1)
+
+    def _woven_of(self, query: Query) -> Reweaving:
+        return self._woven.setdefault(
+            query.family, Reweaving((), self._cost, tolerance=self._tolerance)
+        )
+
+    def _count(self, query: Query, change: int) -> int:
+        place = query.family, query.window
+        self._asked[place] = self._asked.get(place, 0) + change
+        if change > 0:
+            self._queries[query.name] = query
+        else:
+            del self._queries[query.name]
+        return self._asked[place]
+
+    def add(self, query: Query) -> None:
+        """Weaves a query in."""
+        if query.name in self._queries:
+            raise PlanError(f"a query called {query.name!r} is there already")
+        if self._count(query, 1) == 1:
+            self._woven_of(query).add(query.window)
+
+    def remove(self, name: str) -> None:
+        """Takes a query out."""
+        if name not in self._queries:
+            raise PlanError(f"no query is called {name!r}")
+        query = self._queries[name]
+        if self._count(query, -1) == 0:
+            self._woven_of(query).remove(query.window)
+
+    @property
+    def due(self) -> bool:
+        """Whether some family has drifted by more than the tolerance."""
+        return any(woven.due for woven in self._woven.values())
+
+    def reconstruct(self) -> None:
+        """Plans every family that is due from scratch."""
+        for woven in self._woven.values():
+            if woven.due:
+                woven.reconstruct()
+
+    def plan(self) -> Plan:
+        """The plan as it is now."""
+        workload = Workload(queries=tuple(self._queries.values()), rate=self._rate, keys=self._keys)
+        return plan_of(
+            "weave",
+            workload,
+            lambda queries: [
+                tree_of(
+                    queries[0].family,
+                    nodes_of(query for query in queries if query.window in set(group.windows)),
+                    workload,
+                )
+                for group in self._woven[queries[0].family].groups
+            ],
+        )

@@ -1,0 +1,1 @@
+"""Batch runs: slices, answers and `Results`."""

@@ -1,0 +1,74 @@
+"""Slices to answers: the compiled runtime over sorted Arrow batches, in Spark's Python workers."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
+
+from muntin.model.plan import Tree
+from muntin.runtime.columns.layout import Layout, all_slots
+from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
+from muntin.spark.batch.slices import START, Slices
+from muntin.spark.batch.time_split import PART, Parts, own_answers, with_parts
+from muntin.spark.worker import begin_task, same_python
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordered:
+    """Slices as the runtime reads them: each key's in one partition, in order.
+
+    Where keys are too few for all cores, `parts` says how they are split by time.
+    """
+
+    frame: DataFrame
+    layout: Layout
+    parts: Parts | None = None
+
+
+def in_order(slices: Slices, *, parts: Parts | None, in_place: bool) -> Ordered:
+    """Slices ready for the runtime, by key and, where they are to be split so, by time.
+
+    Those of events that were moved are in place.
+    """
+    layout, frame = slices.layout, slices.frame
+    groups = layout.key_columns if parts is None else (*layout.key_columns, PART)
+    if not in_place:
+        frame = (frame if parts is None else with_parts(frame, parts)).repartition(*groups)
+    return Ordered(frame=frame.sortWithinPartitions(*groups, START), layout=layout, parts=parts)
+
+
+def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
+    """Answers of all queries of a tree: node number, keys, window begin, and the typed slots."""
+    layout, frame = ordered.layout, ordered.frame
+    keys = [frame.schema[name] for name in layout.key_columns]
+    slots = slot_fields(all_slots(tree, layout))
+    schema = StructType(
+        [StructField(NODE, IntegerType(), False), *keys, StructField(BEGIN, LongType()), *slots]
+    )
+    same_python(frame.sparkSession)
+    parts = [] if ordered.parts is None else [PART]
+    columns = [name for one in layout.kept for name in one.columns]
+    return frame.select(*layout.key_columns, *parts, START, *columns).mapInArrow(
+        partial(_run, tree=tree, layout=layout, parts=ordered.parts), schema
+    )
+
+
+def slot_fields(slots: Iterable[str]) -> list[StructField]:
+    """Spark's columns for the runtime's slots: integers are named `i...`, floats otherwise."""
+    return [
+        StructField(slot, LongType() if slot.startswith("i") else DoubleType()) for slot in slots
+    ]
+
+
+def _run(
+    batches: Iterable[pa.RecordBatch], *, tree: Tree, layout: Layout, parts: Parts | None
+) -> Iterator[pa.RecordBatch]:
+    begin_task()
+    if parts is None:
+        return TreeRuntime(tree, layout).run(batches)
+    # To the runtime a part is a key like others.
+    layout = replace(layout, key_columns=(*layout.key_columns, PART))
+    return own_answers(TreeRuntime(tree, layout).run(batches), parts)

@@ -1,0 +1,129 @@
+"""One tree of user-defined windows on Spark: its records, and its queries' answers."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property, partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.plan import Plan
+from muntin.model.query import Query
+from muntin.model.record_tree import DiscretizedTree
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.layout import all_slots
+from muntin.runtime.periodic.tree import BEGIN, NODE
+from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.records.record_tree import END, DiscretizedRuntime
+from muntin.spark.batch.compiled_answers import slot_fields
+from muntin.spark.batch.periodic_answers import stored
+from muntin.spark.batch.records import OrderedRecords, records_in_order
+from muntin.spark.binding.bind_data_windows import BoundDiscretized
+from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_checked
+from muntin.spark.output.project import Projection, from_slots, projection
+from muntin.spark.output.together import QUERY, named, stack
+from muntin.spark.worker import begin_task, same_python
+
+
+class DiscretizedAnswers:
+    """The answers of one tree's queries, all of them computed by the first that is used.
+
+    A session query that is alone in its tree is left to Spark's own `session_window`.
+    """
+
+    def __init__(self, bound: BoundDiscretized, plan: Plan, relations: Relations) -> None:
+        self._bound = bound
+        self._relations = relations
+        self.queries = {
+            name: query
+            for node in bound.tree.nodes
+            for name in node.queries
+            if isinstance(query := plan.query(name), Query)
+        }
+        self._kept: DataFrame | None = None
+
+    @cached_property
+    def _ordered(self) -> OrderedRecords:
+        checked = is_checked(self._relations.session)
+        return records_in_order(self._bound, self._relations, checked=checked)
+
+    @property
+    def _combined(self) -> DataFrame:
+        """All answers, from Spark's storage if they are there."""
+        if self._kept is None:
+            return _combine(self._bound.tree, self._ordered)
+        return self._kept
+
+    def answer(self, name: str) -> DataFrame:
+        """One query's answer; where there are others, all are stored for them."""
+        query = self.queries[name]
+        if self._bound.tree.is_alone:
+            return _fenced(self._relations.check(query))
+        with blaming(query):
+            if self._kept is None and len(self.queries) > 1:
+                self._kept = stored(self._combined)
+            number = self._number(query)
+            return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
+
+    def gather(self) -> Iterator[tuple[str, DataFrame]]:
+        """Every query's answer."""
+        for name in self.queries:
+            yield name, self.answer(name)
+
+    def scatter(self) -> None:
+        """Nothing is stored for `gather` alone."""
+
+    def together(self, column: str = QUERY) -> list[DataFrame]:
+        """All queries' answers under their names, in one DataFrame."""
+        if self._bound.tree.is_alone:
+            return [named(name, self.answer(name), column) for name in self.queries]
+        projections = {name: self._project(query) for name, query in self.queries.items()}
+        with blaming_one(self.answer, projections):
+            return [stack(projections, self._bound.tree.nodes, self._combined, column)]
+
+    def release(self) -> None:
+        """Give the storage back."""
+        if self._kept is not None:
+            self._kept.unpersist()
+            self._kept = None
+
+    def _number(self, query: Query) -> int:
+        nodes = self._bound.tree.nodes
+        return next(number for number, node in enumerate(nodes) if query.name in node.queries)
+
+    def _project(self, query: Query) -> Projection:
+        node = self._bound.tree.nodes[self._number(query)]
+        slots: dict[Aggregate, str] = from_slots(node, self._ordered.layout.layout, self._bound)
+        unnamed = any(column.name is None for column in query.columns)
+        plain = self._relations.check(query).schema if unnamed else None
+        window = query.window
+        size = f"{window.size}L" if isinstance(window, Window) else None
+        return projection(query, slots, self._bound, size=size, plain=plain)
+
+
+def _fenced(frame: DataFrame) -> DataFrame:
+    """The same rows, all of them, behind what Spark moves no filter of the caller's below.
+
+    It moves a filter on the bounds of sessions below their merging, where each event has a session
+    of its own, and then answers with parts of sessions.
+    """
+    return frame.sample(fraction=1.0, seed=0)
+
+
+def _combine(tree: DiscretizedTree, ordered: OrderedRecords) -> DataFrame:
+    """Answers of all queries of a tree: node number, keys, the window's begin and end, slots."""
+    layout = ordered.layout.layout
+    keys = [ordered.frame.schema[name] for name in layout.key_columns]
+    slots = slot_fields(all_slots(tree, layout))
+    bounds = [StructField(BEGIN, LongType()), StructField(END, LongType())]
+    schema = StructType([StructField(NODE, IntegerType(), False), *keys, *bounds, *slots])
+    same_python(ordered.frame.sparkSession)
+    return ordered.frame.mapInArrow(partial(_run, tree=tree, layout=ordered.layout), schema)
+
+
+def _run(
+    batches: Iterable[pa.RecordBatch], *, tree: DiscretizedTree, layout: RecordLayout
+) -> Iterator[pa.RecordBatch]:
+    begin_task()
+    return DiscretizedRuntime(tree, layout).run(batches)

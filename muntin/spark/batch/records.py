@@ -1,0 +1,172 @@
+"""Events to the records that user-defined windows are found in: Spark SQL, no Python."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import col, expr, to_json
+from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, MapType
+
+from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.user_aggregate import UserComponent
+from muntin.model.record_tree import DiscretizedTree
+from muntin.model.sql_text import SqlText
+from muntin.model.windows.data_windows import Custom
+from muntin.runtime.columns.layout import INTEGER, Kept, Layout, kept
+from muntin.runtime.records.read_records import RecordLayout
+from muntin.spark.batch.slices import START, lift, number_of
+from muntin.spark.binding.bind_data_windows import BoundDiscretized
+from muntin.spark.binding.family_sql import grouped, key_column, selected
+from muntin.spark.binding.instants import micros
+from muntin.spark.binding.relations import Relations
+
+LAST = "last"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderedRecords:
+    """Records as the runtime reads them: each key's in one partition, in order of time.
+
+    Records of one time are ordered by all that windows and aggregates look at, so that answers do
+    not depend on how the data was stored.
+    """
+
+    frame: DataFrame
+    layout: RecordLayout
+
+
+def records_in_order(
+    bound: BoundDiscretized, relations: Relations, *, checked: bool
+) -> OrderedRecords:
+    """A tree's records: one for each event, or one for all events of a key within a grain."""
+    tree = bound.tree
+    layout = layout_of(tree, bound.types, checked=checked)
+    columns = (
+        _grains(bound, layout) if tree.grain is not None else _events(bound, relations, layout)
+    )
+    text, records = columns
+    keys = layout.key_columns
+    frame = relations.sql(text).select(*keys, *records.names)
+    placed = frame.repartition(*keys) if keys else frame.repartition(1)
+    by = [_sortable(name, frame.schema[name].dataType) for name in records.names]
+    return OrderedRecords(frame=placed.sortWithinPartitions(*keys, *by), layout=records.layout)
+
+
+def _sortable(name: str, kind: DataType) -> Column:
+    """What a column is sorted by. A class of the user's may see a map, which has no order of its
+    own: its entries have one, and what has maps inside has one as text."""
+    if "map<" not in kind.simpleString():
+        return col(name)
+    if isinstance(kind, MapType) and "map<" not in kind.valueType.simpleString():
+        return expr(f"sort_array(map_entries({name}))")
+    return to_json(col(name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Columns:
+    """Names of the columns behind the keys, the time first, and what they are."""
+
+    names: tuple[str, ...]
+    layout: RecordLayout
+
+
+def layout_of(tree: DiscretizedTree, types: dict[Aggregate, DataType], *, checked: bool) -> Layout:
+    """The columns of a tree's partials, and of its keys."""
+    found: dict[Component, Kept] = {}
+    for aggregate in tree.aggregates:
+        for component in aggregate.components:
+            if component not in found:
+                number = number_of(component, types[aggregate])
+                name = f"c{len(found)}"
+                found[component] = kept(component, number=number, name=name, checked=checked)
+    keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
+    return Layout(key_columns=keys, start=START, kept=tuple(found.values()))
+
+
+def _grains(bound: BoundDiscretized, layout: Layout) -> tuple[SqlText, _Columns]:
+    """Events of a key within a grain as one record, from the first to the last of them."""
+    family = bound.tree.family
+    time = micros(family.time, bound.time_type)
+    columns = {START: f"min({time})", LAST: f"max({time})"}
+    for one in layout.kept:
+        name = one.columns[0].split("_")[0]
+        columns.update(lift(one.component, name, one))
+    text = grouped(family, f"{time} - pmod({time}, {bound.tree.grain}L)", columns)
+    return text, _Columns(names=tuple(columns), layout=RecordLayout(layout=layout, last=LAST))
+
+
+def _events(
+    bound: BoundDiscretized, relations: Relations, layout: Layout
+) -> tuple[SqlText, _Columns]:
+    """Every event with its keys and its time."""
+    family = bound.tree.family
+    columns, found = looked_at(bound, relations, layout)
+    keys = {
+        key_column(index): _plain_zero(key, bound.keys[index].dataType)
+        for index, key in enumerate(family.keys)
+    }
+    columns = {START: micros(family.time, bound.time_type), **columns}
+    text = selected(family, {**keys, **columns})
+    return text, _Columns(names=tuple(columns), layout=found)
+
+
+def looked_at(
+    bound: BoundDiscretized, relations: Relations, layout: Layout
+) -> tuple[dict[str, str], RecordLayout]:
+    """(columns of each event as Spark SQL, which is what): all that windows look at, and the
+    arguments of aggregates."""
+    tree = bound.tree
+    family = tree.family
+    columns: dict[str, str] = {}
+    conditions = {sql: f"b{index}" for index, sql in enumerate(tree.conditions)}
+    measures = {sql: f"m{index}" for index, sql in enumerate(tree.measures)}
+    customs = [kind for kind in tree.kinds if isinstance(kind, Custom)]
+    seen = dict.fromkeys(sql for kind in customs for _, sql in kind.columns)
+    others = {sql: f"u{index}" for index, sql in enumerate(seen)}
+    columns.update(
+        {name: f"coalesce(CAST({sql} AS BOOLEAN), false)" for sql, name in conditions.items()}
+    )
+    columns.update({name: f"({sql})" for sql, name in (*measures.items(), *others.items())})
+    types = relations.sql(selected(family, columns or {START: "1"})).schema
+    for sql, name in measures.items():
+        number = "BIGINT" if isinstance(types[name].dataType, IntegralType) else "DOUBLE"
+        columns[name] = f"CAST({sql} AS {number})"
+    values: dict[Component, tuple[str, ...]] = {}
+    lifted: dict[str, str] = {}
+    for one in layout.kept:
+        values[one.component] = tuple(
+            lifted.setdefault(value, f"v{len(lifted)}") for value in _values(one)
+        )
+    columns.update({name: sql for sql, name in lifted.items()})
+    return columns, RecordLayout(
+        layout=layout,
+        conditions=conditions,
+        measures=measures,
+        columns=others,
+        values=values,
+    )
+
+
+def _values(one: Kept) -> tuple[str, ...]:
+    """What a component is lifted from, as Spark SQL; nothing where every row counts as one."""
+    component = one.component
+    if isinstance(component, UserComponent):
+        return tuple(f"CAST(({sql}) AS DOUBLE)" for sql in component.lift)
+    if component.argument is None and component.where is None:
+        return ()
+    value = "1" if component.argument is None else f"({component.argument})"
+    if component.kind == "count":
+        value = f"IF({value} IS NULL, NULL, 1L)"
+    elif component.kind == "count_if":
+        value = f"IF({value}, 1L, 0L)"
+    else:
+        value = f"CAST({value} AS {'BIGINT' if one.number == INTEGER else 'DOUBLE'})"
+    if component.where is not None:
+        value = f"CASE WHEN {component.where} THEN {value} END"
+    return (value,)
+
+
+def _plain_zero(key: str, kind: DataType) -> str:
+    """A key by which rows can be placed: of the two zeros of floats, which are one key, the one."""
+    if isinstance(kind, FloatType | DoubleType):
+        return f"IF(({key}) = 0, CAST(0 AS {kind.simpleString()}), {key})"
+    return key

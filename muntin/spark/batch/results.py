@@ -1,0 +1,149 @@
+"""Plan and batch DataFrames to `Results`: one pass over the events per tree."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from types import TracebackType
+
+from pyspark.sql import DataFrame
+
+from muntin.errors import RunError, nearest
+from muntin.model.plan import Plan
+from muntin.model.query import PlainQuery, Query, Workload
+from muntin.share.optimizer import DEFAULT
+from muntin.spark.batch.data_window_answers import DiscretizedAnswers
+from muntin.spark.batch.periodic_answers import TreeAnswers
+from muntin.spark.batch.write import write
+from muntin.spark.binding.bind_data_windows import bind_discretized
+from muntin.spark.binding.bind_periodic import bind
+from muntin.spark.binding.planning import planned_for
+from muntin.spark.binding.relations import Data, Relations
+from muntin.spark.output.together import QUERY, check_names, in_one, named
+
+
+def run(
+    queries: Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery],
+    data: Data = None,
+    *,
+    strategy: str = DEFAULT,
+) -> "Results":
+    """Answers of a plan, or of queries under a strategy; nothing is computed until one is used.
+
+    Where the best plan depends on how dense the events are, their first rows are looked at.
+
+    `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
+    are looked up in the active session.
+    """
+    plan = queries if isinstance(queries, Plan) else planned_for(queries, data, strategy)
+    return Results(plan, data)
+
+
+class Results(Mapping[str, DataFrame]):
+    """The answers by query name, each an ordinary DataFrame.
+
+    Each tree's slices are computed by the first action that needs them and kept in Spark's storage
+    for the next, until `release()` or the end of a `with` block.
+    """
+
+    def __init__(self, plan: Plan, data: Data = None) -> None:
+        self._relations = Relations(data, plan.queries)
+        plan, discretized = bind_discretized(plan, self._relations)
+        bound = bind(plan, self._relations)
+        self._bound = bound
+        # The plan that runs: queries whose types keep them from sharing have become plain ones.
+        self.plan = bound.plan
+        self._trees: list[TreeAnswers | DiscretizedAnswers] = [
+            *(TreeAnswers(tree, self.plan, self._relations) for tree in bound.trees),
+            *(DiscretizedAnswers(tree, self.plan, self._relations) for tree in discretized),
+        ]
+        self._answers: dict[str, DataFrame] = {}
+        for query in self.plan.plain:
+            self._answers[query.name] = self._relations.check(query)
+
+    def __getitem__(self, name: str) -> DataFrame:
+        if name not in self:
+            raise RunError(f"no query is called {name!r}; {nearest(name, list(self))}")
+        if name not in self._answers:
+            tree = next(tree for tree in self._trees if name in tree.queries)
+            self._answers[name] = tree.answer(name)
+        return self._answers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(query.name for query in self.plan.queries)
+
+    def __len__(self) -> int:
+        return len(self.plan.queries)
+
+    def __contains__(self, name: object) -> bool:
+        return any(query.name == name for query in self.plan.queries)
+
+    def to_sql(self, name: str | None = None) -> str:
+        """The plan as Spark SQL, as `Plan.to_sql`, with the types of this data."""
+        types = {
+            a: kind.simpleString() for one in self._bound.trees for a, kind in one.types.items()
+        }
+        return self.plan.to_sql(name, types=types)
+
+    def together(self, column: str = QUERY) -> DataFrame:
+        """The long form: all answers in one DataFrame, computed in one pass per tree.
+
+        The first column, `query` unless another name is given, has the query's name; then come the
+        columns of all queries by name, null where a query has no such column.
+        """
+        shared = [query for query in self.plan.queries if isinstance(query, Query)]
+        check_names({one.name: [each.name for each in one.columns] for one in shared}, column)
+        check_names({one.name: self[one.name].columns for one in self.plan.plain}, column)
+        frames = [frame for tree in self._trees for frame in tree.together(column)]
+        frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
+        return in_one(frames)
+
+    def write(
+        self,
+        directory: str,
+        *,
+        format: str = "parquet",
+        mode: str = "error",
+        flatten: bool = False,
+        **options: str,
+    ) -> None:
+        """Write every answer to a folder of its query's name, in one pass per tree.
+
+        `mode` is "error" (the default: refuse if a folder is there), "overwrite" or "append".
+        `flatten` writes the fields of structs as columns: `window_start` and `window_end` instead
+        of `window`. Files of csv, which have no place for structs, are always flat.
+        Nothing is put in place before everything has been computed and written.
+        """
+        answers = chain(
+            chain.from_iterable(tree.gather() for tree in self._trees),
+            ((query.name, self[query.name]) for query in self.plan.plain),
+        )
+        session = self._relations.session
+        try:
+            write(
+                session,
+                answers,
+                list(self),
+                directory,
+                format=format,
+                mode=mode,
+                flat=flatten,
+                options=options,
+            )
+        finally:
+            for tree in self._trees:
+                tree.scatter()
+
+    def release(self) -> None:
+        """Give back Spark's storage; the DataFrames stay valid, and compute anew."""
+        for tree in self._trees:
+            tree.release()
+
+    def __enter__(self) -> "Results":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()

@@ -1,0 +1,110 @@
+"""Events to partials per (keys, slice): Spark SQL that the JVM compiles, no Python."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, DoubleType, FloatType
+
+from muntin.model.aggregates.aggregate import ADD_WIDE, Aggregate, Component
+from muntin.model.plan import Tree
+from muntin.model.query import Family
+from muntin.runtime.columns.layout import FLOAT, INTEGER, Kept, Layout, kept
+from muntin.spark.binding.family_sql import call, grouped, key_column
+from muntin.spark.binding.instants import micros, slice_start
+from muntin.spark.binding.relations import Relations
+
+START = "start"
+# Added to the turns of a sum that overflowed inside one slice: more than other turns can undo.
+OVERFLOWED = 1 << 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slices:
+    """A tree's partials as a DataFrame: `k0...`, `start`, and the columns of each component.
+
+    `names` has the column of every component (the stem of its columns where it has several);
+    `layout` describes those that the compiled runtime takes.
+    """
+
+    frame: DataFrame
+    layout: Layout
+    names: dict[Component, str]
+
+
+def slice_events(
+    tree: Tree,
+    relations: Relations,
+    *,
+    time_type: DataType,
+    types: dict[Aggregate, DataType],
+    numeric: set[Aggregate],
+    checked: bool,
+    family: Family,
+    part: str | None = None,
+) -> Slices:
+    """Cut a family's events into partials; `numeric` aggregates are laid out for the runtime.
+
+    `checked` integer sums notice overflow, as Spark's do under ANSI. `family` has the
+    tree's events; a column `part` of theirs keeps slices apart, too.
+    """
+    names: dict[Component, str] = {}
+    layout: dict[Component, Kept] = {}
+    for aggregate in tree.aggregates:
+        for component in aggregate.components:
+            name = names.setdefault(component, f"c{len(names)}")
+            if aggregate in numeric:
+                number = number_of(component, types[aggregate])
+                layout[component] = kept(component, number=number, name=name, checked=checked)
+    start = slice_start(tree.slicing, micros(tree.family.time, time_type))
+    lifted = {START: start} if part is None else {START: start, part: part}
+    for component, name in names.items():
+        lifted.update(lift(component, name, layout.get(component)))
+    keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
+    return Slices(
+        frame=relations.sql(grouped(family, start if part is None else f"{part}, {start}", lifted)),
+        layout=Layout(key_columns=keys, start=START, kept=tuple(layout.values())),
+        names=names,
+    )
+
+
+def present_column(name: str) -> str:
+    """The column that counts the values behind a sum: it may also be null because it overflowed."""
+    return f"{name}_n"
+
+
+def number_of(component: Component, kind: DataType) -> str:
+    """Whether a component of an aggregate of Spark's type `kind` is kept as integers or floats."""
+    if component.kind in ("count", "count_if"):
+        return INTEGER
+    return FLOAT if isinstance(kind, FloatType | DoubleType) else INTEGER
+
+
+def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
+    """Column names to aggregate calls: what a slice keeps of a component.
+
+    For the runtime all integers (and booleans) are one type, and all floats are one.
+    """
+    count = call("count", component)
+    match component.kind:
+        case "float_sum":
+            return {name: call("sum", component, "DOUBLE")}
+        case "moments":
+            return {
+                f"{name}_0": f"CAST({count} AS DOUBLE)",
+                f"{name}_1": call("avg", component, "DOUBLE"),
+                f"{name}_2": f"{call('var_pop', component, 'DOUBLE')} * {count}",
+            }
+        case "sum" if keep is None:
+            return {name: call("sum", component), present_column(name): count}
+        case "sum" if keep is not None and keep.monoid == ADD_WIDE:
+            # An overflow is an error of the queries that ask for this sum, not of all in the tree.
+            total = call("try_sum", component)
+            lost = f"CASE WHEN {total} IS NULL AND {count} > 0 THEN {OVERFLOWED}L ELSE 0L END"
+            # Null means that there was no value; a sum that overflowed had some.
+            word = f"coalesce({total}, CASE WHEN {count} > 0 THEN 0L END)"
+            return {f"{name}_0": word, f"{name}_1": lost}
+        case kind if keep is not None:
+            number = "BIGINT" if keep.number == INTEGER else "DOUBLE"
+            return {name: f"CAST({call(kind, component)} AS {number})"}
+        case kind:
+            return {name: call(kind, component)}

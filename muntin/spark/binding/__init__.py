@@ -1,0 +1,1 @@
+"""A plan meets its data: relations, types, samples."""

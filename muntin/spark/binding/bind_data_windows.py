@@ -1,0 +1,123 @@
+"""User-defined windows meet their data: types of keys, time, conditions, measures, aggregates."""
+
+from dataclasses import dataclass, replace
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql.types import BooleanType, DataType, NumericType, StructField
+
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.plan import Plan
+from muntin.model.query import PlainQuery, Query
+from muntin.model.record_tree import DiscretizedTree
+from muntin.model.windows.data_windows import Custom, Kind, Session
+from muntin.share.on_slices import moved
+from muntin.spark.binding.bind_periodic import NUMERIC, is_carried, reason_alone
+from muntin.spark.binding.family_sql import answer_types, selected
+from muntin.spark.binding.relations import Relations, blaming, first_line
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundDiscretized:
+    """A tree of user-defined windows and the Spark types of what it reads and answers."""
+
+    tree: DiscretizedTree
+    time_type: DataType
+    keys: tuple[StructField, ...]
+    types: dict[Aggregate, DataType]
+
+
+def bind_discretized(plan: Plan, relations: Relations) -> tuple[Plan, tuple[BoundDiscretized, ...]]:
+    """Find the types. Sessions that the runtime does not take are left to Spark, and periodic
+    windows to slices; of other windows that is an error, as Spark has none of them."""
+    trees = [_bind_tree(tree, plan, relations) for tree in plan.discretized]
+    alone: dict[str, PlainQuery] = {}
+    sliced: dict[str, Query] = {}
+    for bound in trees:
+        for node in bound.tree.nodes:
+            for name in node.queries:
+                query = plan.query(name)
+                assert isinstance(query, Query)
+                reason = _reason(query, bound, relations)
+                if reason is None:
+                    continue
+                if query.is_periodic:
+                    sliced[name] = query
+                    continue
+                if not isinstance(query.window, Session):
+                    raise RunError(
+                        f"query {name!r}: {reason}, and Spark has no window such as {query.window}"
+                    )
+                alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
+    if not alone and not sliced:
+        return plan, tuple(trees)
+    if sliced:
+        plan = moved(plan, sliced.values())
+    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone | sliced]
+    trees = [replace(one, tree=one.tree.answering(left)) for one in trees]
+    trees = [one for one in trees if one.tree.nodes]
+    plan = replace(
+        plan,
+        queries=tuple(alone.get(query.name, query) for query in plan.queries),
+        discretized=tuple(one.tree for one in trees),
+    )
+    return plan, tuple(trees)
+
+
+def _bind_tree(tree: DiscretizedTree, plan: Plan, relations: Relations) -> BoundDiscretized:
+    queries = [
+        query
+        for node in tree.nodes
+        for name in node.queries
+        if isinstance(query := plan.query(name), Query)
+    ]
+    try:
+        keys, time_type, types = answer_types(tree.family, tree.aggregates, relations)
+    except (AnalysisException, ParseException) as error:
+        # Some query is wrong: find out which, so that the error can name it.
+        for query in queries:
+            with blaming(query):
+                answer_types(tree.family, tuple(query.aggregates.values()), relations)
+        raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
+    for query in queries:
+        _check_window(query, relations)
+    return BoundDiscretized(tree=tree, time_type=time_type, keys=keys, types=types)
+
+
+def _check_window(query: Query, relations: Relations) -> None:
+    """Conditions are boolean, measures are numbers, and all of it can be resolved."""
+    kind = query.window
+    if not isinstance(kind, Kind):
+        return
+    asked = {f"b{index}": sql for index, sql in enumerate(kind.conditions)}
+    read = {f"m{index}": sql for index, sql in enumerate(kind.measures)}
+    seen = dict(kind.columns) if isinstance(kind, Custom) else {}
+    columns = {**asked, **read, **seen}
+    if not columns:
+        return
+    with blaming(query):
+        schema = relations.sql(
+            selected(query.family, {name: f"({sql})" for name, sql in columns.items()})
+        ).schema
+    for name, sql in asked.items():
+        if not isinstance(schema[name].dataType, BooleanType):
+            found = schema[name].dataType.simpleString()
+            raise RunError(f"query {query.name!r}: {sql} must be a condition, and it is {found}")
+    for name, sql in read.items():
+        if not isinstance(schema[name].dataType, NumericType):
+            found = schema[name].dataType.simpleString()
+            raise RunError(f"query {query.name!r}: {sql} must be a number, and it is {found}")
+
+
+def _reason(query: Query, bound: BoundDiscretized, relations: Relations) -> str | None:
+    """Why the runtime cannot answer a query, now that its types are known."""
+    reason = reason_alone(query, bound.types, relations)
+    if reason is not None:
+        return reason
+    for field in bound.keys:
+        if not is_carried(field.dataType):
+            return f"a key of the type {field.dataType.simpleString()} is compared by Spark alone"
+    for aggregate in query.aggregates.values():
+        if not isinstance(bound.types[aggregate], NUMERIC):
+            return f"{aggregate} is {bound.types[aggregate].simpleString()}, not a plain number"
+    return None

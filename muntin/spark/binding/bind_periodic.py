@@ -1,0 +1,155 @@
+"""A plan meets its data: types are found out, and with them who computes what."""
+
+from dataclasses import dataclass, replace
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NumericType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.plan import Plan, Tree
+from muntin.model.query import PlainQuery, Query
+from muntin.spark.binding.family_sql import answer_types
+from muntin.spark.binding.relations import Relations, first_line, is_checked
+
+# Types of answers that the compiled runtime takes.
+NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
+# Aggregates of which a slice keeps how many values there were: text that is no number is none.
+_OF_NUMBERS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+# Key types that go to Python and back unchanged, and can be sorted.
+_CARRIED = (
+    *NUMERIC,
+    BinaryType,
+    DateType,
+    DecimalType,
+    TimestampType,
+    TimestampNTZType,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundTree:
+    """A tree and the Spark types of what it reads and answers."""
+
+    tree: Tree
+    time_type: DataType
+    keys: tuple[StructField, ...]
+    types: dict[Aggregate, DataType]
+    # Aggregates that the compiled runtime takes; the others are combined by Spark.
+    numeric: set[Aggregate]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundPlan:
+    """A plan that can run on its data, with a bound tree for each of its trees."""
+
+    plan: Plan
+    trees: tuple[BoundTree, ...]
+
+
+def bind(plan: Plan, relations: Relations) -> BoundPlan:
+    """Find the types; queries that turn out to be Spark's alone leave their tree, with a reason."""
+    bound = [_bind_tree(tree, plan, relations) for tree in plan.trees]
+    alone: dict[str, PlainQuery] = {}
+    for one in bound:
+        for node in one.tree.nodes:
+            for name in node.queries:
+                query = plan.query(name)
+                assert isinstance(query, Query)
+                reason = reason_alone(query, one.types, relations)
+                if reason is not None:
+                    statement = query.to_sql()
+                    alone[name] = PlainQuery(name=name, statement=statement, reason=reason)
+    if not alone:
+        return BoundPlan(plan=plan, trees=tuple(bound))
+    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone]
+    trees = [replace(one, tree=one.tree.answering(left)) for one in bound]
+    trees = [one for one in trees if one.tree.nodes]
+    return BoundPlan(
+        plan=replace(
+            plan,
+            trees=tuple(one.tree for one in trees),
+            queries=tuple(alone.get(query.name, query) for query in plan.queries),
+        ),
+        trees=tuple(trees),
+    )
+
+
+def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
+    """Ask Spark for the types of a family's keys, time and aggregates, in one analysis."""
+    try:
+        keys, time_type, types = answer_types(tree.family, tree.aggregates, relations)
+    except (AnalysisException, ParseException) as error:
+        # Some query is wrong: find out which, so that the error can name it.
+        for node in tree.nodes:
+            for name in node.queries:
+                relations.check(plan.query(name))
+        raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
+    carried = all(is_carried(field.dataType) for field in keys)
+    return BoundTree(
+        tree=tree,
+        time_type=time_type,
+        keys=keys,
+        types=types,
+        numeric={a for a in tree.aggregates if carried and isinstance(types[a], NUMERIC)},
+    )
+
+
+def is_carried(kind: DataType) -> bool:
+    """Whether keys of this type can be sorted, sent to Python and compared there by value."""
+    if isinstance(kind, ArrayType):
+        return is_carried(kind.elementType)
+    if isinstance(kind, StructType):
+        return all(is_carried(field.dataType) for field in kind.fields)
+    if isinstance(kind, StringType):
+        # Under other collations different bytes are one key, and only Spark knows which.
+        return kind == StringType()
+    return isinstance(kind, _CARRIED)
+
+
+def reason_alone(
+    query: Query, types: dict[Aggregate, DataType], relations: Relations
+) -> str | None:
+    """Why a query cannot be built from slices after all, now that its data is known."""
+    conf = relations.session.conf
+    is_case_sensitive = conf.get("spark.sql.caseSensitive", "false") == "true"
+    if query.mixes_case and is_case_sensitive:
+        return "spark.sql.caseSensitive is on, and it spells a column in two cases"
+    if query.names_window:
+        columns = relations.columns(query.source)
+        if "window" in (columns if is_case_sensitive else map(str.lower, columns)):
+            return "its source has a column that is called window, too"
+    legacy = conf.get("spark.sql.legacy.statisticalAggregate", "false")
+    for aggregate in query.aggregates.values():
+        kind = types[aggregate]
+        if aggregate.function == "avg" and not isinstance(kind, DoubleType):
+            return f"{aggregate} is {kind.simpleString()}, which Spark rounds once, at the end"
+        if aggregate.function.endswith("_samp") and legacy == "true":
+            return "spark.sql.legacy.statisticalAggregate is on"
+        if aggregate.function in _OF_NUMBERS and not is_checked(relations.session):
+            argument = relations.type_of(query.source, aggregate.argument)
+            if not isinstance(argument, NumericType):
+                return (
+                    f"{aggregate} is of {argument.simpleString()}, which Spark casts value by "
+                    f"value; write {aggregate.function}(CAST({aggregate.argument} AS DOUBLE))"
+                )
+    return None

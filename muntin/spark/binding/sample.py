@@ -1,0 +1,129 @@
+"""Rate and live keys from a few rows of the data: one small Spark job, where that is cheap."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from muntin.model.query import Family, Workload
+from muntin.model.time import SECOND
+from muntin.spark.binding.relations import Relations
+
+# Rows that are looked at.
+ROWS = 10_000
+# Below this many rows of a key, it cannot be told whether they stand in order of time.
+_ENOUGH = 8
+# What Spark takes a size to be of which it knows nothing.
+_UNKNOWN = 1e15
+# Operators that hand rows on one by one; with others the first rows may cost as much as all.
+_CHEAP = {"Project", "Union", "SubqueryAlias", "View"}
+
+Int64s = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Events per second of event time, and keys that are live at a time."""
+
+    rate: float
+    keys: float
+
+
+def with_facts(found: Workload, relations: Relations) -> Workload:
+    """The workload with what the data says; as it is where that would not be cheap to find out.
+
+    Of several families, the one with the most queries is asked.
+    """
+    families = found.families
+    if not families:
+        return found
+    family = max(families, key=lambda one: len(families[one]))
+    facts = sample(family, relations)
+    if facts is None:
+        return found
+    return replace(found, rate=facts.rate, keys=facts.keys, keys_known=True)
+
+
+def sample(family: Family, relations: Relations) -> Facts | None:
+    """What the first rows say about a family's events; none where they say nothing.
+
+    A filter is applied to these rows rather than looking for rows that pass it.
+    """
+    keys = [f"CAST({key} AS STRING)" for key in family.keys]
+    columns = [
+        f"unix_micros(CAST({family.time} AS TIMESTAMP)) AS t",
+        f"xxhash64({', '.join(keys or ['0'])}) AS k",
+        f"coalesce({family.where or 'true'}, false) AS c",
+    ]
+    try:
+        frame = relations.sql(family.relation.inside(f"SELECT {', '.join(columns)} FROM ", ""))
+        if not is_cheap(frame):
+            return None
+        # `take` goes from partition to partition until it has enough.
+        rows = frame.take(ROWS)
+        in_all = _rows_in_all(frame)
+    except PySparkException:
+        # What is wrong with a query is said when it is bound to its data.
+        return None
+    kept = [(row["t"], row["k"]) for row in rows if row["c"] and row["t"] is not None]
+    if len(kept) < 2:
+        return None
+    times, hashes = np.array(kept, np.int64).T
+    more = 1.0
+    if len(rows) == ROWS and in_all is not None and is_shuffled(times, hashes):
+        # Rows from all over the time: there are more events between them.
+        more = max(1.0, in_all / ROWS)
+    return facts_of(times, hashes, more)
+
+
+def facts_of(times: Int64s, hashes: Int64s, more: float) -> Facts | None:
+    """Rate and keys of rows, each of which stands for so many."""
+    span = float(np.quantile(times, 0.95) - np.quantile(times, 0.05)) / 0.9
+    if span <= 0:
+        return None
+    return Facts(rate=more * len(times) * SECOND / span, keys=float(len(np.unique(hashes))))
+
+
+def is_shuffled(times: Int64s, hashes: Int64s) -> bool:
+    """Whether the rows of each key stand in any order, rather than about in that of time.
+
+    Neighbours in any order are a third of the whole span apart on average.
+    """
+    order = np.argsort(hashes, kind="stable")
+    times, hashes = times[order], hashes[order]
+    firsts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
+    counts = np.diff(np.append(firsts, len(times)))
+    spans = np.maximum.reduceat(times, firsts) - np.minimum.reduceat(times, firsts)
+    steps = np.where(hashes[1:] == hashes[:-1], np.abs(np.diff(times)), 0)
+    walked = np.add.reduceat(np.append(steps, 0), firsts)
+    many = (counts >= _ENOUGH) & (spans > 0)
+    if not many.any():
+        return False
+    return bool(np.median(walked[many] / (spans[many] * (counts[many] - 1))) > 1 / 6)
+
+
+def is_cheap(frame: DataFrame) -> bool:
+    """Whether the first rows of a frame come without computing the others."""
+    if frame.isStreaming:
+        return False
+    waiting = [frame._jdf.queryExecution().optimizedPlan()]
+    while waiting:
+        node = waiting.pop()
+        children = node.children()
+        if children.size() and node.nodeName() not in _CHEAP:
+            return False
+        waiting += [children.apply(index) for index in range(children.size())]
+    return True
+
+
+def _rows_in_all(frame: DataFrame) -> float | None:
+    """About how many rows there are, by the size that Spark knows of files; none where it does
+    not."""
+    stats = frame._jdf.queryExecution().optimizedPlan().stats()
+    rows, size = stats.rowCount(), float(str(stats.sizeInBytes()))
+    if rows.isDefined():
+        return float(str(rows.get()))
+    # Spark counts eight bytes for each row beside its columns.
+    return size / (frame._jdf.schema().defaultSize() + 8) if size < _UNKNOWN else None

@@ -1,0 +1,1 @@
+"""Answers as the columns that users asked for."""

@@ -1,0 +1,112 @@
+"""Expressions of many queries over one frame, each resolved by Spark among its query's own names.
+
+Queries may call different things by one name. Those whose names agree are resolved together, over a
+frame that has their names as columns; then these columns go, and what was computed stays.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col, expr, struct
+
+from muntin.spark.output.project import RESERVED, Name, Output, Projection
+
+# The column with the number of a row's query.
+NUMBER = "q"
+# All other columns, while the names of users stand beside them.
+_ROW = f"{RESERVED}row"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """A query's condition and columns as SQL over a frame; no condition: all of its rows."""
+
+    condition: str | None
+    outputs: tuple[Output, ...]
+
+
+@dataclass(kw_only=True)
+class _Scope:
+    """Names that agree, and the expressions of the queries that have them."""
+
+    # By name: what it is, and the queries that have it.
+    names: dict[str, tuple[Name, list[int]]] = field(default_factory=dict)
+    # By text: the column to put the value in, and the queries that ask for it.
+    expressions: dict[str, tuple[str, list[int]]] = field(default_factory=dict)
+
+    def takes(self, names: Iterable[Name]) -> bool:
+        """Whether none of these names means something else here, in any case."""
+        known: dict[str, list[Name]] = {}
+        for one, _ in self.names.values():
+            known.setdefault(one.name.lower(), []).append(one)
+        return all(other == one for one in names for other in known.get(one.name.lower(), ()))
+
+    def add(self, number: int, names: Iterable[Name]) -> None:
+        """Take in the names of one more query."""
+        for one in names:
+            self.names.setdefault(one.name, (one, []))[1].append(number)
+
+    def ask(self, number: int, text: str, column: str) -> str:
+        """The column that will have the value of an expression for a query."""
+        place, numbers = self.expressions.setdefault(text, (column, []))
+        if number not in numbers:
+            numbers.append(number)
+        return place
+
+    def resolve(self, frame: DataFrame, queries: int) -> DataFrame:
+        """The frame with a column for each expression."""
+        # Among rows of other queries a sum could overflow that no query asks for.
+        names = [
+            replace(one, sql=_among(numbers, one.sql, NUMBER, queries)).column()
+            for one, numbers in self.names.values()
+        ]
+        frame = frame.select(struct(*(col(name) for name in frame.columns)).alias(_ROW), *names)
+        values = [
+            expr(_among(numbers, text, f"{_ROW}.{NUMBER}", queries)).alias(column)
+            for text, (column, numbers) in self.expressions.items()
+        ]
+        return frame.select(f"{_ROW}.*", *values)
+
+
+def _among(numbers: Sequence[int], sql: str, number: str, queries: int) -> str:
+    """SQL that is evaluated for the rows of these queries alone."""
+    if len(numbers) == queries:
+        return sql
+    return f"CASE WHEN {number} IN ({', '.join(map(str, numbers))}) THEN {sql} END"
+
+
+def resolved(
+    projections: Mapping[str, Projection], frame: DataFrame
+) -> tuple[DataFrame, dict[str, Resolved]]:
+    """The frame with the values of all expressions that use names, and what each query then is.
+
+    Rows have the number of their query, by its place among the projections, in `NUMBER`.
+    """
+    scopes: list[_Scope] = []
+    columns = (f"{RESERVED}{index}" for index in range(1 << 30))
+    answers = {}
+    for number, (query, one) in enumerate(projections.items()):
+        texts = [one.having] if one.having is not None else []
+        if not texts and not any(output.uses_names for output in one.outputs):
+            answers[query] = Resolved(condition=one.condition, outputs=one.outputs)
+            continue
+        scope = next((scope for scope in scopes if scope.takes(one.names)), None)
+        if scope is None:
+            scope = _Scope()
+            scopes.append(scope)
+        scope.add(number, one.names)
+        conditions = [one.condition] if one.condition is not None else []
+        conditions += [scope.ask(number, text, next(columns)) for text in texts]
+        answers[query] = Resolved(
+            condition=" AND ".join(f"({part})" for part in conditions) or None,
+            outputs=tuple(
+                replace(output, sql=scope.ask(number, output.sql, next(columns)), uses_names=False)
+                if output.uses_names
+                else output
+                for output in one.outputs
+            ),
+        )
+    for scope in scopes:
+        frame = scope.resolve(frame, len(projections))
+    return frame, answers

@@ -1,0 +1,191 @@
+"""Answers to the columns that queries asked for: names, types, order, HAVING."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+from pyspark.sql.types import StructType
+
+from muntin.model.aggregates.aggregate import ADD_WIDE, Aggregate
+from muntin.model.plan import Node
+from muntin.model.query import Query
+from muntin.model.record_tree import DiscretizedNode
+from muntin.model.sql_text import quoted, squeeze
+from muntin.model.windows.data_windows import Kind, Session
+from muntin.runtime.columns.layout import Layout, slots_of
+from muntin.runtime.periodic.tree import BEGIN
+from muntin.runtime.records.record_tree import END
+from muntin.spark.binding.bind_data_windows import BoundDiscretized
+from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.family_sql import key_column
+from muntin.spark.binding.instants import span_struct, window_struct
+
+# By this mark Spark knows a window's column, and lets `window` and `window_time` take it.
+WINDOW_METADATA = {"spark.timeWindow": True}
+SESSION_METADATA = {"spark.sessionWindow": True}
+# What the names of our own columns begin with where they stand beside those of users.
+RESERVED = "_muntin_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name:
+    """A column that a query's expressions may name, as SQL over a tree's answers."""
+
+    name: str
+    sql: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def column(self) -> SparkColumn:
+        """The column for a `select`; a bare column keeps its own metadata."""
+        return _aliased(expr(self.sql), self.name, self.metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """One column of an answer as SQL over a tree's answers, or over the query's names."""
+
+    name: str
+    sql: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    uses_names: bool = False
+    # The one name that it is, if it is one; then it does not use names.
+    alone: str | None = None
+
+    def column(self) -> SparkColumn:
+        """The column for a `select`; a bare column keeps its own metadata."""
+        return _aliased(expr(self.sql), self.name, self.metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projection:
+    """What a query makes of its answers: conditions on rows, then the columns.
+
+    Expressions of the user's are resolved by Spark, against columns that have the query's names.
+    """
+
+    outputs: tuple[Output, ...]
+    names: tuple[Name, ...] = ()
+    # A condition of ours over a tree's answers, and the user's, over the query's names.
+    condition: str | None = None
+    having: str | None = None
+
+    def apply(self, frame: DataFrame) -> DataFrame:
+        """The query's answer from the rows of its node."""
+        if self.condition is not None:
+            frame = frame.where(self.condition)
+        if self.having is None and not any(output.uses_names for output in self.outputs):
+            return frame.select(*(output.column() for output in self.outputs))
+        # A name that differs from another in case alone goes through under one of ours.
+        spellings = Counter(one.name.lower() for one in self.names)
+        through = {
+            index: replace(output, name=f"{RESERVED}{index}")
+            for index, output in enumerate(self.outputs)
+            if output.alone is not None and spellings[output.alone.lower()] > 1
+        }
+        # Behind the alias Spark looks for no columns that a condition names and these do not have.
+        frame = frame.select(
+            *(one.column() for one in self.names), *(one.column() for one in through.values())
+        ).alias("answers")
+        if self.having is not None:
+            frame = frame.where(self.having)
+        return frame.select(
+            *(
+                replace(output, sql=_over_names(output, through.get(index))).column()
+                for index, output in enumerate(self.outputs)
+            )
+        )
+
+
+def _over_names(output: Output, through: Output | None) -> str:
+    if through is not None:
+        return through.name
+    return output.sql if output.alone is None else quoted(output.alone)
+
+
+def _aliased(column: SparkColumn, name: str, metadata: dict[str, Any]) -> SparkColumn:
+    return column.alias(name, metadata=metadata) if metadata else column.alias(name)
+
+
+def projection(
+    query: Query,
+    answers: dict[Aggregate, str],
+    bound: BoundTree | BoundDiscretized,
+    *,
+    size: str | None,
+    is_nullable: bool | None = None,
+    plain: StructType | None = None,
+    keys: Sequence[str] | None = None,
+) -> Projection:
+    """The columns and conditions of a query over the answers of its tree.
+
+    `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds; there
+    is none where answers have an end of their own. `is_nullable` says whether Spark's schema lets
+    the window be null, where that does not follow from the query's own window.
+    `plain` is the schema that Spark gives the query, where columns are left for Spark to name.
+    `keys` has the SQL of each of the family's keys, where they are not columns of their own.
+    """
+    position = {key: index for index, key in enumerate(bound.tree.family.keys)}
+    keys = keys or [key_column(index) for index in position.values()]
+    if size is None:
+        window = span_struct(BEGIN, END, bound.time_type)
+    else:
+        if is_nullable is None:
+            is_nullable = not query.window.is_tumbling
+        window = window_struct(BEGIN, size, bound.time_type, nullable=is_nullable)
+    names = [
+        *(
+            Name(name=name, sql=keys[position[squeeze(key)]])
+            for name, key in query.key_expressions.items()
+        ),
+        Name(name="window", sql=window, metadata=_window_metadata(query)),
+        *(Name(name=name, sql=answers[one]) for name, one in query.aggregates.items()),
+    ]
+    by_name = {one.name: one for one in names}
+    outputs = []
+    for index, column in enumerate(query.columns):
+        alone = query.named_alone(column.expression)
+        sql = column.expression if alone is None else by_name[alone].sql
+        metadata = {} if alone is None else by_name[alone].metadata
+        name = column.name
+        if name is None:
+            assert plain is not None
+            name, metadata = plain.fields[index].name, dict(plain.fields[index].metadata)
+        outputs.append(
+            Output(name=name, sql=sql, metadata=metadata, uses_names=alone is None, alone=alone)
+        )
+    return Projection(outputs=tuple(outputs), names=tuple(names), having=query.having)
+
+
+def _window_metadata(query: Query) -> dict[str, Any]:
+    if isinstance(query.window, Session):
+        return SESSION_METADATA
+    return {} if isinstance(query.window, Kind) else WINDOW_METADATA
+
+
+def from_slots(
+    node: Node | DiscretizedNode, layout: Layout, bound: BoundTree | BoundDiscretized
+) -> dict[Aggregate, str]:
+    """Each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
+    found = {}
+    for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
+        if layout.of(aggregate.components[0]).monoid == ADD_WIDE:
+            # Two summands: adding them overflows, with Spark's own error, where the sum did.
+            value = f"({' + '.join(places)})"
+        else:
+            value = f"CAST({places[0]} AS {bound.types[aggregate].simpleString()})"
+        found[aggregate] = _never_null(aggregate, value)
+    return found
+
+
+def from_columns(node: Node) -> dict[Aggregate, str]:
+    """Each aggregate of a node as SQL over the native combine's columns."""
+    return {a: _never_null(a, f"a{index}") for index, a in enumerate(node.aggregates)}
+
+
+def _never_null(aggregate: Aggregate, value: str) -> str:
+    """Counts are never null, and Spark's schema says so."""
+    return f"coalesce({value}, 0L)" if aggregate.function.startswith("count") else value

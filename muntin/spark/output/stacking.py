@@ -1,0 +1,73 @@
+"""Answers of all queries in one frame, as they are written.
+
+It is made once, when a stream starts: whenever a frame is made from another, Spark analyses it, and
+a few of those in every batch would cost more than the windows do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col, expr
+
+from muntin.model.sql_text import literal, quoted
+from muntin.spark.output.naming import NUMBER
+from muntin.spark.output.project import Output
+from muntin.spark.output.together import Numbered, merged
+from muntin.spark.sinks.sinks import INDEX, Stack
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """Queries with the same columns, by number."""
+
+    names: Mapping[int, str]
+    columns: Sequence[Output]
+    # The column that has these together, where there are several groups.
+    struct: str | None
+
+
+class Stacking:
+    """How the answers of all queries stand in one frame."""
+
+    def __init__(self, rows: Numbered, alike: Sequence[Sequence[str]]) -> None:
+        """`alike` are the queries, those with the same columns together."""
+        numbers = {name: number for number, name in enumerate(rows.outputs)}
+        self._rows = rows.frame
+        self._groups = []
+        for index, names in enumerate(alike):
+            outputs = {name: one if name in names else () for name, one in rows.outputs.items()}
+            self._groups.append(
+                _Group(
+                    names={numbers[name]: name for name in names},
+                    columns=merged(outputs),
+                    struct=f"g{index}" if len(alike) > 1 else None,
+                )
+            )
+
+    def frame(self) -> DataFrame:
+        """All answers, with the numbers of their queries."""
+        columns = []
+        for group in self._groups:
+            if group.struct is None:
+                columns += [output.column() for output in group.columns]
+            else:
+                fields = ", ".join(f"{literal(one.name)}, {one.sql}" for one in group.columns)
+                here = f"{NUMBER} IN ({', '.join(map(str, group.names))})"
+                columns.append(
+                    expr(f"CASE WHEN {here} THEN named_struct({fields}) END").alias(group.struct)
+                )
+        return self._rows.select(*columns, col(NUMBER).alias(INDEX))
+
+    def stacks(self, frame: DataFrame) -> list[Stack]:
+        """A batch of that frame, a part for all queries with the same columns."""
+        return [Stack(names=one.names, frame=_part(one, frame)) for one in self._groups]
+
+
+def _part(group: _Group, frame: DataFrame) -> DataFrame:
+    if group.struct is None:
+        return frame
+    columns = (
+        replace(one, sql=f"{group.struct}.{quoted(one.name)}").column() for one in group.columns
+    )
+    return frame.where(f"{group.struct} IS NOT NULL").select(*columns, INDEX)

@@ -1,0 +1,197 @@
+"""The long form: answers of many queries in one DataFrame, each row under its query's name."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr, lit
+from pyspark.sql.types import DataType, NullType, NumericType, StructField
+
+from muntin.errors import RunError
+from muntin.model.plan import Node
+from muntin.model.record_tree import DiscretizedNode
+from muntin.model.sql_text import literal
+from muntin.model.windows.window import Window
+from muntin.runtime.periodic.tree import NODE
+from muntin.spark.output.naming import NUMBER, resolved
+from muntin.spark.output.project import Output, Projection
+
+QUERY = "query"
+
+
+def in_one(frames: Sequence[DataFrame]) -> DataFrame:
+    """Frames of the long form as one; a column that a frame does not have is null in its rows."""
+    known: dict[str, StructField] = {}
+    for frame in frames:
+        for field in frame.schema.fields:
+            first = known.setdefault(field.name.lower(), field)
+            if not _go_together(first.dataType, field.dataType):
+                raise _clash(field.name, first.dataType, field.dataType)
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+
+def check_names(outputs: Mapping[str, Iterable[str | None]], column: str) -> None:
+    """Refuse queries with a column called like the one that has the queries' names."""
+    for query, names in outputs.items():
+        for name in names:
+            if name is not None and name.lower() == column.lower():
+                raise RunError(
+                    f"query {query!r} has a column called {name!r}, which together() uses for the "
+                    f"query's name; give together(column=...) another name for that"
+                )
+
+
+def _check_types(rows: "Numbered") -> None:
+    """Refuse columns of one name whose types do not go together."""
+    columns: dict[str, dict[str, str]] = {}
+    for query, outputs in rows.outputs.items():
+        for output in outputs:
+            columns.setdefault(output.name.lower(), {}).setdefault(output.sql, query)
+    several = [
+        (name, sql, query)
+        for name, queries in columns.items()
+        if len(queries) > 1
+        for sql, query in queries.items()
+    ]
+    # All of them in one frame: Spark finds their types at once.
+    fields = rows.frame.select(*(expr(sql) for _, sql, _ in several)).schema.fields
+    first: dict[str, tuple[str, DataType]] = {}
+    for (name, _, query), field in zip(several, fields, strict=True):
+        other, kind = first.setdefault(name, (query, field.dataType))
+        if not _go_together(kind, field.dataType):
+            raise _clash(name, kind, field.dataType, other, query)
+
+
+def _clash(name: str, one: DataType, other: DataType, *queries: str) -> RunError:
+    where = f" in the queries {' and '.join(map(repr, queries))}" if queries else ""
+    return RunError(
+        f"together() has one column for each name, and the types of {name!r} do not go together: "
+        f"{one.simpleString()} and {other.simpleString()}{where}; name them apart"
+    )
+
+
+def _go_together(one: DataType, other: DataType) -> bool:
+    """Whether Spark has a type for both that loses nothing."""
+    if one == other or {type(one), type(other)} & {NullType}:
+        return True
+    if isinstance(one, NumericType) and isinstance(other, NumericType):
+        return True
+    # Structs differ in whether their fields may be null, and in metadata.
+    return one.simpleString() == other.simpleString()
+
+
+def named(name: str, frame: DataFrame, column: str = QUERY) -> DataFrame:
+    """An answer with its query's name in front."""
+    return frame.select(lit(name).alias(column), "*")
+
+
+def stack(
+    projections: Mapping[str, Projection],
+    nodes: Sequence[Node | DiscretizedNode],
+    frame: DataFrame,
+    column: str = QUERY,
+) -> DataFrame:
+    """Answers of the nodes, by their number, as rows of (query, all columns by name), in one pass.
+
+    `projections` has each query's, over the rows of any node. A column that a query does not have
+    is null in its rows.
+    """
+    names = pick([literal(name) for name in projections], NUMBER)
+    rows = numbered(projections, nodes, frame)
+    _check_types(rows)
+    return rows.frame.select(
+        Output(name=column, sql=names).column(),
+        *(output.column() for output in merged(rows.outputs)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbered:
+    """Rows of answers with their query's number, and each query's columns as SQL over them."""
+
+    frame: DataFrame
+    outputs: Mapping[str, tuple[Output, ...]]
+
+
+def numbered(
+    projections: Mapping[str, Projection], nodes: Sequence[Node | DiscretizedNode], frame: DataFrame
+) -> Numbered:
+    """Each row of answers once for every query of these that asks for it, with the query's number.
+
+    Rows that HAVING leaves out, and those of other queries, are not there.
+    """
+    rows, queries = resolved(projections, _number(list(projections), nodes, frame))
+    condition = _choose([one.condition or "true" for one in queries.values()])
+    return Numbered(
+        frame=rows if condition == "true" else rows.where(condition),
+        outputs={name: one.outputs for name, one in queries.items()},
+    )
+
+
+def may_be_null(nodes: Sequence[Node | DiscretizedNode]) -> bool:
+    """Whether Spark's schema lets the window of some node be null: no tumbling one is."""
+    windows = [node.window for node in nodes]
+    return any(isinstance(one, Window) and not one.is_tumbling for one in windows)
+
+
+def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
+    """The columns of all queries by name, over rows with the query's number.
+
+    `outputs` has the columns of every query, by number; none where they are not wanted.
+    """
+    names = dict.fromkeys(output.name for one in outputs.values() for output in one)
+    return [_merge(name, list(outputs.values())) for name in names]
+
+
+def _number(
+    queries: Sequence[str], nodes: Sequence[Node | DiscretizedNode], frame: DataFrame
+) -> DataFrame:
+    """Each row once for every query that its node answers, with that query's number."""
+    numbers = {name: number for number, name in enumerate(queries)}
+    asked = [[numbers[name] for name in node.queries if name in numbers] for node in nodes]
+    if all(len(one) <= 1 for one in asked):
+        found = frame.selectExpr(
+            "*", f"{pick([str(one[0]) if one else '-1' for one in asked], NODE)} AS {NUMBER}"
+        )
+    else:
+        lists = [f"array({', '.join(map(str, one or [-1]))})" for one in asked]
+        found = frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
+    # A node that no query asks for gives no rows; one that others ask for does.
+    is_mixed = any(node.queries and not one for node, one in zip(nodes, asked, strict=True))
+    return found.where(f"{NUMBER} >= 0") if is_mixed else found
+
+
+def _merge(name: str, queries: Sequence[Sequence[Output]]) -> Output:
+    """One column of all queries: each one's own expression in its rows."""
+    columns: list[Output | None] = [
+        next((output for output in one if output.name == name), None) for one in queries
+    ]
+    present = [output for output in columns if output is not None]
+    return Output(
+        name=name,
+        sql=_choose([None if output is None else output.sql for output in columns]),
+        metadata=present[0].metadata,
+    )
+
+
+def _choose(expressions: Sequence[str | None]) -> str:
+    """The expression of the row's query; queries with the same one share a branch."""
+    branches: dict[str, list[int]] = {}
+    for number, sql in enumerate(expressions):
+        if sql is not None:
+            branches.setdefault(sql, []).append(number)
+    if len(branches) == 1 and None not in expressions:
+        return next(iter(branches))
+    cases = " ".join(
+        f"WHEN {NUMBER} IN ({', '.join(map(str, numbers))}) THEN {sql}"
+        for sql, numbers in branches.items()
+    )
+    return f"CASE {cases} END"
+
+
+def pick(values: Sequence[str], index: str) -> str:
+    """The value at a row's index."""
+    if len(set(values)) == 1:
+        return values[0]
+    return f"element_at(array({', '.join(values)}), {index} + 1)"

@@ -1,0 +1,1 @@
+"""Pipelines: runs of a plan on a checkpoint, changes of queries, status."""

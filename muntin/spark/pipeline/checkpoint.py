@@ -1,0 +1,159 @@
+"""A pipeline's checkpoint: Spark's own in a folder of its own, and beside it what muntin knows.
+
+checkpoint/muntin-00000.json    the plan of the first start, as data, with a version
+checkpoint/muntin-00001.json    the plan after a change of queries
+checkpoint/spark/               Spark's offsets, commits and state
+
+A plan counts from the first batch that was finished under it. Until then it was only tried, and the
+one before it can go on instead.
+"""
+
+import json
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from muntin.errors import MuntinError, RunError
+from muntin.runtime.stream_plan.stream_plan import Running
+from muntin.runtime.stream_plan.stream_plan_json import running_from_json, running_to_json
+from muntin.spark.folder import Folder
+from muntin.spark.java_errors import FILE_ERRORS, said_by_java
+from muntin.spark.pipeline.checkpoint_check import check_whole
+from muntin.spark.pipeline.spark_logs import SPARK, SparkLogs, damaged
+
+_PREFIX, _SUFFIX = "muntin-", ".json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What a checkpoint holds: a running plan, the number of the first batch that it may run, the
+    name that its output files carry, and where they are."""
+
+    running: Running
+    batch: int
+    mark: str
+    output: str | None = None
+
+
+class Checkpoint:
+    """The folder of a pipeline's checkpoint. Reading it changes nothing."""
+
+    def __init__(self, session: SparkSession, directory: str) -> None:
+        self.directory = directory
+        try:
+            self.folder = Folder(session, directory)
+            names = self.folder.names()
+        except Py4JJavaError as error:
+            said = said_by_java(error)
+            raise RunError(f"the checkpoint {directory} cannot be read: {said}") from None
+        self.logs = SparkLogs(self.folder)
+        self._written = _plans(names)
+        others = [name for name in names if name not in self._written and name[0] not in "._"]
+        if others and not self._written:
+            raise RunError(
+                f"{directory} has {sorted(others)[0]!r} in it and no plan of muntin's; "
+                f"a checkpoint is a new folder, or one that a stream of muntin's left"
+            )
+
+    @property
+    def for_spark(self) -> str:
+        """Where Spark keeps its part."""
+        return f"{self.directory}/{SPARK}"
+
+    def check(self) -> None:
+        """Refuse a checkpoint from which a stream would go on with wrong answers."""
+        if not self._written:
+            return
+        for number, name in enumerate(self._written):
+            if name != _name(number):
+                raise damaged(self.directory, f"the plan {_name(number)} is gone")
+        batches = [self._read(name).batch for name in self._written]
+        try:
+            check_whole(self.folder, self.logs, directory=self.directory, first_batches=batches)
+        except Py4JJavaError as error:
+            said = said_by_java(error)
+            raise RunError(f"the checkpoint {self.directory} cannot be read: {said}") from None
+
+    def is_as_read(self) -> bool:
+        """Whether the plans are those that were there when this was made."""
+        return self._written == _plans(self.folder.names())
+
+    def tried(self) -> Stored | None:
+        """The plan that was stored last, whether a batch was finished under it or not."""
+        return self._read(self._written[-1]) if self._written else None
+
+    def counting(self) -> Stored | None:
+        """The last plan under which a batch was finished, else the first; none in a new folder."""
+        found = self._counting()
+        return None if found is None else self._read(found)
+
+    def save(self, stored: Stored) -> None:
+        """Store the plan that runs from now on, in the place of those that were only tried.
+
+        A plan that counts stays as it was written: the number of its first batch says that it does.
+        """
+        counting = self._counting()
+        only_tried = [name for name in self._written if counting is None or name > counting]
+        try:
+            for name in reversed(only_tried):
+                self.folder.delete(name)
+                self._written.remove(name)
+            if not self.holds(stored.running):
+                name = _name(stored.running.generation)
+                self.folder.write(name, _text(stored))
+                self._written.append(name)
+        except Py4JJavaError as error:
+            raise RunError(
+                f"the checkpoint {self.directory} cannot be written: {said_by_java(error)}"
+            ) from None
+
+    def holds(self, running: Running) -> bool:
+        """Whether a plan is the one that was stored last."""
+        stored = self.tried()
+        return stored is not None and running_to_json(stored.running) == running_to_json(running)
+
+    def _counting(self) -> str | None:
+        """The name of the plan that counts."""
+        last = self.logs.last_commit()
+        for name in reversed(self._written):
+            if name == self._written[0] or self._read(name).batch <= last:
+                return name
+        return None
+
+    def _read(self, name: str) -> Stored:
+        try:
+            data = json.loads(self.folder.read(name))
+            return Stored(
+                running=running_from_json(data),
+                batch=int(data["batch"]),
+                mark=str(data["mark"]),
+                # Older checkpoints do not have it.
+                output=data.get("output"),
+            )
+        except RunError:
+            # Of a version that this muntin does not read.
+            raise
+        except (*FILE_ERRORS, MuntinError) as error:
+            what = f"the plan {name} cannot be read ({said_by_java(error)})"
+            raise damaged(self.directory, what) from None
+
+
+def _plans(names: list[str]) -> list[str]:
+    return sorted(name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX))
+
+
+def _name(generation: int) -> str:
+    return f"{_PREFIX}{generation:05d}{_SUFFIX}"
+
+
+def _text(stored: Stored) -> str:
+    return json.dumps(
+        {
+            "mark": stored.mark,
+            "batch": stored.batch,
+            "output": stored.output,
+            **running_to_json(stored.running),
+        },
+        indent=1,
+    )

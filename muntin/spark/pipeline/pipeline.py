@@ -1,0 +1,318 @@
+"""A plan that runs on a stream until it is stopped, and whose queries can change meanwhile."""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.errors import RunError, nearest
+from muntin.model.plan import Plan
+from muntin.model.query import PlainQuery, Query, Workload, workload
+from muntin.model.time import parse_duration
+from muntin.model.windows.window import Duration
+from muntin.runtime.stream_plan.change_plan import first_start
+from muntin.runtime.stream_plan.stream_plan import check_same
+from muntin.share.evolve.replan import Replanner
+from muntin.share.optimizer import STEADY
+from muntin.spark.binding.relations import is_checked
+from muntin.spark.pipeline.change_queue import ChangeQueue
+from muntin.spark.pipeline.checkpoint import Checkpoint
+from muntin.spark.pipeline.input_paths import check_apart, input_paths
+from muntin.spark.pipeline.resume import next_plan, would_go_on
+from muntin.spark.pipeline.runner import Relay
+from muntin.spark.pipeline.status import QueryStatus, Status
+from muntin.spark.session import one_line
+from muntin.spark.sinks.sink_like import SinkLike, sink_for
+from muntin.spark.sinks.sinks import MemorySink, Sink
+from muntin.spark.stream.buckets import bucket_labels
+from muntin.spark.stream.source import (
+    SPARE,
+    WATERMARK,
+    Queries,
+    Source,
+    planned,
+)
+
+__all__ = ["Pipeline", "QueryStatus", "Status", "start"]
+
+log = logging.getLogger("muntin")
+
+
+def start(
+    queries: Queries,
+    data: DataFrame,
+    *,
+    checkpoint: str | Path,
+    sink: SinkLike = None,
+    watermark: Duration = WATERMARK,
+    trigger: str | None = None,
+    strategy: str = STEADY,
+    retain: Duration = 0,
+    buckets: int | None = None,
+    spare: int = SPARE,
+    format: str = "parquet",
+    flatten: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> "Pipeline":
+    """Run a plan, or queries under a strategy, on a streaming DataFrame.
+
+    On a checkpoint that exists it goes on where it stopped; with other queries than before, as if
+    they had been changed while it ran. `trigger` is the time between batches, such as "10 seconds",
+    "available now" for what is there and then an end, or none for as fast as possible. `retain` is
+    how long slices are kept for queries that come later. `buckets` of keys and `spare` columns of
+    each kind for later queries are decided at the first start. `format` and `options` are those of
+    the files, where `sink` is a folder; `flatten` is as in `Results.write`.
+    """
+    source = Source(data, watermark)
+    plan = planned(queries, strategy)
+    bound = source.bind(plan)
+    session = data.sparkSession
+    folder = Checkpoint(session, str(checkpoint))
+    kept = parse_duration(retain)
+    stored = folder.tried()
+    mark = uuid4().hex[:8] if stored is None else stored.mark
+    where = sink_for(
+        sink,
+        session,
+        mark=mark,
+        checkpoint=folder.directory,
+        format=format,
+        flatten=flatten,
+        options=options,
+    )
+    written = {"checkpoint": folder.directory, "sink": where.output}
+    check_apart(session, input_paths(data), {k: v for k, v in written.items() if v is not None})
+    pipeline = Pipeline(session, where)
+    relay = pipeline._relay = Relay(
+        source=source,
+        checkpoint=folder,
+        sink=where,
+        trigger=_trigger(trigger),
+        mark=mark,
+        lock=pipeline._changes.lock,
+    )
+    relay.owner.refuse_if_owned()
+    folder.check()
+    if stored is None:
+        running = first_start(
+            bound.plan,
+            bound.needs,
+            bound.record_needs,
+            buckets=bucket_labels(session, buckets),
+            delay=source.delay,
+            retain=kept,
+            checked=is_checked(session),
+            spare=spare,
+        )
+        first = relay.made(bound, running)
+        with relay.owning():
+            relay.start_run(first)
+    else:
+        check_same(stored.running, delay=source.delay, checked=is_checked(session), buckets=buckets)
+        # What the plan or the sink is refused for is said before the checkpoint is touched.
+        counting = folder.counting()
+        assert counting is not None
+        relay.made(*would_go_on(plan, source, counting.running))
+        with relay.owning():
+            relay.warn_of_lost_output()
+            bound, running = next_plan(plan, source, folder, retain=kept, finish=relay.finish)
+            relay.launch(bound, running)
+    relay.watch()
+    return pipeline
+
+
+def _trigger(trigger: str | None) -> dict[str, Any]:
+    if trigger is None:
+        return {}
+    if trigger.strip().lower() == "available now":
+        return {"availableNow": True}
+    parse_duration(trigger)
+    return {"processingTime": trigger}
+
+
+class Pipeline:
+    """A running plan. Made by `start`; as a context manager it is stopped at the end."""
+
+    def __init__(self, session: SparkSession, sink: Sink) -> None:
+        self._session = session
+        self._sink = sink
+        self._changes = ChangeQueue(lambda: self.plan, self._apply)
+        self._replanner: Replanner | None = None
+        self._relay: Relay
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that runs."""
+        return self._relay.run.running.plan
+
+    @property
+    def complete_from(self) -> Mapping[str, int | None]:
+        """The begin of each query's first complete window, in microseconds; none: all are."""
+        return dict(self._relay.run.running.complete_from)
+
+    def add(self, *queries: Query) -> Mapping[str, int | None]:
+        """Answer more queries from now on; one restart for all of them.
+
+        Gives the begin of the first complete window of each, as `complete_from`.
+        """
+
+        for query in queries:
+            _check_query(query)
+        if not queries:
+            return {}
+
+        def more(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
+            names = {query.name.lower() for query in now}
+            for query in queries:
+                if query.name.lower() in names:
+                    raise RunError(f"a query called {query.name!r} runs already; use replace")
+            return [*now, *queries]
+
+        self._changes.make(more)
+        found = self.complete_from
+        return {query.name: found[query.name] for query in queries if query.name in found}
+
+    def remove(self, *names: str) -> None:
+        """Stop answering some queries; one restart for all of them."""
+
+        if not names:
+            return
+
+        def fewer(now: list[Query | PlainQuery]) -> list[Query | PlainQuery]:
+            have = [query.name for query in now]
+            for name in names:
+                if name not in have:
+                    raise RunError(f"no query is called {name!r}; {nearest(name, have)}")
+            left = [query for query in now if query.name not in names]
+            if not left:
+                raise RunError("these are all queries that run; stop the pipeline instead")
+            return left
+
+        self._changes.make(fewer)
+
+    def replace(self, queries: Queries) -> None:
+        """Answer these queries from now on: the batch is finished, then the stream restarts.
+
+        A query that runs already, by its name and definition, goes on without a gap. If the new
+        queries are refused, or their first batch fails, the old ones run on.
+        """
+        if isinstance(queries, Query | PlainQuery):
+            queries = (queries,)
+        if isinstance(queries, str):
+            _check_query(queries)
+        chosen = queries if isinstance(queries, Plan | Workload) else tuple(queries)
+        for query in chosen if isinstance(chosen, tuple) else ():
+            _check_query(query)
+        self._changes.make(lambda _: chosen)
+
+    @contextmanager
+    def changes(self) -> Iterator[None]:
+        """All changes made in the block are one restart, at its end."""
+        with self._changes.together():
+            yield
+
+    def stop(self) -> None:
+        """Finish the batch that runs, and stop. `start` on the same checkpoint goes on."""
+        with self._changes.lock:
+            self._relay.close()
+        log.info("stopped %s", self._relay.checkpoint.directory)
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the stream ends, or fails; whether it did within `timeout` seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while end is None or time.monotonic() < end:
+            # A run that ends may be followed by another, until it is decided that none comes.
+            if self._relay.is_over:
+                run = self._relay.run
+                failure = run.failure()
+                if failure is not None and not run.is_halted:
+                    raise failure
+                return True
+            time.sleep(0.1)
+        return False
+
+    def process_all_available(self) -> None:
+        """Wait until all that is there now has been answered: for tests."""
+        while True:
+            run = self._relay.run
+            try:
+                run.query.processAllAvailable()
+                if run.lost is not None:
+                    raise run.lost
+                return
+            except Exception as error:
+                # It may be restarted.
+                while run is self._relay.run and not self._relay.is_over:
+                    time.sleep(0.05)
+                if run is self._relay.run:
+                    raise run.failure() or error from None
+
+    def answers(self, name: str) -> DataFrame:
+        """A query's answers so far, where the sink is memory."""
+        if not isinstance(self._sink, MemorySink):
+            raise RunError("answers are kept in memory only where no sink was given")
+        self.plan.query(name)
+        found = self._sink.answers(name)
+        if found is not None:
+            return found
+        run = self._relay.run
+        return self._session.createDataFrame([], run.projected.of(name, run.answers).schema)
+
+    def status(self) -> Status:
+        """What the pipeline has done since it started."""
+        relay, run = self._relay, self._relay.run
+        relay.figures.note(run.reports)
+        failure = None if run.is_halted else run.failure()
+        return relay.figures.status(
+            is_active=run.query.isActive,
+            complete_from=self.complete_from,
+            refused=relay.refused,
+            error=None if failure is None else one_line(failure) or str(failure),
+        )
+
+    def __enter__(self) -> "Pipeline":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _apply(self, queries: Queries) -> None:
+        """Make these the queries that run, in one restart; if that fails, the old ones go on."""
+        try:
+            self._relay.change(self._planned(queries))
+        except Exception:
+            self._replanner = None
+            raise
+
+    def _planned(self, queries: Queries) -> Plan:
+        if isinstance(queries, Plan):
+            self._replanner = None
+            return planned(queries)
+        found = workload(queries, rate=self.plan.rate, keys=self.plan.keys)
+        if found.plain or found.discretized or self.plan.discretized:
+            # What is wrong with them, if something is, is said when they are bound.
+            self._replanner = None
+            return planned(found, self.plan.strategy)
+        if self._replanner is None:
+            self._replanner = Replanner(self.plan)
+        return self._replanner.plan(found)
+
+
+def _check_query(query: object) -> None:
+    """Refuse what is no query, with what makes one of a text."""
+    if not isinstance(query, Query | PlainQuery):
+        raise RunError(
+            f"a query is made by mt.Query or mt.parse_sql, and this is {type(query).__name__}: "
+            f"{query!r:.80}"
+        )

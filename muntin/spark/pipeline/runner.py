@@ -1,0 +1,317 @@
+"""The runs of a pipeline, one after the other on one checkpoint."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from muntin.errors import RunError
+from muntin.model.plan import Plan
+from muntin.runtime.stream_plan.stream_plan import Running
+from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
+from muntin.spark.pipeline.checkpoint_owner import CheckpointOwner
+from muntin.spark.pipeline.listener import Listener
+from muntin.spark.pipeline.passing_failures import Patience
+from muntin.spark.pipeline.resume import next_plan, refused_change, would_go_on
+from muntin.spark.pipeline.status import Figures
+from muntin.spark.pipeline.stream_run import StreamRun
+from muntin.spark.session import one_line
+from muntin.spark.sinks.sinks import Sink
+from muntin.spark.stream.source import BoundStream, Source
+
+log = logging.getLogger("muntin")
+
+# How long a change waits to hear whether its first batch succeeds, in seconds.
+_TRIAL = 60.0
+# How often it is looked at whether the stream still runs, where Spark does not say so.
+_LOOKS_EVERY_S = 0.5
+
+
+class Relay:
+    """Runs plans: each goes on where the one before it stopped, or that one goes on again."""
+
+    def __init__(
+        self,
+        *,
+        source: Source,
+        checkpoint: Checkpoint,
+        sink: Sink,
+        trigger: Mapping[str, Any],
+        mark: str,
+        lock: threading.Lock,
+    ) -> None:
+        """`lock` is held by whoever changes what runs."""
+        self._source = source
+        self.checkpoint = checkpoint
+        self._sink = sink
+        self._trigger = trigger
+        self._mark = mark
+        self._lock = lock
+        self.figures = Figures()
+        self._ended = threading.Event()
+        self._listener = Listener(
+            source.session, self.figures, checkpoint.directory, self._ended.set
+        )
+        self.owner = CheckpointOwner(
+            checkpoint.folder,
+            checkpoint.directory,
+            is_active=self._is_active,
+            on_loss=self._stop_for,
+        )
+        self.run: StreamRun
+        self._patience = Patience()
+        # The run before one whose first batch is not finished yet, and may prove that it cannot be.
+        self._before_trial: StreamRun | None = None
+        # Why the last change was taken back, if it was.
+        self.refused: str | None = None
+        # Whether nothing runs any more, and nothing will.
+        self.is_over = False
+
+    def launch(self, bound: BoundStream, running: Running) -> None:
+        """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
+        self.start_run(self.made(bound, running))
+
+    def start_run(self, run: StreamRun) -> None:
+        """Start a run that was made for the plan that is to go on."""
+        running, logs = run.running, self.checkpoint.logs
+        if not self.checkpoint.holds(running):
+            if logs.is_cut() and logs.state_format() == 1:
+                logs.drop_unfinished_state()
+            self.checkpoint.save(
+                Stored(
+                    running=running,
+                    batch=logs.last_commit() + 1,
+                    mark=self._mark,
+                    output=self._sink.output,
+                )
+            )
+        self._sink.claim(run.schemas)
+        self._begin(run, self._trigger)
+        self.run = run
+        self._listener.follow(run.query.runId)
+        names = ", ".join(query.name for query in running.plan.queries)
+        log.info(
+            "started %s, generation %d: %s", self.checkpoint.directory, running.generation, names
+        )
+
+    @contextmanager
+    def owning(self) -> Iterator[None]:
+        """Own the checkpoint from now on; not if the block fails."""
+        before = self.checkpoint.logs.last_commit()
+        self.owner.acquire()
+        try:
+            if not self.checkpoint.is_as_read() or self.checkpoint.logs.last_commit() != before:
+                raise RunError(
+                    f"another pipeline has used the checkpoint {self.checkpoint.directory} in this "
+                    f"moment; start again"
+                )
+            yield
+        except BaseException:
+            self._end()
+            raise
+
+    def warn_of_lost_output(self) -> None:
+        """Say which answers of earlier runs are not where they were put."""
+        stored = self.checkpoint.counting()
+        if stored is None or stored.output is None or self.checkpoint.logs.last_commit() < 0:
+            return
+        if stored.output != self._sink.output:
+            told = f"earlier answers are in {stored.output}, later ones in {self._sink.output}"
+            self.warn(told)
+            return
+        names = [query.name for query in stored.running.plan.queries]
+        for name in self._sink.missing(names):
+            self.warn(
+                f"query {name!r}: {stored.output}/{name} was deleted since the last run; its "
+                f"earlier answers are gone, and only later ones will be there"
+            )
+
+    def warn(self, told: str) -> None:
+        """Tell the log, and whoever asks for the status."""
+        log.warning("%s", told)
+        self.figures.warnings.append(told)
+
+    def watch(self) -> None:
+        """From now on, restart what fails for a passing reason, and let go of the rest."""
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def finish(self, bound: BoundStream, running: Running) -> None:
+        """Run the one batch that was cut off, under the plan that it belongs to."""
+        patience = Patience()
+        while True:
+            run = self.made(bound, running)
+            self._sink.claim(run.schemas)
+            self._begin(run, {"once": True})
+            try:
+                run.query.awaitTermination()
+                self.figures.note(run.reports)
+                return
+            except Exception as error:
+                failure = run.failure() or error
+                if not patience.allows(failure, finished=self.checkpoint.logs.last_commit()):
+                    raise failure from None
+                self._count_restart(failure)
+                patience.wait()
+
+    def halt(self) -> None:
+        """Stop what runs."""
+        self._before_trial = None
+        self._listener.leave()
+        self.run.halt()
+
+    def close(self) -> None:
+        """Stop what runs, for good."""
+        try:
+            self.halt()
+            self._listener.close()
+        finally:
+            self._end()
+
+    def change(self, plan: Plan) -> None:
+        """Go on with another plan; if that fails, with the one that runs, and say why."""
+        if self.is_over:
+            raise RunError("the pipeline has ended; start it again on its checkpoint")
+        old = self.run
+        # Refused here, if at all: before anything is stopped.
+        self.made(*would_go_on(plan, self._source, old.running))
+        self.halt()
+        try:
+            bound, running = next_plan(
+                plan,
+                self._source,
+                self.checkpoint,
+                retain=old.running.retain,
+                finish=self.finish,
+            )
+            self.launch(bound, running)
+            self._before_trial = old
+            self._try()
+        except Exception as error:
+            if self.run is not old:
+                self.run.halt()
+            self._fall_back(old, error)
+            raise refused_change(error) from None
+
+    def made(self, bound: BoundStream, running: Running) -> StreamRun:
+        """A run of a plan, not started; refuses what the sink would not take."""
+        return StreamRun(
+            bound, running, sink=self._sink, figures=self.figures, check_owner=self.owner.check
+        )
+
+    def _begin(self, run: StreamRun, trigger: Mapping[str, Any]) -> None:
+        logs = self.checkpoint.logs
+        run.start(
+            checkpoint=self.checkpoint.for_spark,
+            trigger=trigger,
+            first=logs.last_commit() + 1,
+            state_format=logs.state_format(),
+        )
+
+    def _try(self) -> None:
+        """Wait for the first batch of a changed plan. Where none comes soon, `_watch` sees it."""
+        end = time.monotonic() + _TRIAL
+        while time.monotonic() < end and not self.run.is_waiting():
+            if self._is_settled():
+                return
+            time.sleep(0.05)
+        self._is_settled()
+
+    def _is_settled(self) -> bool:
+        """Whether a batch of what runs was finished, or it is over; raises if it has failed."""
+        run = self.run
+        failure = run.failure()
+        settled = run.has_finished_a_batch() or (failure is None and not run.query.isActive)
+        # A plan counts as soon as a batch was finished under it, whatever fails after that.
+        if settled or (failure and self.checkpoint.logs.last_commit() >= run.first):
+            self._before_trial = None
+            return True
+        if failure is not None and not self._restart(failure):
+            raise failure
+        return False
+
+    def _restart(self, failure: BaseException) -> bool:
+        """Start the same plan again, if that may help; whether it was."""
+        if not self._patience.allows(failure, finished=self.checkpoint.logs.last_commit()):
+            return False
+        self._count_restart(failure)
+        self._listener.leave()
+        self._patience.wait()
+        self.launch(self.run.bound, self.run.running)
+        return True
+
+    def _count_restart(self, failure: BaseException) -> None:
+        self.figures.restarts += 1
+        said = (one_line(failure) or str(failure)).splitlines()[0]
+        log.warning("restarting %s: %s", self.checkpoint.directory, said)
+
+    def _watch(self) -> None:
+        try:
+            while not self.is_over:
+                self._ended.wait(_LOOKS_EVERY_S)
+                self._ended.clear()
+                if self._lock.acquire(timeout=_LOOKS_EVERY_S):
+                    try:
+                        self._look()
+                    finally:
+                        self._lock.release()
+        except (Py4JError, OSError):
+            # Spark itself has ended.
+            self.is_over = True
+            self.owner.forget()
+
+    def _look(self) -> None:
+        """Do what follows from how the stream is, with the lock."""
+        if self.is_over:
+            return
+        if self._before_trial is not None:
+            old = self._before_trial
+            try:
+                self._is_settled()
+            except Exception as error:
+                self._before_trial = None
+                self._go_back(old, error)
+                return
+        if self.run.query.isActive:
+            return
+        failure = self.run.failure()
+        if failure is None or self.run.is_halted or not self._restart(failure):
+            self._end()
+
+    def _end(self) -> None:
+        self.owner.release()
+        self.is_over = True
+
+    def _is_active(self) -> bool:
+        """Whether a query runs, or is about to."""
+        try:
+            return self._lock.locked() or self.run.query.isActive
+        except (AttributeError, Py4JError, OSError):
+            return False
+
+    def _stop_for(self, error: RunError) -> None:
+        """Stop because the checkpoint is another's."""
+        log.error("%s", error)
+        with self._lock:
+            self._before_trial = None
+            # While a batch that was cut off is finished, nothing else runs yet.
+            if hasattr(self, "run"):
+                self.run.stop_for(error)
+            self._end()
+
+    def _go_back(self, old: StreamRun, error: BaseException) -> None:
+        """Fall back where nobody is there to be told that this fails too."""
+        try:
+            self._fall_back(old, error)
+        except Exception as again:
+            log.error("the queries before the change could not go on: %s", again)
+
+    def _fall_back(self, old: StreamRun, error: BaseException) -> None:
+        self._before_trial = None
+        refused = str(refused_change(error))
+        log.error("%s", refused)
+        self.launch(old.bound, old.running)
+        self.refused = refused

@@ -1,0 +1,139 @@
+"""What a pipeline has done, as it tells its user."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from muntin.spark.pipeline.reports import QueryReports, Report
+
+log = logging.getLogger("muntin")
+
+# How many rows, and the latest begin of a window among them.
+Counts = Mapping[str, tuple[int, int | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryStatus:
+    """What one query has done since this pipeline started."""
+
+    rows: int = 0
+    # The begin of the latest window given out, and of the first that is complete; microseconds.
+    last_window: int | None = None
+    complete_from: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What a pipeline has done since it started."""
+
+    is_active: bool
+    batches: int
+    rows_in: int
+    # Dropped because their slice was behind the watermark. Spark counts them after combining those
+    # of one key and slice in one partition, so this is at least one where there are any.
+    late_rows: int
+    watermark: str | None
+    batch_seconds: float | None
+    state_rows: int
+    state_bytes: int
+    # How many rows a second the last batch took in, and where its time went, in seconds by phase;
+    # both as Spark reports them.
+    rows_per_second: float | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    # What ended the stream, where it failed.
+    error: str | None = None
+    # Why the last change of queries was taken back, where it was.
+    refused: str | None = None
+    # How often the stream was restarted because Spark failed for a reason that passes.
+    restarts: int = 0
+    # What was found at the start and may be wrong.
+    warnings: Sequence[str] = ()
+    queries: Mapping[str, QueryStatus] = field(default_factory=dict)
+
+
+class Figures:
+    """Sums over Spark's reports of batches, which it forgets after a hundred, and over answers."""
+
+    def __init__(self) -> None:
+        self._batches = self._rows_in = self._late_rows = 0
+        self.restarts = 0
+        self.warnings: list[str] = []
+        self._report: Report = {}
+        self._seen: set[int] = set()
+        self._looked: str | None = None
+        self._lock = threading.Lock()
+        # The answers of all batches, and how those of one are found in its report.
+        self._answers: dict[str, tuple[int, int | None]] = {}
+        self._counts_in: Callable[[Report], Counts] = lambda _: {}
+
+    def restart(self, counts_in: Callable[[Report], Counts]) -> None:
+        """A new Spark query may report the number of a batch that was cut off again."""
+        with self._lock:
+            self._seen, self._looked = set(), None
+            self._counts_in = counts_in
+
+    def note(self, reports: QueryReports) -> None:
+        """Take in what Spark remembers of a query's batches, and has not told yet."""
+        last = reports.last()
+        # All that it remembers is a hundred reports; mostly nothing is new.
+        if last is not None and last["timestamp"] != self._looked:
+            self._looked = last["timestamp"]
+            for report in reports.recent():
+                self.take(report)
+
+    def take(self, report: Report) -> None:
+        """Take in a report of the query that runs, if it is new and tells of a batch."""
+        with self._lock:
+            if report["batchId"] in self._seen or "addBatch" not in report["durationMs"]:
+                return
+            self._seen.add(report["batchId"])
+            self._batches += 1
+            self._rows_in += report["numInputRows"]
+            self._late_rows += sum(
+                one["numRowsDroppedByWatermark"] for one in report["stateOperators"]
+            )
+            for name, (rows, begin) in self._counts_in(report).items():
+                before, last = self._of(name)
+                begins = [one for one in (last, begin) if one is not None]
+                self._answers[name] = (before + rows, max(begins, default=None))
+            self._report = report
+        seconds = report["durationMs"]["triggerExecution"] / 1000
+        log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
+
+    def status(
+        self,
+        *,
+        is_active: bool,
+        complete_from: Mapping[str, int | None],
+        refused: str | None,
+        error: str | None,
+    ) -> Status:
+        """All figures as they are now, for the queries that run."""
+        with self._lock:
+            report = self._report
+            operators = report.get("stateOperators", [])
+            queries = {}
+            for name, first in complete_from.items():
+                rows, begin = self._of(name)
+                queries[name] = QueryStatus(rows=rows, last_window=begin, complete_from=first)
+            return Status(
+                is_active=is_active,
+                batches=self._batches,
+                rows_in=self._rows_in,
+                late_rows=self._late_rows,
+                watermark=report.get("eventTime", {}).get("watermark"),
+                batch_seconds=report["durationMs"]["triggerExecution"] / 1000 if report else None,
+                state_rows=sum(one["numRowsTotal"] for one in operators),
+                state_bytes=sum(one["memoryUsedBytes"] for one in operators),
+                rows_per_second=report.get("processedRowsPerSecond"),
+                phases={name: ms / 1000 for name, ms in report.get("durationMs", {}).items()},
+                error=error,
+                refused=refused,
+                restarts=self.restarts,
+                warnings=tuple(self.warnings),
+                queries=queries,
+            )
+
+    def _of(self, name: str) -> tuple[int, int | None]:
+        return self._answers.get(name, (0, None))

@@ -1,0 +1,155 @@
+"""One Spark query that runs a plan on a checkpoint, from its start until it is halted."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from muntin.errors import RunError
+from muntin.runtime.stream_plan.stream_plan import Running
+from muntin.spark.pipeline.reports import QueryReports
+from muntin.spark.pipeline.status import Figures
+from muntin.spark.settings import settings
+from muntin.spark.sinks.micro_batch import BatchAnswers
+from muntin.spark.sinks.sinks import Sink
+from muntin.spark.stream.source import SETTINGS, STATE_FORMAT, BoundStream
+
+# How long a halt waits for the batch that runs.
+_PATIENCE = 60.0
+
+
+class StreamRun:
+    """A plan that runs, once."""
+
+    def __init__(
+        self,
+        bound: BoundStream,
+        running: Running,
+        *,
+        sink: Sink,
+        figures: Figures,
+        check_owner: Callable[[], None],
+    ) -> None:
+        """`check_owner` raises if the checkpoint is another pipeline's by now."""
+        self.bound = bound
+        self.running = running
+        self.answers, self.projected = bound.run(running)
+        rows = self.projected.observed(self.projected.numbered(self.answers))
+        self.schemas = self.projected.schemas(rows)
+        sink.check(self.schemas)
+        # Made for every sink: columns that Spark refuses are found here, before anything starts.
+        self._stacking = self.projected.stacking(rows)
+        self._given = self._stacking.frame() if sink.is_stacked else rows.frame
+        self._sink = sink
+        self._figures = figures
+        self._check_owner = check_owner
+        # Held while a batch is written, and while the stream is stopped: a batch is never cut off
+        # between two of its files by a stop from this process.
+        self._writing = threading.Lock()
+        self._halted = threading.Event()
+        self._session = self.answers.sparkSession
+        # What the sink could not do.
+        self._failed: RunError | None = None
+        # Why it was stopped at once, if it was: of that Spark does not know.
+        self.lost: RunError | None = None
+        # The number of its first batch.
+        self.first: int
+        self.query: StreamingQuery
+        self.reports: QueryReports
+
+    def start(
+        self, *, checkpoint: str, trigger: Mapping[str, Any], first: int, state_format: int | None
+    ) -> None:
+        """Start Spark's query; `first` is the number of its first batch, and `state_format` what
+        Spark keeps the state of this checkpoint in, if it has begun to."""
+        self.first = first
+        wanted = dict(SETTINGS)
+        if state_format is not None:
+            # Spark 4.0 refuses another one, later versions stay with it.
+            wanted[STATE_FORMAT] = str(min(state_format, 2))
+        self._figures.restart(self.projected.counts_in)
+        writer = self._given.writeStream.foreachBatch(self._take)
+        writer = writer.option("checkpointLocation", checkpoint)
+        if trigger:
+            writer = writer.trigger(**trigger)
+        with settings(self._session, wanted):
+            self.query = writer.start()
+        self.reports = QueryReports(self.query)
+
+    def has_finished_a_batch(self) -> bool:
+        """Whether a batch was finished under this plan, so that the checkpoint is bound to it."""
+        report = self.reports.last()
+        return (
+            report is not None
+            and report["batchId"] >= self.first
+            and "addBatch" in (report["durationMs"])
+        )
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether it was told to stop."""
+        return self._halted.is_set()
+
+    def is_waiting(self) -> bool:
+        """Whether there is nothing to do until more data arrives."""
+        return bool(self.query.status["message"].startswith("Waiting"))
+
+    def failure(self) -> BaseException | None:
+        """What ended it, if it failed."""
+        # Spark knows an error of the sink only as the text of a Python traceback.
+        if self._failed is not None:
+            return self._failed
+        return None if self.query.isActive else self.query.exception()
+
+    def halt(self) -> None:
+        """Stop Spark's query between two batches, if there is such a moment within a minute."""
+        if self.query.isActive:
+            last = self._batch()
+            patience = time.monotonic() + _PATIENCE
+            while (
+                self.query.isActive
+                and self.query.status["isTriggerActive"]
+                and self._batch() == last
+                and time.monotonic() < patience
+            ):
+                time.sleep(0.05)
+        with self._writing:
+            self._halted.set()
+            self.query.stop()
+        self._figures.note(self.reports)
+
+    def stop_for(self, error: RunError) -> None:
+        """Stop Spark's query at once, as if it had failed."""
+        self._failed = self.lost = error
+        self.query.stop()
+
+    def _batch(self) -> int | None:
+        report = self.reports.last()
+        return None if report is None else report["batchId"]
+
+    def _take(self, frame: DataFrame, batch: int) -> None:
+        """Called by Spark with each batch."""
+        # A halt holds the lock until Spark's thread has ended, and that thread is waiting here.
+        while not self._writing.acquire(timeout=0.05):
+            if self._halted.is_set():
+                break
+        else:
+            try:
+                if not self._halted.is_set():
+                    self._write(frame, batch)
+                    return
+            finally:
+                self._writing.release()
+        raise RunError("the pipeline was stopped")
+
+    def _write(self, frame: DataFrame, batch: int) -> None:
+        """Give a batch's answers to the sink."""
+        try:
+            self._check_owner()
+            self._sink.write(batch, BatchAnswers(self.projected, self._stacking, frame))
+        except RunError as error:
+            self._failed = error
+            raise

@@ -1,0 +1,49 @@
+"""The answers of one batch, as sinks take them: for each query, or stacked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from muntin.spark.output.stacking import Stacking
+from muntin.spark.sinks.sinks import Answer, Stack
+from muntin.spark.stream.stream_answers import StreamAnswers
+
+
+class BatchAnswers:
+    """What a stream gave in a batch. It is computed once, by whatever the sink does with it."""
+
+    def __init__(self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame) -> None:
+        """`frame` has numbered rows of answers, or those of all queries where they are stacked."""
+        self._projected = projected
+        self._stacking = stacking
+        self._frame = frame
+
+    @contextmanager
+    def each(self) -> Iterator[list[Answer]]:
+        """A frame for every query that has answers."""
+        with self._stored():
+            yield [
+                Answer(name=name, rows=rows, frame=self._projected.of_numbered(name, self._frame))
+                for name, (rows, _) in self._projected.counted(self._frame).items()
+                if rows
+            ]
+
+    @contextmanager
+    def stacks(self) -> Iterator[list[Stack]]:
+        """All answers in a few frames, each of which must be computed once, the first one first."""
+        stacks = self._stacking.stacks(self._frame)
+        if len(stacks) == 1:
+            yield stacks
+        else:
+            with self._stored():
+                yield stacks
+
+    @contextmanager
+    def _stored(self) -> Iterator[None]:
+        self._frame.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            yield
+        finally:
+            self._frame.unpersist()

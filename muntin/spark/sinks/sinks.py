@@ -1,0 +1,318 @@
+"""Where a pipeline's answers go: a folder per query, memory, or a function; tables: `tables.py`.
+
+A batch that was cut off is computed anew by Spark, with the same number and the same answers. A
+sink is exactly once if writing a batch a second time leaves what the first time would have left.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    MapType,
+    StructType,
+)
+
+from muntin.errors import RunError, nearest
+from muntin.spark.folder import Folder
+from muntin.spark.java_errors import said_by_java
+from muntin.spark.output.flatten import flat_schema, flatten
+from muntin.spark.session import one_line
+from muntin.spark.sinks.output_owner import OutputOwner
+
+FORMATS = ("parquet", "json", "csv")
+_NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
+# After a batch of more bytes the next one is written where it was computed, in more files.
+_FEW_BYTES = 1 << 24
+# The column of a stack with the number of a row's query.
+INDEX = "_muntin_query"
+# Nobody reads the mark that Hadoop would leave beside the files.
+_UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+# Writing is mostly waiting for Spark to start a job, so several are started at a time.
+_AT_A_TIME = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One query's answers in a batch."""
+
+    name: str
+    rows: int
+    frame: DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """Answers of queries that have the same columns in one frame, with the column `INDEX`."""
+
+    # The queries by what they have in that column.
+    names: Mapping[int, str]
+    frame: DataFrame
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of each query's answers."""
+        return StructType([field for field in self.frame.schema if field.name != INDEX])
+
+
+class Answers(Protocol):
+    """The answers of a batch, as the sink takes them (`Sink.is_stacked`), once."""
+
+    def each(self) -> AbstractContextManager[list[Answer]]:
+        """A frame for every query that has answers."""
+
+    def stacks(self) -> AbstractContextManager[list[Stack]]:
+        """All answers in a few frames, each of which must be computed once, the first one first."""
+
+
+class Sink(Protocol):
+    """Takes the answers of one batch after the other, never two at a time."""
+
+    # Whether it takes `Answers.stacks`, not `Answers.each`.
+    is_stacked: bool
+    # The directory that it writes to, if it does.
+    output: str | None
+
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """Refuse queries whose answers, of these columns, it could not take; nothing is written."""
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Called before a stream starts, after `check`: keep others from where answers will go."""
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries whose answers were written once, and are gone; `names` ran before."""
+
+    def write(self, batch: int, answers: Answers) -> None:
+        """Take a batch's answers."""
+
+
+@contextmanager
+def writing(batch: int, *names: str) -> Iterator[None]:
+    """What fails in the block is said to be answers of these queries that cannot be written."""
+    try:
+        yield
+    except RunError:
+        raise
+    except Exception as error:
+        said = one_line(error) or f"{type(error).__name__}: {error}"
+        who = "query" if len(names) == 1 else "queries"
+        raise RunError(
+            f"{who} {', '.join(map(repr, names))}: the answers of batch {batch} could not be "
+            f"written: {said}; a start on the same checkpoint writes them again"
+        ) from error
+
+
+@contextmanager
+def writing_to(directory: str) -> Iterator[None]:
+    """What fails in the block is said to be a directory that cannot be written."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise RunError(f"{directory} cannot be written: {said_by_java(error)}") from None
+
+
+class FolderSink:
+    """Files in `directory/query`, named by the checkpoint's mark and the batch.
+
+    A batch is written to a hidden folder, then its files are moved into place. What an earlier,
+    cut-off try had moved is deleted before; a batch after one that was written is a first try.
+    Spark's own file sink gives the same promise for one folder per streaming query, with a log that
+    its readers must know; here one streaming query fills all folders, and any reader can read them.
+    """
+
+    is_stacked = True
+
+    def __init__(
+        self,
+        session: SparkSession,
+        directory: str,
+        *,
+        mark: str,
+        checkpoint: str = "",
+        format: str = "parquet",
+        flat: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """`mark` is that of the checkpoint."""
+        if format not in FORMATS:
+            raise RunError(f"no format is called {format!r}; {nearest(format, list(FORMATS))}")
+        self._folder = Folder(session, directory)
+        self.output: str | None = directory
+        self._directory = directory
+        self._mark = mark
+        self._owner = OutputOwner(
+            session, directory, mark=mark, checkpoint=checkpoint, format=format
+        )
+        self._format = format
+        self._flat = flat
+        self._options = dict(options or {})
+        # The last batch that was written, if it is known, and whether it was large.
+        self._last: int | None = None
+        self._many = False
+        # The queries with answers in that batch, and where they were.
+        self.filled: dict[str, Stack] = {}
+
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """Refuse what the format has no place for, and folders that hold other answers."""
+        schemas = self._written(schemas)
+        self._owner.check(schemas)
+        # A csv file has lines of plain values.
+        for name, schema in schemas.items() if self._format == "csv" else ():
+            for one in schema.fields:
+                if isinstance(one.dataType, _NOT_IN_CSV):
+                    raise RunError(
+                        f"query {name!r}: csv has no place for {one.name}, "
+                        f"a {one.dataType.typeName()}; select window.start and window.end instead "
+                        f"of window, or write parquet or json"
+                    )
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Say in each query's folder whose it is."""
+        with writing_to(self._directory):
+            self._owner.claim(self._written(schemas))
+
+    def _written(self, schemas: Mapping[str, StructType]) -> dict[str, StructType]:
+        """The columns of each query's files."""
+        if not self._flat:
+            return dict(schemas)
+        return {name: flat_schema(name, schema) for name, schema in schemas.items()}
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries whose folders are not there, or say nothing."""
+        return self._owner.missing(names)
+
+    def write(self, batch: int, answers: Answers) -> None:
+        """Put the batch's files in place."""
+        staging = f".muntin-{self._mark}-{batch}"
+        prefix = f"part-{self._mark}-{batch:08d}-"
+        last, self._last = self._last, None
+        if last is None or batch <= last:
+            self._clean(prefix)
+        with answers.stacks() as stacks:
+            # The first one computes the batch; the others read what it stored.
+            self._stage(f"{staging}/0", stacks[0], batch)
+            with ThreadPoolExecutor(_AT_A_TIME) as pool:
+                jobs = [
+                    pool.submit(self._stage, f"{staging}/{number}", stack, batch)
+                    for number, stack in enumerate(stacks[1:], 1)
+                ]
+            for job in jobs:
+                job.result()
+            self.filled, size = {}, 0
+            for number, stack in enumerate(stacks):
+                there = self._folder.names(f"{staging}/{number}")
+                for index, name in stack.names.items():
+                    if f"{INDEX}={index}" in there:
+                        with writing(batch, name):
+                            self._folder.make(name)
+                            size += self._place(f"{staging}/{number}/{INDEX}={index}", name, prefix)
+                        self.filled[name] = stack
+        self._folder.delete(staging)
+        self._many = size > _FEW_BYTES
+        self._last = batch
+
+    def _stage(self, place: str, stack: Stack, batch: int) -> None:
+        """Write a stack in one job, each query to a folder of its own."""
+        frame = stack.frame
+        if self._flat:
+            frame = flatten(next(iter(stack.names.values())), frame)
+        if not self._many:
+            # A file for each query, however many partitions the state has.
+            parallel = frame.sparkSession.sparkContext.defaultParallelism
+            frame = frame.repartition(min(len(stack.names), parallel), INDEX)
+        with writing(batch, *stack.names.values()):
+            writer = frame.write.format(self._format).options(**{**_UNMARKED, **self._options})
+            writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
+
+    def _place(self, source: str, target: str, prefix: str) -> int:
+        """Move a query's files to where they belong; gives their bytes."""
+        sizes = self._folder.sizes(source)
+        written = sorted(name for name in sizes if name.startswith("part-"))
+        for index, name in enumerate(written):
+            # Spark's name is `part-number-uuid-c000` and then what kind of file it is.
+            kind = name[name.index(".") :]
+            self._folder.rename(f"{source}/{name}", f"{target}/{prefix}{index:05d}{kind}")
+        return sum(sizes[name] for name in written)
+
+    def _clean(self, prefix: str) -> None:
+        """Delete what a try of this batch that was cut off has left, in any query's folder."""
+        for name in self._folder.names():
+            if name.startswith(f".muntin-{self._mark}-"):
+                self._folder.delete(name)
+            elif not name.startswith(".muntin-"):
+                for file in self._folder.names(name):
+                    # Hadoop keeps checksums of local files in hidden ones beside them.
+                    if file.startswith((prefix, f".{prefix}")):
+                        self._folder.delete(f"{name}/{file}")
+
+
+class MemorySink:
+    """Keeps all answers in this process: for tests and notebooks."""
+
+    is_stacked = False
+    output: str | None = None
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._schemas: dict[str, StructType] = {}
+        self._batches: dict[str, dict[int, list[Row]]] = {}
+
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """Memory takes anything."""
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Nobody else can reach it."""
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Memory is empty at every start."""
+        return []
+
+    def write(self, batch: int, answers: Answers) -> None:
+        """Keep the batch in the place of an earlier try of it."""
+        for batches in self._batches.values():
+            batches.pop(batch, None)
+        with answers.each() as found:
+            for answer in found:
+                self._schemas[answer.name] = answer.frame.schema
+                with writing(batch, answer.name):
+                    self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
+
+    def answers(self, name: str) -> DataFrame | None:
+        """All answers of a query so far; none where there are none yet."""
+        if name not in self._schemas:
+            return None
+        rows = [row for batch in self._batches[name].values() for row in batch]
+        return self._session.createDataFrame(rows, self._schemas[name])
+
+
+class FunctionSink:
+    """Calls `f(name, frame, batch)`; after a cut, again with the same number for the last batch."""
+
+    is_stacked = False
+    output: str | None = None
+
+    def __init__(self, function: Callable[[str, DataFrame, int], None]) -> None:
+        self._function = function
+
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """What the function takes is its own affair."""
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Where it puts them is, too."""
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """So is what is there."""
+        return []
+
+    def write(self, batch: int, answers: Answers) -> None:
+        """Call the function for every query that has answers."""
+        with answers.each() as found:
+            for answer in found:
+                with writing(batch, answer.name):
+                    self._function(answer.name, answer.frame, batch)

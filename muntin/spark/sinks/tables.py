@@ -1,0 +1,123 @@
+"""A table per query, over the files that a folder sink puts in place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from muntin.errors import RunError
+from muntin.model.sql_text import quoted
+from muntin.spark.sinks.sinks import Answers, FolderSink, Stack, writing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """A sink: a table for each query, under its name, in a database of Spark's catalog."""
+
+    # None: the current one.
+    database: str | None = None
+
+
+class TableSink:
+    """Tables over `location of the database/query`, filled as folders are: exactly once.
+
+    `saveAsTable` in append mode would add a batch a second time after a cut. Where the catalog is
+    in memory it forgets the tables with the session; then they are made anew over their files.
+    """
+
+    is_stacked = True
+
+    def __init__(
+        self,
+        session: SparkSession,
+        tables: Tables,
+        *,
+        mark: str,
+        checkpoint: str = "",
+        format: str = "parquet",
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        catalog = session.catalog
+        self._database = tables.database or catalog.currentDatabase()
+        if not catalog.databaseExists(self._database):
+            raise RunError(
+                f"there is no database {self._database!r}; make it with CREATE DATABASE, or leave "
+                f"it out for the current one"
+            )
+        self._directory = catalog.getDatabase(self._database).locationUri.rstrip("/")
+        self.output: str | None = self._directory
+        self._session, self._format, self._options = session, format, dict(options or {})
+        self._files = FolderSink(
+            session,
+            self._directory,
+            mark=mark,
+            checkpoint=checkpoint,
+            format=format,
+            options=options,
+        )
+
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """Refuse tables that are there with other columns, or not over our files."""
+        for name, schema in schemas.items():
+            if self._session.catalog.tableExists(self._table(name)):
+                self._check_table(name, schema)
+        self._files.check(schemas)
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Say in each query's folder whose it is."""
+        self._files.claim(schemas)
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries whose folders are not there, or say nothing."""
+        return self._files.missing(names)
+
+    def write(self, batch: int, answers: Answers) -> None:
+        """Put the batch's files in place, and make the tables over them that are missing."""
+        self._files.write(batch, answers)
+        for name, stack in self._files.filled.items():
+            with writing(batch, name):
+                self._make(name, stack)
+            self._session.catalog.refreshTable(self._table(name))
+
+    def _make(self, name: str, stack: Stack) -> None:
+        table = self._table(name)
+        if not self._session.catalog.tableExists(table):
+            self._session.catalog.createTable(
+                table,
+                path=f"{self._directory}/{name}",
+                source=self._format,
+                schema=stack.schema,
+                **self._options,
+            )
+
+    def _table(self, name: str) -> str:
+        return f"{quoted(self._database)}.{quoted(name)}"
+
+    def _check_table(self, name: str, schema: StructType) -> None:
+        table = self._table(name)
+        described = self._session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+        place = next((row["data_type"] for row in described if row["col_name"] == "Location"), "")
+        if _path(place) != _path(f"{self._directory}/{name}"):
+            raise RunError(
+                f"query {name!r}: there is a table {table} already, and it is not over "
+                f"{self._directory}/{name}; drop it, or name the query otherwise"
+            )
+        have, want = (
+            {one.name: one.dataType.simpleString() for one in columns.fields}
+            for columns in (self._session.table(table).schema, schema)
+        )
+        if have != want:
+            raise RunError(
+                f"query {name!r}: the table {table} has the columns {_words(have)}, and the "
+                f"query has {_words(want)}; drop the table, or name the query otherwise"
+            )
+
+
+def _path(location: str) -> str:
+    """A location without the ways to write that it is a local one."""
+    return location.removeprefix("file:").rstrip("/").replace("//", "/")
+
+
+def _words(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in columns.items())

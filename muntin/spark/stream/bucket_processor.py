@@ -1,0 +1,92 @@
+"""Spark's calls to the operator of a bucket of keys.
+
+Starting a query, Spark unpickles the processor in a new process, to ask it for its states only. So
+this module is light: what computes (`bucket_steps`) is loaded with the first rows.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+
+from muntin.runtime.state.lane import Lane
+from muntin.spark.worker import begin_task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from muntin.runtime.state.record_lane import RecordLane
+
+
+class BucketProcessor(StatefulProcessor):
+    """The operator as Spark knows it; its state is Arrow and JSON in the state store."""
+
+    def __init__(
+        self, lanes: list[Lane], schema: pa.Schema, records: "Sequence[RecordLane]" = ()
+    ) -> None:
+        """`schema` is that of the answers of all lanes."""
+        self._lanes = lanes
+        self._schema = schema
+        self._records = records
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called once per task, before anything else."""
+        begin_task()
+        self._handle = handle
+        number = StructType([StructField("number", LongType())])
+        data = StructType([StructField("data", BinaryType())])
+        self._runs = handle.getMapState("runs", number, data)
+        self._remembered = handle.getValueState("bucket", data)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> "Iterator[pd.DataFrame]":
+        """Called once a batch for each bucket that has new slices."""
+        yield from self._step(rows, timerValues.getCurrentWatermarkInMs())
+
+    # Spark passes these arguments by these names.
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> "Iterator[pd.DataFrame]":
+        """Called when the watermark passes the end of a window of keys that may be silent."""
+        yield from self._step([], timerValues.getCurrentWatermarkInMs())
+
+    def close(self) -> None:
+        """Called at the end of a task; there is nothing to give back."""
+
+    def _step(self, rows: "Iterable[pd.DataFrame]", watermark: int) -> "Iterator[pd.DataFrame]":
+        from muntin.spark.stream.bucket_step import BucketStep
+        from muntin.spark.stream.packing import ROWS
+
+        packed = [data for frame in rows for data in frame[ROWS]]
+        stored = self._remembered.get()
+        step = BucketStep(
+            lanes=self._lanes,
+            records=self._records,
+            schema=self._schema,
+            store=_Runs(self._runs),
+            state=None if stored is None else bytes(stored[0]),
+        )
+        if not packed and step.is_done(watermark):
+            return
+        yield from step.answers(packed, watermark)
+        self._remembered.update((step.state,))
+        due = step.due()
+        if due is not None:
+            self._handle.registerTimer(due)
+
+
+class _Runs:
+    """Runs in a map of the state store."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def read(self, number: int) -> bytes:
+        return bytes(self._state.getValue((number,))[0])
+
+    def write(self, number: int, data: bytes) -> None:
+        self._state.updateValue((number,), (data,))
+
+    def remove(self, number: int) -> None:
+        self._state.removeKey((number,))

@@ -1,0 +1,273 @@
+"""Plan and a streaming DataFrame to answers: slices in the JVM, then one stateful operator."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+from pyspark.sql.types import TimestampNTZType, TimestampType
+
+from muntin.errors import RunError, nearest
+from muntin.model.plan import Plan
+from muntin.model.plan_json import plan_to_json
+from muntin.model.query import Family, PlainQuery, Query, Workload, workload
+from muntin.model.sql_text import name_parts, quoted
+from muntin.model.time import MILLISECOND, format_duration, parse_duration
+from muntin.model.windows.window import Duration
+from muntin.runtime.state.record_lane import RecordNeeds
+from muntin.runtime.stream_plan.change_plan import first_start
+from muntin.runtime.stream_plan.stream_plan import Needs, Running
+from muntin.share.on_slices import on_slices
+from muntin.share.optimizer import STEADY, optimize
+from muntin.spark.batch.slices import number_of
+from muntin.spark.binding.bind_data_windows import bind_discretized
+from muntin.spark.binding.bind_periodic import BoundTree, bind
+from muntin.spark.binding.instants import micros
+from muntin.spark.binding.relations import Relations, first_line, is_checked
+from muntin.spark.stream.buckets import bucket_labels
+from muntin.spark.stream.event_slices import stream_slices
+from muntin.spark.stream.key_codes import is_instant, key_code
+from muntin.spark.stream.operator import answer_slices
+from muntin.spark.stream.stream_answers import StreamAnswers, tree_names
+from muntin.spark.stream.stream_records import (
+    BoundRecords,
+    bind_records,
+    check_classes,
+    record_columns,
+    record_lane,
+)
+
+Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+# What the operator's state needs of a session: Spark keeps several states per key in RocksDB alone.
+SETTINGS = {
+    PROVIDER: ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # A batch that is computed again, maybe under another plan, must not find state of its first
+    # try. In format 2 the commit of a batch names the files of its state.
+    STATE_FORMAT: "2",
+}
+WATERMARK = "10 seconds"
+SPARE = 2
+# The column that the watermark follows where the queries' time is not an instant.
+_WATCHED = "muntin_event_time"
+
+
+def stream(
+    queries: Queries,
+    data: DataFrame,
+    *,
+    watermark: Duration = WATERMARK,
+    strategy: str = STEADY,
+    buckets: int | None = None,
+) -> DataFrame:
+    """The answers of a plan as a streaming DataFrame in the long form, for your own `writeStream`.
+
+    The first column, `query`, has the query's name. Output mode is append, and an answer comes out
+    when the watermark passes the end of its window. The session's state store provider must be
+    RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
+    given; give them where a checkpoint of yours may meet a session with others. `start` does more:
+    a sink per query, restarts with other queries, figures.
+    """
+    source = Source(data, watermark)
+    session = data.sparkSession
+    if session.conf.get(PROVIDER, "") != ROCKSDB:
+        raise RunError(
+            f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
+        )
+    bound = source.bind(planned(queries, strategy))
+    running = first_start(
+        bound.plan,
+        bound.needs,
+        bound.record_needs,
+        buckets=bucket_labels(session, buckets),
+        delay=source.delay,
+        retain=0,
+        checked=is_checked(session),
+        spare=0,
+    )
+    answers, projected = bound.run(running)
+    return projected.together(answers)
+
+
+def planned(queries: Queries, strategy: str = STEADY) -> Plan:
+    """The plan that was given, or that of a strategy."""
+    plan = queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
+    return on_slices(plan)
+
+
+class Source:
+    """A streaming DataFrame and how late its rows may be."""
+
+    def __init__(self, data: DataFrame, watermark: Duration) -> None:
+        if not isinstance(data, DataFrame):
+            raise RunError(f"data must be a streaming DataFrame, not {type(data).__name__}")
+        if not data.isStreaming:
+            raise RunError(
+                "data is a batch DataFrame; mt.start and mt.stream take streaming DataFrames, "
+                "mt.run runs the same plan on a batch"
+            )
+        self.delay = parse_duration(watermark)
+        if self.delay < 0 or self.delay % MILLISECOND:
+            raise RunError(f"a watermark is whole milliseconds, not {format_duration(self.delay)}")
+        self._data = data
+        self.session = data.sparkSession
+        # The plan that was bound last, as JSON, and how.
+        self._last: tuple[dict[str, Any], BoundStream] | None = None
+
+    def bind(self, plan: Plan) -> "BoundStream":
+        """Find the types of a plan, or say which of its queries cannot be streamed and why."""
+        for query in plan.plain:
+            raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
+        check_classes(plan)
+        # A change asks several times for the same plan, and each time Spark would analyse it. What
+        # is asked for is compared, too: of classes and functions JSON has the names alone.
+        asked = [(q.window, dict(q.aggregates)) for q in plan.queries if isinstance(q, Query)]
+        known = {**plan_to_json(plan), "asked": asked}
+        if self._last is None or self._last[0] != known:
+            self._last = (known, self._bound(plan))
+        return self._last[1]
+
+    def _bound(self, plan: Plan) -> "BoundStream":
+        try:
+            frame = self._watched(self._family(plan))
+        except AnalysisException as error:
+            raise RunError(first_line(error)) from None
+        relations = Relations(frame, plan.queries, streaming=True)
+        found = bind(plan, relations)
+        whole, discretized = bind_discretized(found.plan, relations)
+        for query in whole.plain:
+            raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
+        if whole.trees != found.plan.trees:
+            raise RunError(
+                "periodic windows with aggregates of your own are streamed by keys that are "
+                "numbers, booleans, strings, binary, decimals, dates or timestamps"
+            )
+        return BoundStream(
+            plan=whole,
+            trees=found.trees,
+            needs=[_needs(tree, found.plan) for tree in found.trees],
+            records=[bind_records(one, relations) for one in discretized],
+            relations=relations,
+        )
+
+    def _watched(self, family: Family) -> DataFrame:
+        """The data with a watermark on its time."""
+        data, time = self._data, family.time
+        column = self._column(family)
+        if column is not None:
+            time = quoted(column)
+        alias = family.relation.alias
+        instant = data.alias(alias) if alias else data
+        try:
+            kind = instant.select(expr(time)).schema.fields[0].dataType
+        except AnalysisException:
+            raise RunError(
+                f"the time of a stream is a column of it, and {family.time!r} is not; add it with "
+                f"withColumn; {nearest(family.time, data.columns)}"
+            ) from None
+        if not isinstance(kind, TimestampType | TimestampNTZType):
+            raise RunError(
+                f"the time of a stream is a timestamp, and {family.time} is "
+                f"{kind.simpleString()}; cast it in the DataFrame"
+            )
+        if column is None or isinstance(kind, TimestampNTZType):
+            # Spark watches a column, and instants only: of a local time, what the wall clock shows
+            # is read as if it stood in Greenwich.
+            local = isinstance(kind, TimestampNTZType)
+            sql = f"timestamp_micros({micros(time, kind)})" if local else time
+            data, column = instant.select("*", expr(sql).alias(_WATCHED)), _WATCHED
+        return data.withWatermark(quoted(column), f"{self.delay // MILLISECOND} milliseconds")
+
+    def _column(self, family: Family) -> str | None:
+        """The column of the data that is a family's time; none where it is part of one."""
+        parts = name_parts(family.time)
+        alias = family.relation.alias
+        if len(parts) == 2 and (
+            self._is_one(parts[0], alias)
+            if alias is not None
+            else not any(self._is_one(parts[0], one) for one in self._data.columns)
+        ):
+            parts = parts[1:]
+        if len(parts) > 1:
+            return None
+        return next((one for one in self._data.columns if self._is_one(parts[0], one)), None)
+
+    def _is_one(self, name: str, other: str) -> bool:
+        """Whether two names are one to Spark."""
+        sensitive = self.session.conf.get("spark.sql.caseSensitive", "false") == "true"
+        return name == other if sensitive else name.lower() == other.lower()
+
+    def _family(self, plan: Plan) -> Family:
+        """The family of some queries; all take their time from the one column."""
+        families = [*(tree.family for tree in plan.trees), *(t.family for t in plan.discretized)]
+        times = {".".join(name_parts(self._column(one) or one.time)).lower() for one in families}
+        if len(times) > 1:
+            raise RunError(
+                f"a stream has one time, and the queries name {', '.join(sorted(times))}"
+            )
+        return families[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundStream:
+    """A plan that can run on a stream, and what its trees need."""
+
+    plan: Plan
+    trees: tuple[BoundTree, ...]
+    needs: Sequence[Needs]
+    records: Sequence[BoundRecords]
+    relations: Relations
+
+    @property
+    def record_needs(self) -> list[RecordNeeds]:
+        """What the trees of user-defined windows need."""
+        return [one.needs for one in self.records]
+
+    def run(self, running: Running) -> tuple[DataFrame, StreamAnswers]:
+        """The operator's answers as a streaming DataFrame, and what queries make of them."""
+        bound = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
+        records = {
+            lane.number: one for lane, one in zip(running.records, self.records, strict=True)
+        }
+        lifts = {
+            lane.number: record_columns(lane, records[lane.number], running)
+            for lane in running.records
+        }
+        slices = stream_slices(running, bound, lifts, self.relations)
+        lanes = [
+            record_lane(lane, records[lane.number], checked=running.checked)
+            for lane in running.records
+        ]
+        projected = StreamAnswers(running, bound, records, self.relations)
+        return answer_slices(running, slices, lanes), projected
+
+
+def _needs(bound: BoundTree, plan: Plan) -> Needs:
+    """What a tree must find room for; an error names the query that asks for too much."""
+    names = tree_names(bound.tree)
+    try:
+        keys = tuple(key_code(field.dataType).kind for field in bound.keys)
+    except RunError as error:
+        raise RunError(f"query {names[0]!r}: {error}") from None
+    for name in names:
+        query = plan.query(name)
+        assert isinstance(query, Query)
+        for aggregate in query.aggregates.values():
+            if aggregate not in bound.numeric and not is_instant(bound.types[aggregate]):
+                raise RunError(
+                    f"query {name!r} cannot be streamed: {aggregate} is "
+                    f"{bound.types[aggregate].simpleString()}; streams take numbers, booleans, "
+                    f"dates and timestamps"
+                )
+    numbers = {
+        component: number_of(component, bound.types[aggregate])
+        for aggregate in bound.tree.aggregates
+        for component in aggregate.components
+    }
+    return Needs(keys=keys, numbers=numbers)

@@ -1,0 +1,190 @@
+"""User-defined windows in a stream: an event as Spark SQL, and their lane at run time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import AtomicType, DataType, TimestampType
+
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.user_aggregate import AbsentAggregate, UserAggregate, function_name
+from muntin.model.plan import Plan
+from muntin.model.query import Query
+from muntin.model.windows.data_windows import Absent, Custom
+from muntin.runtime.columns.layout import INTEGER, Layout, kept
+from muntin.runtime.records.custom_state import save
+from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.state.record_lane import ALIKE, RecordLane, RecordNeeds, RunningRecords, grains
+from muntin.runtime.stream_plan.stream_plan import START, Running
+from muntin.spark.batch.records import layout_of, looked_at
+from muntin.spark.binding.bind_data_windows import BoundDiscretized
+from muntin.spark.binding.bind_periodic import is_carried
+from muntin.spark.binding.family_sql import selected
+from muntin.spark.binding.instants import micros, slice_end, slice_start
+from muntin.spark.binding.relations import Relations, is_checked
+from muntin.spark.stream.event_slices import event_columns
+from muntin.spark.stream.key_codes import key_code
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundRecords:
+    """A tree of user-defined windows on a stream: what its records carry, and of which types."""
+
+    bound: BoundDiscretized
+    layout: RecordLayout
+    # The columns of records as Spark SQL, and their types; grains have none.
+    columns: Mapping[str, str]
+    types: Mapping[str, DataType]
+    needs: RecordNeeds
+
+
+def check_classes(plan: Plan) -> None:
+    """Refuse classes and functions of the user's that could not be kept between two batches."""
+    own: dict[str, UserAggregate] = {}
+    for query in plan.queries:
+        if not isinstance(query, Query):
+            continue
+        for one in query.aggregates.values():
+            _check_aggregate(query, one, own)
+        window = query.window
+        if isinstance(window, Absent):
+            raise RunError(f"query {query.name!r} was made with the class {window.name}; give it")
+        if isinstance(window, Custom):
+            if window.full_name is None:
+                raise RunError(
+                    f"query {query.name!r} cannot be streamed: {window} has no name to be known by "
+                    f"after a restart; give a class, or a function with a name"
+                )
+            try:
+                save(window.make(), window)
+            except RunError as error:
+                raise RunError(f"query {query.name!r} cannot be streamed: {error}") from None
+
+
+def _check_aggregate(query: Query, aggregate: Aggregate, own: dict[str, UserAggregate]) -> None:
+    """Refuse functions of the user's that are not there, or that have one name with others."""
+    if isinstance(aggregate, AbsentAggregate):
+        raise RunError(f"query {query.name!r} was made with {aggregate.combine}; give it")
+    if isinstance(aggregate, UserAggregate):
+        name = f"{aggregate.argument} {function_name(aggregate.monoid.combine)}"
+        known = own.setdefault(name, aggregate)
+        if (known.components, known.lower) != (aggregate.components, aggregate.lower):
+            raise RunError(
+                f"query {query.name!r} cannot be streamed: two different aggregates are known by "
+                f"{name}; give their functions names of their own"
+            )
+
+
+def bind_records(bound: BoundDiscretized, relations: Relations) -> BoundRecords:
+    """Find out what the records of a tree carry, or say why that cannot be streamed."""
+    layout = layout_of(bound.tree, bound.types, checked=is_checked(relations.session))
+    name = bound.tree.nodes[0].queries[0]
+    try:
+        keys = tuple(key_code(field.dataType).kind for field in bound.keys)
+    except RunError as error:
+        raise RunError(f"query {name!r}: {error}") from None
+    if bound.tree.grain is not None:
+        time = micros(bound.tree.family.time, bound.time_type)
+        first, last = Component(kind="min", argument=time), Component(kind="max", argument=time)
+        numbers = {first: INTEGER, last: INTEGER}
+        numbers |= {one.component: one.number for one in layout.kept}
+        return BoundRecords(
+            bound=bound,
+            layout=RecordLayout(layout=layout),
+            columns={},
+            types={},
+            needs=RecordNeeds(keys=keys, columns={}, numbers=numbers),
+        )
+    columns, found = looked_at(bound, relations, layout)
+    schema = relations.sql(selected(bound.tree.family, columns or {START: "1"})).schema
+    types = {one: schema[one].dataType for one in columns}
+    for one, kind in types.items():
+        if not isinstance(kind, AtomicType) or not is_carried(kind):
+            raise RunError(
+                f"query {name!r} cannot be streamed: {columns[one]} is {kind.simpleString()}; a "
+                f"class sees numbers, booleans, strings without a collation, binary, dates and "
+                f"timestamps of a stream"
+            )
+    kinds = {columns[one]: key_code(kind).kind for one, kind in types.items()}
+    return BoundRecords(
+        bound=bound,
+        layout=found,
+        columns=columns,
+        types=types,
+        needs=RecordNeeds(keys=keys, columns=kinds, numbers={ALIKE: INTEGER}),
+    )
+
+
+def record_columns(lane: RunningRecords, records: BoundRecords, running: Running) -> dict[str, str]:
+    """One event as SQL: to a grain what slices are, else with all it carries among its keys."""
+    bound = records.bound
+    family, cut = lane.tree.family, grains(lane.tree)
+    time = micros(family.time, bound.time_type)
+    keys = {
+        slot: key_code(field.dataType).encode(f"({key})")
+        for slot, key, field in zip(lane.key_slots, family.keys, bound.keys, strict=True)
+    }
+    for name, sql in records.columns.items():
+        keys[lane.columns[sql]] = key_code(records.types[name]).encode(f"({sql})")
+    types = {part: bound.types[one] for one in lane.tree.aggregates for part in one.components}
+    return event_columns(
+        running,
+        lane=lane.number,
+        time=time,
+        keys=keys,
+        # A record is handed on when the watermark has passed its time.
+        span=(time, f"{time} + 1L")
+        if cut is None
+        else (slice_start(cut, time), slice_end(cut, time)),
+        held=lane.held,
+        types=types,
+    )
+
+
+def record_lane(lane: RunningRecords, records: BoundRecords, *, checked: bool) -> RecordLane:
+    """What the operator runs."""
+    if lane.tree.grain is None:
+        return RecordLane(
+            number=lane.number,
+            tree=lane.tree,
+            layout=replace(
+                records.layout,
+                layout=replace(records.layout.layout, key_columns=lane.key_slots, start=START),
+            ),
+            columns={
+                name: (lane.columns[sql], _arrow(records.types[name]))
+                for name, sql in records.columns.items()
+            },
+            alike=lane.held[0].name,
+            since=lane.since,
+        )
+    names = {one.component: one.name for one in lane.held}
+    first, last, *_ = records.needs.numbers
+    return RecordLane(
+        number=lane.number,
+        tree=lane.tree,
+        layout=RecordLayout(
+            layout=Layout(
+                key_columns=lane.key_slots,
+                start=names[first],
+                kept=tuple(
+                    kept(
+                        one.component,
+                        number=one.number,
+                        name=names[one.component],
+                        checked=checked,
+                    )
+                    for one in records.layout.layout.kept
+                ),
+            ),
+            last=names[last],
+        ),
+        since=lane.since,
+    )
+
+
+def _arrow(kind: DataType) -> pa.DataType:
+    """What a class of the user's is given, as in batch."""
+    return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)

@@ -1,0 +1,1 @@
+"""What runs the algorithms: combines compiled by numba, state in arrays, operations counted."""

@@ -1,0 +1,174 @@
+"""A sliding window as an object: partials in, aggregates of the latest so many out."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muntin.errors import PlanError, RunError
+from muntin.model.aggregates.aggregate import Monoid
+from muntin.model.plan import BEST
+from muntin.techniques.compiled import drive
+from muntin.techniques.compiled.compile import bind, bind_python
+from muntin.techniques.table import technique_for, technique_for_many
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A structure at one moment: plain data that can be pickled, and whose it is."""
+
+    technique: str
+    monoid: str
+    sizes: tuple[int, ...]
+    compiled: bool
+    # Arrays (lists for objects), and the few numbers and partials that change with every slide.
+    memory: Any
+    cursor: Any
+
+
+class Aggregator:
+    """The latest partials of a stream, up to the longest of `sizes`, under one technique.
+
+    Compiled for partials of `dtype` (for wide monoids, of each scalar); `object` runs the same
+    source as plain Python, for a monoid of any objects. A call costs about a microsecond: push
+    batches through `insert_many`, where an element costs nanoseconds.
+
+    >>> from muntin.model.aggregates.aggregate import MAX
+    >>> window = Aggregator(MAX, sizes=[2, 3])
+    >>> window.insert_many([5.0, 1.0, 2.0, 0.0]).tolist()
+    [[5.0, 5.0], [5.0, 5.0], [2.0, 5.0], [2.0, 2.0]]
+    >>> float(window.query(1))
+    0.0
+    """
+
+    def __init__(
+        self,
+        monoid: Monoid,
+        sizes: Iterable[int],
+        *,
+        technique: str = BEST,
+        dtype: Any = np.float64,
+    ) -> None:
+        self.sizes: NDArray[np.int64] = np.unique(np.asarray(list(sizes), np.int64))
+        if not len(self.sizes) or self.sizes[0] < 1:
+            raise PlanError(f"a window holds at least one partial, not {list(self.sizes)}")
+        choose = technique_for if len(self.sizes) == 1 else technique_for_many
+        self.technique = choose(monoid, technique)
+        self.monoid = monoid
+        self.compiled = dtype is not object
+        self._dtypes = dtype if isinstance(dtype, tuple) else (dtype,) * monoid.width
+        algorithm = self.technique.algorithm_for(monoid)
+        if not hasattr(algorithm, "insert"):
+            raise PlanError(f"{self.technique.name} keeps no state between calls; panes does")
+
+        def bound(function: Any) -> Callable[..., Any]:
+            if self.compiled:
+                return bind(function, monoid, algorithm=algorithm)
+            return bind_python(function, monoid.combine, monoid.inverse, algorithm=algorithm)
+
+        self._insert = bound(drive.push)
+        self._evict = bound(algorithm.evict)
+        self._query = bound(algorithm.query)
+        self._slide = bound(drive.slide)
+        self._memory, self._cursor = bound(algorithm.start)(self._room(0), self.sizes)
+
+    def __len__(self) -> int:
+        """How many partials are held."""
+        return int(self._cursor[1] - self._cursor[0])
+
+    def insert(self, partial: Any) -> None:
+        """Take in the newest partial; where the longest window is full, its oldest goes."""
+        self._cursor = self._insert(self._memory, self._cursor, self._own(partial), self.sizes)
+
+    def evict(self) -> None:
+        """Drop the oldest partial."""
+        if not len(self):
+            raise RunError("nothing is left to evict")
+        self._cursor = self._evict(self._memory, self._cursor)
+
+    def query(self, size: int | None = None) -> Any:
+        """The aggregate of the latest `size` partials; of all that are held if not given."""
+        held = len(self)
+        size = held if size is None else size
+        if not 1 <= size <= held:
+            raise RunError(f"the latest {size} of {held} partials cannot be aggregated")
+        if size != held and not self.technique.many:
+            raise RunError(
+                f"{self.technique.name} answers only for all {held} partials that are held"
+            )
+        slot = int(np.searchsorted(self.sizes, size))
+        return self._query(self._memory, self._cursor, size, slot)
+
+    def insert_many(self, partials: Any) -> Any:
+        """Insert partials one by one; row i is what each of `sizes`, ascending, then aggregates.
+
+        A wide monoid takes a tuple of columns and returns one; objects come and go as lists.
+        While a window has not filled, it aggregates what there is.
+        """
+        values, count = self._column(partials)
+        answers = self._room(count * len(self.sizes))
+        self._cursor = self._slide(self._memory, self._cursor, values, count, self.sizes, answers)
+        shape = (count, len(self.sizes))
+        if not self.compiled:
+            return [answers[i * shape[1] : (i + 1) * shape[1]] for i in range(count)]
+        if self.monoid.width == 1:
+            return answers.reshape(shape)
+        return tuple(column.reshape(shape) for column in answers)
+
+    def save(self) -> State:
+        """A copy of all that `restore` needs to go on from here."""
+        return State(
+            technique=self.technique.name,
+            monoid=self.monoid.name,
+            sizes=tuple(self.sizes.tolist()),
+            compiled=self.compiled,
+            memory=_copied(self._memory),
+            cursor=self._cursor,
+        )
+
+    def restore(self, state: State) -> None:
+        """Go on from a state that an aggregator made with the same arguments has saved."""
+        own = self.save()
+        for name in ("technique", "monoid", "sizes", "compiled"):
+            found, needed = getattr(state, name), getattr(own, name)
+            if found != needed:
+                raise RunError(f"that state has {name} {found!r}, and this window {needed!r}")
+        self._memory, self._cursor = _copied(state.memory), state.cursor
+
+    def _column(self, partials: Any) -> tuple[Any, int]:
+        if not self.compiled:
+            values = list(partials)
+            return values, len(values)
+        if self.monoid.width == 1:
+            column = np.ascontiguousarray(partials, self._dtypes[0])
+            return column, len(column)
+        columns = tuple(
+            np.ascontiguousarray(column, dtype)
+            for column, dtype in zip(partials, self._dtypes, strict=True)
+        )
+        return columns, len(columns[0])
+
+    def _room(self, length: int) -> Any:
+        if not self.compiled:
+            return [None] * length
+        if self.monoid.width == 1:
+            return np.empty(length, self._dtypes[0])
+        return tuple(np.empty(length, dtype) for dtype in self._dtypes)
+
+    def _own(self, partial: Any) -> Any:
+        """A partial in the types that the compiled code was made for."""
+        if not self.compiled:
+            return partial
+        if self.monoid.width == 1:
+            return np.dtype(self._dtypes[0]).type(partial)
+        return tuple(
+            np.dtype(dtype).type(scalar)
+            for scalar, dtype in zip(partial, self._dtypes, strict=True)
+        )
+
+
+def _copied(memory: Any) -> Any:
+    """Arrays, lists and tuples of them, copied."""
+    return tuple(map(_copied, memory)) if isinstance(memory, tuple) else memory.copy()

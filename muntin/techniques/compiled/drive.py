@@ -1,0 +1,64 @@
+"""Two drivers that run any algorithm over many partials in one call.
+
+The functions that they call are bound in: a driver and an algorithm together become one piece of
+machine code, which is what makes a slide cost nanoseconds instead of the 700 of a call.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from muntin.techniques.compiled.bound import evict, insert, load, query, start, store
+
+
+def fold(values: Any, lows: Any, highs: Any, answers: Any) -> None:
+    """`answers[i] = values[lows[i]] ⊕ ... ⊕ values[highs[i] - 1]`; ranges not empty, advancing."""
+    if len(lows) == 0:
+        return
+    widest = np.empty(1, np.int64)
+    widest[0] = 1
+    for index in range(len(lows)):
+        widest[0] = max(widest[0], highs[index] - lows[index])
+    memory, cursor = start(values, widest)
+    _advance(memory, cursor, values, lows, highs, answers)
+
+
+def _advance(memory: Any, cursor: Any, values: Any, lows: Any, highs: Any, answers: Any) -> None:
+    """`fold`, once there is memory."""
+    low = lows[0]
+    high = low
+    for index in range(len(lows)):
+        while low < lows[index] and low < high:
+            cursor = evict(memory, cursor)
+            low += 1
+        if low < lows[index]:
+            # A gap: what lies between two windows is in neither.
+            low = lows[index]
+            high = low
+        while high < highs[index]:
+            cursor = insert(memory, cursor, load(values, high))
+            high += 1
+        store(answers, index, query(memory, cursor, high - low, 0))
+
+
+def push(memory: Any, cursor: Any, partial: Any, sizes: Any) -> Any:
+    """The cursor after one partial came in; where the longest window is full, its oldest goes."""
+    if cursor[1] - cursor[0] == sizes[-1]:
+        cursor = evict(memory, cursor)
+    return insert(memory, cursor, partial)
+
+
+def slide(memory: Any, cursor: Any, values: Any, count: int, sizes: Any, answers: Any) -> Any:
+    """Push `count` partials; after each, answer every size. Returns the cursor.
+
+    `answers[i * len(sizes) + s]` is the aggregate of the latest `sizes[s]` partials once `i` came
+    in, or of all while there are fewer.
+    """
+    for index in range(count):
+        cursor = push(memory, cursor, load(values, index), sizes)
+        held = cursor[1] - cursor[0]
+        for slot in range(len(sizes)):
+            partial = query(memory, cursor, min(sizes[slot], held), slot)
+            store(answers, index * len(sizes) + slot, partial)
+    return cursor

@@ -1,0 +1,54 @@
+import pytest
+
+from muntin.bench.harness.compare import compare
+from muntin.errors import RunError
+
+ROWS = "VALUES ('a', 1, 1.5D, 2), ('b', NULL, double('nan'), 3), (NULL, 3, double('inf'), NULL)"
+
+
+def frame(spark, rows):
+    return spark.sql(f"SELECT * FROM {rows} AS t(key, count, mean, other)")
+
+
+def found(spark, rows, **options):
+    return compare(frame(spark, ROWS), frame(spark, rows), keys=["key"], **options)
+
+
+def test_equal_rows_in_any_order_with_nulls_and_nans(spark):
+    rows = "VALUES (NULL, 3, double('inf'), NULL), ('b', NULL, double('nan'), 3), ('a', 1, 1.5D, 2)"
+    result = found(spark, rows)
+    assert result.equal
+    assert (result.left, result.right, result.different) == (3, 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        ("'a', 1", "'a', 2"),
+        ("1.5D, 2", "1.5D, NULL"),
+        ("'b', NULL", "'b', 0"),
+        ("double('nan')", "1D"),
+        ("double('inf')", "1D"),
+        ("double('inf')", "double('-inf')"),
+        ("1.5D", "1.5000001D"),
+        ("('a', 1, 1.5D, 2), ", ""),
+        ("('a', 1, 1.5D, 2)", "('a', 1, 1.5D, 2), ('a', 1, 1.5D, 2)"),
+        ("'a'", "'c'"),
+    ],
+)
+@pytest.mark.parametrize("close", [(), ("mean",)])
+def test_a_planted_difference_is_found(spark, here, there, close):
+    assert here in ROWS
+    assert not found(spark, ROWS.replace(here, there), close=close).equal
+
+
+def test_only_close_columns_may_differ_a_little(spark):
+    nearly = ROWS.replace("1.5D", "1.5000000000001D")
+    assert not found(spark, nearly).equal
+    assert found(spark, nearly, close=["mean"]).equal
+
+
+def test_other_columns_are_refused(spark):
+    left = spark.sql("SELECT 'a' AS key, 1 AS n")
+    with pytest.raises(RunError, match="key:string,n:bigint"):
+        compare(left, spark.sql("SELECT 'a' AS key, 1L AS n"), keys=["key"])

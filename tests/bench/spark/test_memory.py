@@ -1,0 +1,13 @@
+from muntin.bench.spark.memory import LIMIT, peaks
+
+
+def test_both_shapes_are_answered_and_watched(spark):
+    report = peaks(spark, keys=500, events=5000)
+    many, one = report.shapes["many keys"], report.shapes["one key"]
+    # One event in one minute, three quarters and three hours, for each of the keys.
+    assert many.rows == 500 * 7
+    assert one.rows > 0
+    assert many.jvm_bytes > 0
+    assert many.python_bytes > 0
+    assert many.jvm_bytes + many.python_bytes >= many.peak_bytes
+    assert report.to_json()["limit_bytes"] == LIMIT == 4 * 2**30

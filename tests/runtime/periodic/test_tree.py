@@ -1,0 +1,293 @@
+"""The runtime against the naive answer: every window from the events that it holds."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muntin.errors import PlanError
+from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
+from muntin.model.plan import Edges, Node, Slicing, Tree
+from muntin.model.query import Query, workload
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.layout import FLOAT, INTEGER, Layout, kept, slots_of
+from muntin.runtime.periodic import node as node_module
+from muntin.runtime.periodic import tree as tree_module
+from muntin.runtime.periodic.tree import TreeRuntime
+from muntin.share.optimizer import optimize
+
+AGGREGATES = {
+    "n": count(),
+    "top": max_("x"),
+    "low": min_("x"),
+    "mean": avg("x"),
+    "spread": variance("x"),
+    "total": sum_("i"),
+}
+
+
+def layout_of(tree: Tree, *, checked: bool = False) -> Layout:
+    components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
+    return Layout(
+        key_columns=("k",),
+        start="start",
+        kept=tuple(
+            kept(
+                component,
+                number=FLOAT
+                if component.argument == "x" and component.kind != "count"
+                else INTEGER,
+                name=f"c{index}",
+                checked=checked,
+            )
+            for index, component in enumerate(components)
+        ),
+    )
+
+
+def batch_of(rows, layout: Layout) -> pa.Table:
+    """Slices that hold one event each: (key, start, x, i), x and i may be missing."""
+    columns = {
+        "k": pa.array([row[0] for row in rows], pa.string()),
+        "start": pa.array([row[1] for row in rows], pa.int64()),
+    }
+    for one in layout.kept:
+        kind, argument = one.component.kind, one.component.argument
+        values = [row[2] if argument == "x" else row[3] for row in rows]
+        if kind == "count":
+            columns[one.columns[0]] = pa.array(
+                [1 if argument is None or value is not None else 0 for value in values], pa.int64()
+            )
+        elif kind == "moments":
+            ones = [0.0 if value is None else 1.0 for value in values]
+            squares = [None if value is None else 0.0 for value in values]
+            for name, column in zip(one.columns, (ones, values, squares), strict=True):
+                columns[name] = pa.array(column, pa.float64())
+        elif one.monoid.width == 2:
+            columns[one.columns[0]] = pa.array(values, pa.int64())
+            columns[one.columns[1]] = pa.array([0] * len(rows), pa.int64())
+        else:
+            dtype = pa.float64() if one.number == FLOAT else pa.int64()
+            columns[one.columns[0]] = pa.array(values, dtype)
+    return pa.table(columns)
+
+
+def naive(window: Window, rows) -> dict[tuple[str | None, int], list[tuple[float, int]]]:
+    held: dict[tuple[str | None, int], list[tuple[float, int]]] = {}
+    for key, start, x, i in rows:
+        begin = window.first_after(start - window.size)
+        while begin <= start:
+            held.setdefault((key, begin), []).append((x, i))
+            begin += window.slide
+    return held
+
+
+def check(tree: Tree, rows, batches, layout: Layout) -> None:
+    found: dict[int, dict[tuple[str | None, int], dict]] = {}
+    for batch in TreeRuntime(tree, layout).run(batches):
+        for row in batch.to_pylist():
+            answers = found.setdefault(row["node"], {})
+            assert (row["k"], row["begin"]) not in answers
+            answers[row["k"], row["begin"]] = row
+    for number, node in enumerate(tree.nodes):
+        if node.is_factor:
+            assert number not in found
+            continue
+        expected = naive(node.window, rows)
+        assert set(found.get(number, {})) == set(expected)
+        slots = dict(zip(node.aggregates, slots_of(node, layout), strict=True))
+        for place, held in expected.items():
+            row = found[number][place]
+            answer = {name: row[slots[a][0]] for name, a in AGGREGATES.items() if a in slots}
+            _compare(answer, held)
+
+
+def _compare(answer, held) -> None:
+    xs = [x for x, _ in held if x is not None]
+    ints = [i for _, i in held if i is not None]
+    exact = {"n": len(held), "total": sum(ints) if ints else None}
+    exact |= {"top": max(xs, default=None), "low": min(xs, default=None)}
+    for name, value in exact.items():
+        if name in answer:
+            assert answer[name] == value, name
+    if "mean" in answer:
+        assert answer["mean"] == (pytest.approx(np.mean(xs)) if xs else None)
+    if "spread" in answer:
+        assert answer["spread"] == (pytest.approx(np.var(xs, ddof=1)) if len(xs) > 1 else None)
+
+
+@st.composite
+def slices(draw):
+    """Rows in (key, start) order, with gaps, nulls and single rows."""
+    rows = []
+    for key in draw(st.lists(st.sampled_from(["a", "b", "c", None]), unique=True, max_size=4)):
+        starts = draw(
+            st.sets(st.integers(-60, 60) | st.sampled_from([10**6, -(10**9)]), min_size=1)
+        )
+        for start in sorted(starts):
+            x = draw(st.none() | st.integers(-9, 9).map(float))
+            rows.append((key, start, x, draw(st.none() | st.integers(-9, 9))))
+    return rows
+
+
+@st.composite
+def cuts(draw, rows):
+    """The same rows in batches of any size, empty ones too."""
+    sizes = draw(st.lists(st.integers(0, 7), max_size=12))
+    edges = [0, *np.cumsum(sizes).clip(0, len(rows)).tolist(), len(rows)]
+    return list(pairwise(edges))
+
+
+windows = st.builds(
+    lambda slide, extra, offset: Window(size=slide + extra, slide=slide, offset=offset),
+    st.integers(1, 9),
+    st.integers(0, 30),
+    st.integers(0, 8),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), rows=slices(), asked=st.lists(windows, min_size=1, max_size=3, unique=True))
+def test_any_batches_give_the_naive_answers(data, rows, asked):
+    queries = [
+        Query(name=f"q{i}", window=window, aggregates=AGGREGATES, keys=["k"], time="ts")
+        for i, window in enumerate(asked)
+    ]
+    (tree,) = optimize(workload(queries), "shared").trees
+    layout = layout_of(tree, checked=data.draw(st.booleans()))
+    table = batch_of(rows, layout)
+    batches = [
+        batch
+        for first, last in data.draw(cuts(rows))
+        for batch in table.slice(first, last - first).combine_chunks().to_batches()
+    ]
+    before = node_module.CHUNK, tree_module.ROWS_AT_ONCE
+    node_module.CHUNK = data.draw(st.integers(1, 9))
+    tree_module.ROWS_AT_ONCE = data.draw(st.integers(1, 9))
+    try:
+        check(tree, rows, batches, layout)
+    finally:
+        node_module.CHUNK, tree_module.ROWS_AT_ONCE = before
+
+
+def _chain(*, overlapping: bool) -> Tree:
+    """Nodes that read nodes: a factor window, what it feeds, and one step further."""
+    # 0    2    4    6    8
+    # [---)[---)[---)[---)   the factor window, or
+    # [--------)             its overlapping stand-in
+    first = Window(size=4, slide=2) if overlapping else Window(size=2, slide=2)
+    second, third = Window(size=8, slide=4), Window(size=24, slide=8)
+    names = ("top", "low") if overlapping else tuple(AGGREGATES)
+    asked = tuple(AGGREGATES[name] for name in names)
+    family = Query(name="q", window=first, aggregates={"n": count()}, keys=["k"], time="ts").family
+    nodes = (
+        Node(window=first, aggregates=asked),
+        Node(window=second, aggregates=asked, parent=first, queries=("b",)),
+        Node(window=third, aggregates=asked[:2], parent=first, queries=("c",)),
+        Node(
+            window=Window(size=32, slide=8),
+            aggregates=asked[:1],
+            parent=second if overlapping else first,
+            queries=("d",),
+        ),
+    )
+    slicing = Slicing(edges=(Edges(period=2),), rate=0.5)
+    return Tree(family=family, slicing=slicing, nodes=nodes)
+
+
+def check_in_pieces(data, tree: Tree, rows) -> None:
+    """`check` with the rows cut into batches, and the runtime's chunks small, at random."""
+    layout = layout_of(tree)
+    table = batch_of(rows, layout)
+    before = node_module.CHUNK
+    node_module.CHUNK = data.draw(st.integers(1, 9))
+    try:
+        batches = [
+            batch
+            for first, last in data.draw(cuts(rows))
+            for batch in table.slice(first, last - first).combine_chunks().to_batches()
+        ]
+        check(tree, rows, batches, layout)
+    finally:
+        node_module.CHUNK = before
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+@settings(max_examples=100, deadline=None)
+@given(data=st.data(), rows=slices())
+def test_nodes_that_read_nodes(overlapping, data, rows):
+    tree = _chain(overlapping=overlapping)
+    rows = [(key, start // 2 * 2, x, i) for key, start, x, i in rows]
+    rows = list({(row[0], row[1]): row for row in rows}.values())
+    check_in_pieces(data, tree, rows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), rows=slices())
+def test_of_overlapping_intervals_the_fewest_are_combined(data, rows):
+    # 0               16              32
+    # [---------------)               the first of 17 intervals inside a window
+    #  [---------------)              and so on, one step apart
+    #                 [---------------)   the last: these two fill it
+    first, asked = Window(size=16, slide=1), (AGGREGATES["top"], AGGREGATES["low"])
+    family = Query(name="q", window=first, aggregates={"n": count()}, keys=["k"], time="ts").family
+    nodes = [Node(window=first, aggregates=asked)]
+    for window in (Window(size=32, slide=32), Window(size=47, slide=16, offset=3)):
+        nodes.append(Node(window=window, aggregates=asked, parent=first, queries=(str(window),)))
+    slicing = Slicing(edges=(Edges(period=1),), rate=1.0)
+    tree = Tree(family=family, slicing=slicing, nodes=tuple(nodes))
+    assert [tree_module._offsets(node) for node in nodes] == [None, (0, 16), (0, 16, 31)]
+    check_in_pieces(data, tree, rows)
+
+
+def test_memory_is_bounded_by_the_longest_window():
+    window = Window(size=10, slide=1)
+    query = Query(name="q", window=window, aggregates={"n": count()}, keys=["k"], time="ts")
+    (tree,) = optimize(workload([query]), "shared").trees
+    layout = layout_of(tree)
+    runtime = TreeRuntime(tree, layout)
+    rows = [("a", start, 1.0, 1) for start in range(5000)]
+    for batch in batch_of(rows, layout).to_batches(max_chunksize=100):
+        list(runtime.push(batch))
+        kept = runtime._feeds[None].kept
+        assert kept is None or len(kept) <= 10
+
+
+def test_many_windows_of_one_maximum_share_a_deque():
+    asked = [Window(size=size, slide=2) for size in range(2, 40)]
+    queries = [
+        Query(name=f"q{i}", window=window, aggregates={"top": max_("x")}, keys=["k"], time="ts")
+        for i, window in enumerate(asked)
+    ]
+    (tree,) = optimize(workload(queries), "shared").trees
+    layout = layout_of(tree)
+    values = np.random.default_rng(5).integers(0, 30, 400)
+    rows = [("a", start, float(x), 1) for start, x in enumerate(values)]
+    check(tree, rows, batch_of(rows, layout).to_batches(max_chunksize=70), layout)
+
+
+def test_a_gap_of_ages_costs_nothing():
+    window = Window(size=3, slide=1)
+    query = Query(name="q", window=window, aggregates={"n": count()}, keys=["k"], time="ts")
+    (tree,) = optimize(workload([query]), "shared").trees
+    layout = layout_of(tree)
+    rows = [("a", -(10**17), 1.0, 1), ("a", 10**17, 1.0, 1)]
+    answers = TreeRuntime(tree, layout).run(batch_of(rows, layout).to_batches())
+    assert sum(batch.num_rows for batch in answers) == 6
+
+
+def test_a_technique_that_the_aggregate_does_not_allow_is_refused():
+    query = Query(
+        name="q", window=Window(size=3, slide=1), aggregates={"m": max_("x")}, keys=["k"], time="ts"
+    )
+    (tree,) = optimize(workload([query]), "shared").trees
+    (node,) = tree.nodes
+    wrong = replace(tree, nodes=(replace(node, techniques=("subtract",)),))
+    layout = layout_of(wrong)
+    batches = batch_of([("a", 0, 1.0, 1)], layout).to_batches()
+    with pytest.raises(PlanError, match="subtract needs an exact inverse"):
+        list(TreeRuntime(wrong, layout).run(batches))

@@ -1,0 +1,167 @@
+"""A bucket that is given slices piece by piece gives every window once, as one pass would."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from muntin.model.plan import Tree
+from muntin.model.query import Query, workload
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.periodic import rollups as cells_module
+from muntin.runtime.periodic.rollups import is_cut
+from muntin.runtime.periodic.tree import TreeRuntime
+from muntin.runtime.state import slice_store as retained_module
+from muntin.runtime.state.bucket import BucketRuntime, BucketState
+from muntin.runtime.state.lane import Lane
+from muntin.runtime.state.segments import from_bytes
+from muntin.share.optimizer import optimize
+from tests.runtime.periodic.test_tree import AGGREGATES, batch_of, layout_of
+
+
+class Memory:
+    """A store that counts what is read and written."""
+
+    def __init__(self):
+        self.data, self.rows, self.writes = {}, 0, 0
+
+    def read(self, number):
+        self.rows += from_bytes(self.data[number]).num_rows
+        return self.data[number]
+
+    def write(self, number, data):
+        assert number not in self.data
+        self.writes += len(data)
+        self.data[number] = data
+
+    def remove(self, number):
+        del self.data[number]
+
+
+@st.composite
+def small_windows(draw):
+    slide = draw(st.integers(1, 6))
+    size = draw(st.integers(slide, 20))
+    return Window(size=size, slide=slide, offset=draw(st.integers(0, slide - 1)))
+
+
+def tree_of(windows, strategy="shared") -> Tree:
+    queries = [
+        Query(name=f"q{n}", window=one, aggregates=AGGREGATES, keys=["k"], time="t")
+        for n, one in enumerate(windows)
+    ]
+    return optimize(workload(queries), strategy).trees[0]
+
+
+values = st.one_of(st.none(), st.integers(-9, 9))
+rows = st.tuples(
+    st.sampled_from("abc"),
+    st.integers(-30, 90),
+    values.map(lambda one: None if one is None else float(one)),
+    values,
+)
+
+
+def answered(batches):
+    found = []
+    for batch in batches:
+        for row in batch.to_pylist():
+            found.append(tuple(round(v, 6) if isinstance(v, float) else v for v in row.values()))
+    return sorted(found, key=repr)
+
+
+@pytest.fixture(params=[(32, 8), (3, 2)], ids=["", "few cells"])
+def cells(request, monkeypatch):
+    """Also with so few cells, and runs settled so soon, that short windows have some."""
+    monkeypatch.setattr(cells_module, "CELLS", request.param[0])
+    monkeypatch.setattr(retained_module, "FAN", request.param[1])
+
+
+@settings(
+    deadline=None,
+    max_examples=80,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    windows=st.lists(small_windows(), min_size=1, max_size=4, unique=True),
+    strategy=st.sampled_from(["shared", "factor", "coverage"]),
+    events=st.lists(rows, max_size=40),
+    steps=st.lists(st.integers(0, 25), min_size=1, max_size=12),
+    retain=st.sampled_from([0, 50]),
+)
+def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps, retain):
+    tree = tree_of(windows, strategy)
+    layout = layout_of(tree)
+
+    def edge(time, step):
+        while not any((time - one.phase) % one.period == 0 for one in tree.slicing.edges):
+            time += step
+        return time
+
+    # An event is in the slice from the last edge to the next.
+    table = batch_of([(k, edge(time, -1), x, i) for k, time, x, i in events], layout)
+    ends = [edge(start + 1, 1) for start in table.column("start").to_pylist()]
+    lane = Lane(number=3, tree=tree, layout=layout, retain=retain)
+    store, state, watermark = Memory(), BucketState(), -40
+    found = []
+    for step in steps:
+        before, watermark = watermark, watermark + step
+        # A slice comes out when the watermark passes its end; here slices hold single events.
+        mask = [before < end <= watermark for end in ends]
+        arrived = {3: table.filter(pa.array(mask, pa.bool_()))}
+        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        due = bucket.due()
+        answers = list(bucket.step(arrived, watermark))
+        if due is not None and due > watermark and not any(mask):
+            assert not answers
+        found += [batch for _, batch in answers]
+        state = bucket.state
+    seen = table.filter(pa.array([-40 < end <= watermark for end in ends], pa.bool_()))
+    one = ordered(seen, ("k",), "start")
+    sizes = [node.window.size for node in tree.nodes]
+    everything = answered(TreeRuntime(tree, layout).run([one]))
+    expected = [row for row in everything if row[2] + sizes[row[0]] <= watermark]
+    ours = answered(found)
+    assert [row[:3] for row in ours] == [row[:3] for row in expected]
+    for a, b in zip(ours, expected, strict=True):
+        for x, y in zip(a, b, strict=True):
+            assert x == y or math.isclose(x, y, rel_tol=1e-9)
+
+
+def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
+    tree = tree_of([Window(size=600, slide=1), Window(size=1, slide=1)])
+    layout = layout_of(tree)
+    lane = Lane(number=3, tree=tree, layout=layout)
+    store, state = Memory(), BucketState()
+    written, read = [], []
+    for at in range(1000):
+        before = store.writes, store.rows
+        rows = batch_of([(key, at, 1.0, 1) for key in "abcdefghij"], layout)
+        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        answers = list(bucket.step({3: rows}, at + 1))
+        assert sum(len(batch) for _, batch in answers) == 20
+        state = bucket.state
+        written.append(store.writes - before[0])
+        read.append(store.rows - before[1])
+    runs, cells = state.runs[3], state.cells[3]
+    assert store.data.keys() == {cells.number, *(run.number for run in runs)}
+    assert min(run.last for run in runs) >= 999 - 600
+    assert len(runs) < 150
+    # Rows are written when they come and when they are merged, and cells every eight batches.
+    assert sum(written) < 1000 * written[0] * 9
+    # Six thousand slices are retained; a batch reads cells, and slices near its begin and its end.
+    assert sum(read[-100:]) / 100 < 1000
+
+
+@pytest.mark.parametrize(("begin", "cut"), [(8, [0, 0, 0]), (9, [0, 0, 1]), (3, [1, 0, 0])])
+def test_cells_are_cut_where_windows_begin_or_end(begin, cut):
+    # 0    4    8    12
+    # [----)----)----)      cells; a window [begin, begin + 8)
+    cells = np.array([0, 4, 8])
+    ends = [0, 0, int(begin == 3)]
+    found = is_cut(cells, 4, {Window(size=8, slide=1): (begin, begin)})
+    assert found.tolist() == [bool(a or b) for a, b in zip(cut, ends, strict=True)]

@@ -1,0 +1,215 @@
+"""Queries that come and go while a plan runs: every answer once, whole, and none lost."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from muntin.model.aggregates.aggregate import count, max_, sum_
+from muntin.model.query import Query, workload
+from muntin.model.windows.window import Window, hopping, tumbling
+from muntin.runtime.periodic import rollups as cells_module
+from muntin.runtime.state import slice_store as retained_module
+from muntin.runtime.stream_plan.change_plan import changed, first_start
+from muntin.share.evolve.pin_running_queries import settled
+from muntin.share.optimizer import STRATEGIES, optimize
+from tests.support.simulated_streams import Engine, needs_of
+
+UNIT = 1000
+AGGREGATES = {"n": count(), "s": sum_("x"), "m": max_("x")}
+
+
+@st.composite
+def any_query(draw, name):
+    slide = draw(st.integers(1, 6))
+    size = draw(st.one_of(st.just(slide), st.integers(slide, 18)))
+    window = Window(
+        size=size * UNIT, slide=slide * UNIT, offset=draw(st.integers(0, slide - 1)) * UNIT
+    )
+    asked = draw(st.sets(st.sampled_from(sorted(AGGREGATES)), min_size=1))
+    return Query(
+        name=name,
+        window=window,
+        aggregates={one: AGGREGATES[one] for one in sorted(asked)},
+        keys=["k"],
+        time="t",
+    )
+
+
+def naive(query, events, *, until, since):
+    """The answers of all windows of a query that end up to an instant."""
+    window, held = query.window, {}
+    for key, time, value in events:
+        begin = window.first_after(time - window.size)
+        while begin <= time:
+            if begin + window.size <= until and (since is None or begin >= since):
+                held.setdefault((key, begin), []).append(value)
+            begin += window.slide
+    found = []
+    for (key, begin), values in held.items():
+        present = [value for value in values if value is not None]
+        answers = {
+            "n": len(values),
+            "s": sum(present) if present else None,
+            "m": max(present, default=None),
+        }
+        found.append((key, begin, *(answers[name] for name in query.aggregates)))
+    return sorted(found, key=repr)
+
+
+class Watched:
+    """An engine, and what each query should have answered while it ran."""
+
+    def __init__(self, queries, **settings):
+        self.engine = Engine(queries, **settings)
+        self.events, self.expected = [], {}
+        self.now = {query.name: query for query in queries}
+        self.since = dict(self.engine.running.complete_from)
+
+    def change(self, queries):
+        for name in self.now.keys() - {query.name for query in queries}:
+            self._done(name)
+        self.engine.change(queries)
+        fresh = {query.name: query for query in queries if query.name not in self.now}
+        complete = self.engine.running.complete_from
+        for name in complete.keys() - fresh.keys():
+            assert complete[name] == self.since[name], "a query that stays is complete from before"
+        self.since = dict(complete)
+        self.now = {query.name: query for query in queries}
+
+    def _done(self, name):
+        found = sorted(self.engine.answers.pop(name, []), key=repr)
+        expected = naive(
+            self.now[name], self.events, until=self.engine._before, since=self.since[name]
+        )
+        assert found == expected, name
+
+    def batch(self, events):
+        self.engine.batch(events)
+        self.events += events
+
+    def end(self):
+        for name in self.now:
+            self._done(name)
+        assert self.engine.late == 0
+
+
+@pytest.fixture(params=[(32, 8), (3, 2)], ids=["", "few cells"])
+def cells(request, monkeypatch):
+    """Also with so few cells, and runs settled so soon, that short windows have some."""
+    monkeypatch.setattr(cells_module, "CELLS", request.param[0])
+    monkeypatch.setattr(retained_module, "FAN", request.param[1])
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_answers_are_whole_and_said_once_whatever_changes(cells, data):
+    delay = data.draw(st.sampled_from([0, 3, 10])) * UNIT
+    names = iter(f"q{number}" for number in range(99))
+    queries = [data.draw(any_query(next(names))) for _ in range(data.draw(st.integers(1, 3)))]
+    watched = Watched(
+        queries,
+        strategy=data.draw(st.sampled_from(sorted(STRATEGIES.keys() - {"exact", "random"}))),
+        delay=delay,
+        retain=data.draw(st.sampled_from([0, 0, 12, 40])) * UNIT,
+        buckets=data.draw(st.sampled_from([1, 3])),
+    )
+    now = 100 * UNIT
+    for _ in range(data.draw(st.integers(1, 8))):
+        batch = []
+        latest = now
+        for _ in range(data.draw(st.integers(0, 6))):
+            now += data.draw(st.sampled_from([0, 1, UNIT, 3 * UNIT, 9 * UNIT]))
+            late = data.draw(st.integers(0, delay // UNIT)) * UNIT
+            # Never behind what the watermark may be when this batch is read.
+            time = max(now - late, latest - delay)
+            key = data.draw(st.sampled_from("abc"))
+            batch.append((key, time, data.draw(st.sampled_from([None, 1, 5, -7]))))
+        if batch and max(time for _, time, _ in batch) < now:
+            now = max(latest, *(time for _, time, _ in batch))
+        watched.batch(batch)
+        if data.draw(st.booleans()):
+            stay = [query for query in watched.now.values() if data.draw(st.booleans())]
+            come = [data.draw(any_query(next(names))) for _ in range(data.draw(st.integers(0, 2)))]
+            if stay or come:
+                event("changed")
+                watched.change(data.draw(st.permutations([*stay, *come])))
+    watched.batch([])
+    watched.end()
+
+
+def ask(name, window, **aggregates):
+    return Query(
+        name=name, window=window, aggregates=aggregates or {"n": count()}, keys=["k"], time="t"
+    )
+
+
+def test_a_new_query_before_the_others_takes_nobodys_lane():
+    one, two = ask("one", tumbling(4 * UNIT)), ask("two", tumbling(6 * UNIT))
+    watched = Watched([one, two], strategy="unshared", delay=0, retain=0, buckets=1)
+    watched.batch([("a", 1000 + UNIT, 1)])
+    watched.batch([("a", 1000 + 2 * UNIT, 1)])
+    watched.change([ask("new", tumbling(8 * UNIT)), one, two])
+    watched.batch([("a", 40 * UNIT, 1)])
+    watched.batch([("a", 41 * UNIT, 1)])
+    watched.end()
+
+
+def test_a_warm_query_answers_for_keys_that_are_silent():
+    # 0    10   20   30
+    # a                     the only event of its bucket; its own query is done at 10
+    # [----)----)----)      the new query's window
+    minute = ask("minute", tumbling(10 * UNIT))
+    watched = Watched([minute], strategy="shared", delay=0, retain=40 * UNIT, buckets=3)
+    watched.batch([("a", UNIT, 1), ("b", UNIT, 1)])
+    watched.batch([("b", 12 * UNIT, 1)])
+    watched.batch([("b", 13 * UNIT, 1)])
+    long = ask("long", hopping(30 * UNIT, every=10 * UNIT))
+    watched.change([minute, long])
+    assert watched.since["long"] + 30 * UNIT <= 20 * UNIT
+    watched.batch([("b", 33 * UNIT, 1)])
+    watched.batch([("b", 43 * UNIT, 1)])
+    assert {row[0] for row in watched.engine.answers["long"]} == {"a", "b"}
+    watched.end()
+
+
+def test_a_warm_query_answers_with_the_first_batch_after_the_change():
+    # 0    10   20   25     watermark of the next batch; the last one had 1
+    # [---------)           ends between them: nobody was given it yet
+    minute = ask("minute", tumbling(10 * UNIT))
+    watched = Watched([minute], strategy="shared", delay=0, retain=40 * UNIT, buckets=1)
+    watched.batch([("a", UNIT, 1)])
+    watched.batch([("a", 25 * UNIT, 1)])
+    watched.change([minute, ask("long", hopping(20 * UNIT, every=10 * UNIT))])
+    watched.batch([])
+    assert {row[1] for row in watched.engine.answers["long"]} == {-10 * UNIT, 0}
+    watched.end()
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_queries_that_stay_stay_together(data):
+    first = [data.draw(any_query(f"a{number}")) for number in range(data.draw(st.integers(1, 5)))]
+    more = [data.draw(any_query(f"b{number}")) for number in range(data.draw(st.integers(0, 3)))]
+    before = optimize(workload(first), data.draw(st.sampled_from(["weave", "auto", "unshared"])))
+    stay = first[data.draw(st.integers(0, len(first) - 1)) :]
+    wanted = optimize(workload([*more, *stay]), data.draw(st.sampled_from(["weave", "auto"])))
+    found = settled(wanted, before)
+    groups = [{n for node in tree.nodes for n in node.queries} for tree in found.trees]
+    for tree in before.trees:
+        names = {n for node in tree.nodes for n in node.queries} & {q.name for q in stay}
+        homes = [group for group in groups if group & names]
+        assert len(homes) <= 1
+        assert all(group & {q.name for q in first} == names for group in homes)
+
+
+def test_another_type_under_the_same_name_starts_anew():
+    query = ask("one", tumbling(4 * UNIT), m=max_("x"))
+    plan = optimize(workload([query]), "shared")
+    (need,) = needs_of(plan)
+    running = first_start(plan, [need], buckets=(0,), delay=0, retain=0, checked=False, spare=1)
+    floats = replace(need, numbers=dict.fromkeys(need.numbers, "float"))
+    found = changed(running, plan, [floats], watermark=100 * UNIT, given=90 * UNIT)
+    assert found.lanes[0].number != running.lanes[0].number
+    assert found.complete_from["one"] > 100 * UNIT

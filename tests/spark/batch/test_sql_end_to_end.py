@@ -1,0 +1,80 @@
+"""SQL in, answers out: every statement answered as Spark answers it, shared or not."""
+
+import pytest
+
+from muntin.model.query import PlainQuery
+from muntin.spark.batch.results import run
+from muntin.sql import parse_sql
+from tests.support.answers import assert_same
+
+SHARED = {
+    "named columns": """
+        SELECT device, window, max(temp) AS hottest, min(temp) AS coldest FROM readings
+        GROUP BY device, window(ts, '1 minute')""",
+    "columns that Spark names": """
+        SELECT window, device, max(temp), count(*), Max( load ) - MIN(load) FROM readings
+        GROUP BY device, window(ts, '1 minute', '20 seconds')""",
+    "ends of the window, expressions": """
+        SELECT window.start, window.end AS finish, max(temp) - min(temp) AS spread,
+               upper(device) AS name
+        FROM readings GROUP BY window(ts, '90 seconds', '40 seconds', '7 seconds'), device""",
+    "filters": """
+        SELECT device, window, count(*) FILTER (WHERE temp > 5) AS warm, sum(load) AS work
+        FROM readings WHERE load > 2 AND state <> '; -- x' GROUP BY device, window(ts, '1 minute')
+        HAVING count(*) > 3 AND work > 10""",
+    "no key": "SELECT window, stddev(temp) AS s, avg(load) AS m FROM readings "
+    "GROUP BY window(ts, '2 minutes', '45 seconds')",
+    "computed keys": """
+        SELECT load % 2 AS odd, window, variance(temp) AS v, any(alarm) AS a, every(alarm) AS e
+        FROM readings GROUP BY load % 2, window(ts, '100 seconds', '30 seconds')""",
+    "strings, decimals": """
+        SELECT device, window, max(state) AS s, sum(price) AS p, stddev_pop(temp) AS d,
+               min(date(ts)) AS day, count_if(alarm) AS alarms, min(load) AS l, avg(temp) AS t
+        FROM readings GROUP BY device, window(ts, '100 seconds', '30 seconds')""",
+    "keys that only Spark compares": """
+        SELECT tags, window, max(temp) AS hottest, sum(load) AS work FROM readings
+        GROUP BY tags, window(ts, '100 seconds', '30 seconds')""",
+    "a join": """
+        SELECT r.device, window, max(r.temp) AS hottest
+        FROM readings AS r JOIN (SELECT 'd1' AS device) AS one ON r.device = one.device
+        GROUP BY r.device, window(r.ts, '1 minute')""",
+    "keys alone": "SELECT device, window FROM readings GROUP BY device, window(ts, '1 minute')",
+}
+PLAIN = {
+    "distinct": "SELECT window, count(DISTINCT device) AS n FROM readings "
+    "GROUP BY window(ts, '1 minute')",
+    "median": "SELECT window, median(temp) AS m FROM readings GROUP BY window(ts, '1 minute')",
+    "session": "SELECT device, session_window, count(*) AS n FROM readings "
+    "GROUP BY device, session_window(ts, CASE WHEN load > 3 THEN '5 seconds' ELSE '1 second' END)",
+    "mean of decimals": "SELECT window, avg(price) AS p FROM readings "
+    "GROUP BY window(ts, '1 minute')",
+    "no window": "SELECT device, max(temp) AS t FROM readings GROUP BY device",
+}
+
+
+@pytest.fixture(scope="module")
+def answers(readings):
+    text = ";\n".join(f"-- name: {n}\n{s}" for n, s in {**SHARED, **PLAIN}.items())
+    with run(parse_sql(text), {"readings": readings}) as results:
+        yield results
+
+
+@pytest.mark.parametrize("name", [*SHARED, *PLAIN])
+def test_the_answer_is_sparks(spark, readings, answers, name):
+    readings.createOrReplaceTempView("readings")
+    expected = spark.sql({**SHARED, **PLAIN}[name])
+    assert_same(answers[name], expected, name)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_is_not_shared_says_why(answers, name):
+    query = answers.plan.query(name)
+    assert isinstance(query, PlainQuery)
+    assert query.reason in answers.plan.explain()
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_what_can_be_shared_is(answers, name):
+    tree, node = answers.plan.place(name)
+    assert name in node.queries
+    assert tree.cost > 0

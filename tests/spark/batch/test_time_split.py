@@ -1,0 +1,55 @@
+"""Work that is split by time where keys are few: no answer lost, none twice."""
+
+import pytest
+
+from muntin.model.aggregates.aggregate import avg, count, max_
+from muntin.model.plan import Edges, Slicing
+from muntin.model.query import Query, workload
+from muntin.model.windows.window import hopping, tumbling
+from muntin.share.optimizer import optimize
+from muntin.spark.batch.results import run
+from muntin.spark.batch.time_split import parts
+from tests.support.answers import assert_equal_answers
+
+SECONDS = Slicing(edges=(Edges(period=1_000_000),), rate=1.0)
+WINDOWS = {
+    "short": tumbling("2 seconds"),
+    "hops": hopping("7 seconds", every="3 seconds", offset="1 second"),
+    "long": hopping("20 seconds", every="10 seconds"),
+}
+
+
+@pytest.mark.parametrize("strategy", ["shared", "factor"])
+@pytest.mark.parametrize("keys", [["device"], []])
+def test_parts_answer_every_window_once(readings, monkeypatch, keys, strategy):
+    # Parts as short as their windows allow.
+    monkeypatch.setattr("muntin.spark.batch.time_split._SLICES", 1)
+    queries = [
+        Query(
+            name=name,
+            window=window,
+            aggregates={"n": count(), "top": max_("temp"), "mean": avg("temp")},
+            keys=keys,
+            time="ts",
+        )
+        for name, window in WINDOWS.items()
+    ]
+    plan = optimize(workload(queries, keys=2), strategy)
+    with run(plan, readings) as results:
+        (tree,) = results._trees
+        assert tree._ordered.frame.select("muntin_part").distinct().count() > 5
+        assert_equal_answers(results, readings)
+
+
+def test_few_keys_are_split_and_many_or_unknown_ones_are_not():
+    assert parts(SECONDS, 5_000_000, keys=1, cores=2) is not None
+    assert parts(SECONDS, 5_000_000, keys=100, cores=64) is not None
+    assert parts(SECONDS, 5_000_000, keys=100, cores=2) is None
+    assert parts(SECONDS, 5_000_000, keys=None, cores=2) is None
+
+
+def test_a_part_is_much_longer_than_what_two_parts_read():
+    for longest in (5_000_000, 86_400_000_000):
+        split = parts(SECONDS, longest, keys=1, cores=2)
+        assert split.width >= 4 * longest
+        assert split.width >= 16_384 * 1_000_000

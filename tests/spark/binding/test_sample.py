@@ -1,0 +1,109 @@
+"""Rate and keys from a few rows, and the plans that are chosen with them."""
+
+import numpy as np
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import muntin as mt
+from muntin.bench.harness.events import readings, stored
+from muntin.spark.binding.relations import Relations
+from muntin.spark.binding.sample import is_cheap, is_shuffled, sample
+from tests.support.answers import assert_equal_answers
+
+
+def query(name: str, size: str, **more) -> mt.Query:
+    asked = {"top": mt.max("temp")}
+    return mt.Query(
+        name=name, window=mt.tumbling(size), aggregates=asked, keys=["device"], time="ts", **more
+    )
+
+
+def facts(data: DataFrame, **more):
+    asked = query("q", "1 minute", **more)
+    return sample(asked.family, Relations(data, [asked]))
+
+
+@pytest.fixture(scope="module")
+def files(spark: SparkSession, tmp_path_factory):
+    """30,000 events at 50 a second, of 20 devices: in order of time, and in none."""
+    folder = tmp_path_factory.mktemp("events")
+    ordered = stored(readings(spark, 30_000, 20), folder / "ordered")
+    shuffled = stored(ordered.orderBy("temp", "ts"), folder / "shuffled")
+    return ordered, shuffled
+
+
+def test_rate_and_keys_of_events_in_order(files):
+    found = facts(files[0])
+    assert found.rate == pytest.approx(50, rel=0.1)
+    assert found.keys == 20
+    assert facts(files[0], where="temp > 25 AND device IS NOT NULL").rate < 49
+
+
+def test_of_events_in_no_order_the_size_of_the_files_tells_the_rate(files):
+    found = facts(files[1])
+    assert 50 / 5 < found.rate < 50 * 5
+    assert found.keys == 20
+
+
+def test_order_is_looked_at_key_by_key():
+    random = np.random.default_rng(3)
+    times = np.sort(random.integers(0, 10**9, 3000))
+    keys = random.integers(0, 30, 3000)
+    assert not is_shuffled(times, keys)
+    by_key = np.argsort(keys, kind="stable")
+    assert not is_shuffled(times[by_key], keys[by_key])
+    assert is_shuffled(random.permutation(times), keys)
+    # A little disorder is none; of one row a key nothing can be said.
+    assert not is_shuffled(times + random.integers(0, 10**7, 3000), keys)
+    assert not is_shuffled(random.permutation(times), np.arange(3000))
+
+
+def test_what_is_not_cheap_is_not_looked_at(spark, files):
+    assert is_cheap(files[0].select("ts"))
+    assert not is_cheap(files[0].where("temp > 20"))
+    assert not is_cheap(files[0].groupBy("device").count())
+    assert not is_cheap(spark.readStream.format("rate").load())
+    assert facts(files[0].orderBy("ts")) is None
+    assert facts(files[0].limit(0)) is None
+
+
+def test_plans_take_what_was_not_given_from_the_sample(files):
+    asked = [query("a", "1 second"), query("b", "1 hour")]
+    plan = mt.plan(asked, sample=files[0])
+    assert plan.rate == pytest.approx(50, rel=0.1)
+    assert plan.keys == 20
+    assert mt.plan(asked, sample=files[0], keys=7).keys == 7
+    assert (mt.plan(asked).rate, mt.plan(asked).keys) == (1000, 1)
+
+
+def jobs(spark: SparkSession, group: str, work) -> int:
+    """How many Spark jobs some work starts."""
+    context = spark.sparkContext
+    context.setJobGroup(group, group)
+    try:
+        work()
+        return len(context.statusTracker().getJobIdsForGroup(group))
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+
+def test_few_events_in_a_slice_are_not_shared_and_many_are(spark):
+    # One second of a device in four holds an event.
+    asked = [query("fine", "1 second"), query("hour", "1 hour")]
+    sparse = readings(spark, 20_000, 200)
+    with mt.run(asked, sparse) as results:
+        assert len(results.plan.trees) == 2
+        assert results.plan.taken == ("unshared",)
+        assert_equal_answers(results, sparse)
+    dense = readings(spark, 20_000, 20, rate=5000.0)
+    with mt.run(asked, dense) as results:
+        assert len(results.plan.trees) == 1
+        assert_equal_answers(results, dense)
+
+
+def test_one_job_looks_and_only_where_the_choice_depends_on_it(spark, files):
+    asked = [query("fine", "1 second"), query("hour", "1 hour")]
+    assert 1 <= jobs(spark, "sampled", lambda: mt.run(asked, files[0])) <= 2
+    assert jobs(spark, "shared", lambda: mt.run(asked, files[0], strategy="shared")) == 0
+    minutes = [query(f"m{n}", f"{n} minutes") for n in (1, 2, 3, 5, 10)]
+    assert jobs(spark, "minutes", lambda: mt.run(minutes, files[0])) == 0

@@ -1,0 +1,95 @@
+"""What fails for a passing reason is tried again; what fails for another is not."""
+
+import pytest
+from pyspark.errors import PySparkException
+
+from muntin.errors import RunError
+from muntin.spark.pipeline import passing_failures
+from muntin.spark.pipeline.passing_failures import is_passing
+from muntin.spark.pipeline.pipeline import start
+from muntin.spark.sinks.sinks import FolderSink, writing
+from tests.spark.pipeline.test_pipeline import written
+from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events
+
+PASSING = PySparkException("Job aborted: SparkException: Python worker failed to connect back.")
+LASTING = PySparkException("[CAST_INVALID_INPUT] The value 'a' cannot be cast")
+
+
+def test_what_passes():
+    def wrapped(error):
+        try:
+            with writing(3, "a"):
+                raise error
+        except RunError as found:
+            return found
+
+    assert is_passing(PASSING)
+    assert is_passing(wrapped(PASSING))
+    assert not is_passing(LASTING)
+    assert not is_passing(wrapped(LASTING))
+    # The function of a user may say what it likes.
+    assert not is_passing(wrapped(OSError("Python worker failed to connect back")))
+    assert not is_passing(RunError("java.net.ConnectException"))
+
+
+class Failing:
+    """A sink's `write` that fails some times, after it has written."""
+
+    def __init__(self, monkeypatch, error, times):
+        self.left, self._error, write = times, error, FolderSink.write
+
+        def failing(sink, batch, answers):
+            write(sink, batch, answers)
+            if self.left > 0 and batch > 0:
+                self.left -= 1
+                with writing(batch, "minute"):
+                    raise self._error
+
+        monkeypatch.setattr(FolderSink, "write", failing)
+
+
+@pytest.fixture
+def source(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(passing_failures, "_WAITS_S", 0.1)
+    found = Input(spark, tmp_path / "in")
+    found.put(*events(63, files=4))
+    return found
+
+
+def go(base, source, *queries):
+    return start(queries, source.stream(), checkpoint=base / "check", sink=base / "out", buckets=2)
+
+
+def test_a_stream_is_restarted_a_few_times_and_its_answers_are_there_once(
+    spark, tmp_path, source, monkeypatch
+):
+    Failing(monkeypatch, PASSING, 2)
+    with go(tmp_path, source, MINUTE) as pipeline:
+        pipeline.process_all_available()
+        assert pipeline.status().restarts == 2
+        assert pipeline.status().error is None
+        watermark = at(pipeline.status().watermark)
+    found = written(spark, tmp_path / "out", MINUTE, source)
+    assert assert_closed(found, MINUTE, source.batch(), watermark) > 3
+
+
+@pytest.mark.slow
+def test_restarts_are_bounded_and_other_failures_end_the_stream(
+    spark, tmp_path, source, monkeypatch
+):
+    failing = Failing(monkeypatch, PASSING, 100)
+    pipeline = go(tmp_path, source, MINUTE)
+    with pytest.raises(RunError, match="Python worker failed to connect back"):
+        pipeline.await_termination()
+    assert pipeline.status().restarts == 3
+    failing.left, failing._error = 1, LASTING
+    pipeline = go(tmp_path, source, MINUTE)
+    with pytest.raises(RunError, match="CAST_INVALID_INPUT"):
+        pipeline.process_all_available()
+    assert pipeline.status().restarts == 0
+    # Finishing the batch that was cut off is tried again, too, before its answers are given up.
+    failing.left, failing._error = 2, PASSING
+    with go(tmp_path, source, SITES) as pipeline:
+        pipeline.process_all_available()
+        assert pipeline.status().restarts == 2
+        assert set(pipeline.complete_from) == {"sites"}

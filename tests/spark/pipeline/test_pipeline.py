@@ -1,0 +1,274 @@
+"""Pipelines that stop, go on, and change their queries: no answer is lost, repeated or partial."""
+
+import json
+import logging
+import re
+from dataclasses import replace
+
+import pytest
+
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import count, max_, variance
+from muntin.model.time import SECOND
+from muntin.model.windows.window import hopping
+from muntin.runtime.stream_plan.change_plan import first_start
+from muntin.spark.batch.results import run
+from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
+from muntin.spark.pipeline.pipeline import start
+from muntin.spark.sinks.tables import Tables
+from muntin.spark.stream.source import Source, planned
+from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
+
+
+def written(spark, folder, query, source):
+    """What a folder sink holds for a query; files do not keep what may be null and what not."""
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    schema = run([query], source.batch())[query.name].schema
+    found = spark.read.parquet(str(folder / query.name))
+    assert [(one.name, one.dataType.typeName()) for one in found.schema] == [
+        (one.name, one.dataType.typeName()) for one in schema
+    ]
+    return spark.createDataFrame(found.collect(), schema)
+
+
+def test_stop_go_on_add_and_remove(spark, tmp_path):
+    source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
+    made = events(11, files=10)
+
+    def go(queries):
+        return start(
+            queries,
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=out,
+            retain="10 minutes",
+            buckets=3,
+        )
+
+    source.put(*made[:4])
+    with go([MINUTE, SLIDE]) as pipeline:
+        pipeline.process_all_available()
+    source.put(*made[4:5])
+    pipeline = go([MINUTE, SLIDE])
+    pipeline.process_all_available()
+    at_change = at(pipeline.status().watermark)
+    first = pipeline.add(WARM, SITES)
+    # Warm: built from slices that were there, so its first window is the next that ends.
+    assert first["warm"] + WARM.window.size <= at_change + WARM.window.slide
+    # Cold: only windows after everything that was seen without it.
+    assert first["sites"] >= at_change + 10 * SECOND
+    source.put(*made[5:8])
+    pipeline.process_all_available()
+    at_removal = at(pipeline.status().watermark)
+    pipeline.remove("slide")
+    source.put(*made[8:])
+    pipeline.process_all_available()
+    status = pipeline.status()
+    assert set(status.queries) == {"minute", "warm", "sites"}
+    assert status.state_rows > 0
+    assert status.queries["sites"].complete_from == first["sites"]
+    pipeline.stop()
+    assert not pipeline.status().is_active
+    watermark = at(status.watermark)
+    for query in (MINUTE, SLIDE, WARM, SITES):
+        until = at_removal if query is SLIDE else watermark
+        found = written(spark, out, query, source)
+        rows = assert_closed(found, query, source.batch(), until, first.get(query.name))
+        assert rows > 3, query.name
+
+
+@pytest.mark.slow
+def test_a_silent_key_answers_when_the_watermark_reaches_the_end_exactly(spark, tmp_path):
+    # 0         60        120
+    # x                              one event
+    # [---------|---------)          the window, closed by y at 130 with a watermark of 120
+    query = replace(MINUTE, window=hopping("2 minutes", every="1 minute"))
+    source = Input(spark, tmp_path / "in")
+    row = {"site": 1, "temp": 1.0, "load": 1}
+    source.put([{"t": 0, "device": "x", **row}, {"t": 71 * SECOND, "device": "y", **row}])
+    with start([query], source.stream(), checkpoint=tmp_path / "check", buckets=64) as pipeline:
+        pipeline.process_all_available()
+        source.put([{"t": 130 * SECOND, "device": "y", **row}])
+        pipeline.process_all_available()
+        assert at(pipeline.status().watermark) == 120 * SECOND
+        found = pipeline.answers("minute")
+        assert_closed(found, query, source.batch(), 120 * SECOND)
+        assert found.where("device = 'x'").count() == 2
+
+
+@pytest.fixture
+def stored(spark, tmp_path):
+    """A checkpoint as a first start leaves it, without the stream."""
+    source = Input(spark, tmp_path / "in")
+    bound = Source(source.stream(), "10 seconds").bind(planned([MINUTE]))
+    running = first_start(
+        bound.plan,
+        bound.needs,
+        buckets=(0, 1, 2),
+        delay=10 * SECOND,
+        retain=0,
+        checked=True,
+        spare=1,
+    )
+    folder = tmp_path / "check"
+    Checkpoint(spark, str(folder)).save(Stored(running=running, batch=0, mark="abc"))
+    return source, folder
+
+
+def test_a_checkpoint_comes_back_as_it_was(spark, stored):
+    _, folder = stored
+    found = Checkpoint(spark, str(folder)).tried()
+    assert found.mark == "abc"
+    assert found.running.complete_from == {"minute": None}
+    assert [one.number for one in found.running.lanes] == [0]
+
+
+def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, stored):
+    _, folder = stored
+    first = Checkpoint(spark, str(folder)).tried()
+    for kind in ("offsets", "commits"):
+        (folder / "spark" / kind).mkdir(parents=True)
+    (folder / "spark" / "commits" / "0").write_text("v1\n{}")
+    for batch in (0, 1):
+        (folder / "spark" / "offsets" / str(batch)).write_text("v1\n{}")
+    checkpoint = Checkpoint(spark, str(folder))
+    assert checkpoint.logs.is_cut()
+    second = replace(first, running=replace(first.running, generation=1, retain=5), batch=1)
+    checkpoint.save(second)
+    assert not checkpoint.holds(first.running)
+    for one in (checkpoint, Checkpoint(spark, str(folder))):
+        assert one.tried().running.generation == 1
+        assert one.counting().running.generation == 0
+    # Another takes the place of what was only tried.
+    checkpoint.save(replace(second, running=replace(second.running, retain=7)))
+    assert Checkpoint(spark, str(folder)).tried().running.retain == 7
+    (folder / "spark" / "commits" / "1").write_text("v1\n{}")
+    assert Checkpoint(spark, str(folder)).counting().running.retain == 7
+    assert not checkpoint.logs.is_cut()
+
+
+@pytest.mark.parametrize(
+    ("queries", "changes", "message"),
+    [
+        ([MINUTE], {"watermark": "5 seconds"}, "started with a watermark of 10 seconds, not 5"),
+        ([MINUTE], {"buckets": 8}, "started with 3 buckets, not 8"),
+        (
+            [replace(MINUTE, aggregates={c: variance(c) for c in ("temp", "load", "site")})],
+            {},
+            "'minute' need columns: .*3 of variance.*new checkpoint",
+        ),
+        ([replace(MINUTE, keys=["site", "load"])], {}, "2 keys of the kind long"),
+    ],
+)
+def test_what_does_not_fit_a_checkpoint_is_refused_and_nothing_touched(
+    stored, queries, changes, message
+):
+    source, folder = stored
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(RunError, match=message):
+        start(queries, source.stream(), checkpoint=folder, **changes)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_other_folders_versions_and_settings_are_refused(spark, stored, tmp_path):
+    source, folder = stored
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(RunError, match=r"ansi\.enabled = true"):
+            start([MINUTE], source.stream(), checkpoint=folder)
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    file = folder / "muntin-00000.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "version": 99}))
+    (folder / ".muntin-00000.json.crc").unlink()
+    with pytest.raises(RunError, match=r"version 99.*reads version 3"):
+        start([MINUTE], source.stream(), checkpoint=folder)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "offsets").write_text("")
+    with pytest.raises(RunError, match="'offsets' in it and no plan of muntin's"):
+        start([MINUTE], source.stream(), checkpoint=tmp_path / "other")
+
+
+@pytest.mark.slow
+def test_changes_that_are_refused_leave_the_pipeline_running(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    calls = []
+    with start(
+        [MINUTE],
+        source.stream(),
+        checkpoint=tmp_path / "check",
+        sink=lambda name, frame, batch: calls.append((name, frame.count(), batch)),
+    ) as pipeline:
+        with pytest.raises(RunError, match="'minute' runs already"):
+            pipeline.add(MINUTE)
+        with pytest.raises(RunError, match="did you mean 'minute'"):
+            pipeline.remove("minut")
+        with pytest.raises(RunError, match="all queries that run"):
+            pipeline.remove("minute")
+        words = replace(MINUTE, name="words", aggregates={"m": max_("device"), "n": count()})
+        with pytest.raises(RunError, match="'words' cannot be streamed"):
+            pipeline.add(words)
+        assert pipeline.status().is_active
+        with pytest.raises(RunError, match="in memory only"):
+            pipeline.answers("minute")
+        source.put(*events(12, files=2))
+        pipeline.process_all_available()
+    assert sum(rows for _, rows, _ in calls) == pipeline.status().queries["minute"].rows > 0
+
+
+@pytest.mark.slow
+def test_a_sink_that_fails_stops_the_stream_and_a_restart_loses_nothing(spark, tmp_path, caplog):
+    caplog.set_level(logging.DEBUG, logger="muntin")
+    source = Input(spark, tmp_path / "in")
+    source.put(*events(13, files=3))
+
+    def broken(name, frame, batch):
+        raise OSError("disk full")
+
+    pipeline = start([MINUTE], source.stream(), checkpoint=tmp_path / "check", sink=broken)
+    wrong = r"query 'minute': the answers of batch \d+ could not be written: OSError: disk full"
+    with pytest.raises(RunError, match=wrong):
+        pipeline.process_all_available()
+    with pytest.raises(RunError, match=wrong):
+        pipeline.await_termination()
+    status = pipeline.status()
+    assert not status.is_active
+    assert re.match(wrong, status.error)
+    pipeline.stop()
+    spark.sql("CREATE DATABASE answers")
+    try:
+        with start(
+            [MINUTE],
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=Tables(database="answers"),
+            format="json",
+        ) as again:
+            again.process_all_available()
+            status = again.status()
+        schema = run([MINUTE], source.batch())["minute"].schema
+        found = spark.createDataFrame(spark.table("answers.minute").collect(), schema)
+        watermark = at(status.watermark)
+        assert assert_closed(found, MINUTE, source.batch(), watermark) == len(found.collect()) > 0
+    finally:
+        spark.sql("DROP DATABASE answers CASCADE")
+    assert status.error is None
+    # The last batch may have had no rows.
+    assert status.rows_per_second is not None
+    assert 0 < status.phases["addBatch"] <= status.phases["triggerExecution"]
+    told = [record.getMessage() for record in caplog.records]
+    for begin in ("started ", "stopped ", "batch "):
+        assert [line for line in told if line.startswith(begin)], begin
+
+
+def test_csv_is_refused_at_the_start_where_it_has_no_place_for_a_column(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    with pytest.raises(RunError, match="'minute': csv has no place for window"):
+        start(
+            [MINUTE],
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=tmp_path / "out",
+            format="csv",
+        )
+    assert not (tmp_path / "check").exists()

@@ -1,0 +1,93 @@
+"""The plan that a checkpoint goes on with follows from the batches that were finished under it."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from muntin.model.windows.window import hopping
+from muntin.spark.pipeline.pipeline import start
+from muntin.spark.sinks.sinks import FolderSink
+from muntin.spark.stream.source import SETTINGS, STATE_FORMAT
+from tests.spark.pipeline.test_pipeline import written
+from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
+
+TRIED = replace(MINUTE, name="tried", window=hopping("2 minutes", every="1 minute"))
+LATER = replace(MINUTE, name="later", window=hopping("4 minutes", every="1 minute"))
+
+
+def test_starts_that_finish_no_batch_cost_nobody_an_open_window(spark, tmp_path):
+    source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
+    made = events(41, files=8)
+
+    def go(*queries):
+        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=2)
+
+    def finish(pipeline, *files):
+        source.put(*files)
+        pipeline.process_all_available()
+
+    with go(MINUTE) as pipeline:
+        finish(pipeline, *made[:2])
+    long = replace(WARM, name="long", window=hopping("6 minutes", every="1 minute"))
+    with go(MINUTE, WARM, long) as pipeline:
+        finish(pipeline, *made[2:4])
+        promised = pipeline.complete_from
+    # Two starts that finish nothing: one with another plan, one back on the plan before.
+    go(MINUTE, WARM, long, TRIED).stop()
+    go(MINUTE, WARM, long).stop()
+    with go(MINUTE, WARM, long, LATER) as pipeline:
+        assert {name: pipeline.complete_from[name] for name in promised} == promised
+        finish(pipeline, *made[4:])
+        watermark = at(pipeline.status().watermark)
+        since = pipeline.complete_from
+    for query in (MINUTE, WARM, long, LATER):
+        found = written(spark, out, query, source)
+        assert_closed(found, query, source.batch(), watermark, since[query.name])
+
+
+@pytest.mark.parametrize("state_format", ["1", "2"])
+def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_try(
+    spark, tmp_path, monkeypatch, state_format
+):
+    source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
+    made = events(42, files=8)
+    # Checkpoints that were begun before keep format 1.
+    monkeypatch.setitem(SETTINGS, STATE_FORMAT, state_format)
+    write = FolderSink.write
+
+    def slow_and_failing(self, batch, answers):
+        write(self, batch, answers)
+        if batch >= 4:
+            # Long enough for Spark to write a snapshot of the state.
+            time.sleep(1.5)
+            raise OSError("disk full")
+
+    def go(*queries):
+        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=2)
+
+    source.put(*made[:5])
+    snapshots = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
+    before = spark.conf.get(snapshots)
+    try:
+        # The first try writes a snapshot, and those after it write none that would hide it.
+        spark.conf.set(snapshots, "0")
+        with monkeypatch.context() as patch:
+            patch.setattr(FolderSink, "write", slow_and_failing)
+            pipeline = go(MINUTE)
+            with pytest.raises(Exception, match="disk full"):
+                pipeline.process_all_available()
+            pipeline.stop()
+        monkeypatch.undo()
+        spark.conf.set(snapshots, "1000")
+        with go(MINUTE, SITES, SLIDE) as pipeline:
+            pipeline.process_all_available()
+        source.put(*made[5:])
+        with go(MINUTE, SITES, SLIDE) as pipeline:
+            pipeline.process_all_available()
+            watermark, since = at(pipeline.status().watermark), pipeline.complete_from
+    finally:
+        spark.conf.set(snapshots, before)
+    for query in (MINUTE, SITES, SLIDE):
+        found = written(spark, out, query, source)
+        assert assert_closed(found, query, source.batch(), watermark, since[query.name]) > 3

@@ -1,0 +1,148 @@
+"""Figures of a pipeline from Spark's reports, which may come twice, late, or not at all."""
+
+import logging
+
+from muntin.spark.pipeline.listener import Listener
+from muntin.spark.pipeline.status import Figures
+
+
+def report(batch, rows=10, late=0, **durations):
+    return {
+        "batchId": batch,
+        "timestamp": f"2024-01-01T01:0{batch}:00.000Z",
+        "numInputRows": rows,
+        "processedRowsPerSecond": rows / 2.0,
+        "durationMs": {"addBatch": 1500, "triggerExecution": 2000, **durations},
+        "eventTime": {"watermark": f"2024-01-01T00:0{batch}:00.000Z"},
+        "stateOperators": [
+            {"numRowsDroppedByWatermark": late, "numRowsTotal": 7, "memoryUsedBytes": 100},
+            {"numRowsDroppedByWatermark": 0, "numRowsTotal": 1, "memoryUsedBytes": 20},
+        ],
+    }
+
+
+class Remembers:
+    """A query as Spark has it: the last reports."""
+
+    def __init__(self, *reports):
+        self._reports = list(reports)
+
+    def last(self):
+        return self._reports[-1] if self._reports else None
+
+    def recent(self):
+        return self._reports
+
+
+def status(figures, **parts):
+    given = {"is_active": True, "complete_from": {}, "refused": None, "error": None, **parts}
+    return figures.status(**given)
+
+
+def test_nothing_has_happened_yet():
+    found = status(Figures(), complete_from={"a": 5})
+    assert (found.batches, found.rows_in, found.watermark, found.batch_seconds) == (
+        0,
+        0,
+        None,
+        None,
+    )
+    assert (found.rows_per_second, found.phases) == (None, {})
+    assert found.queries["a"].complete_from == 5
+
+
+def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
+    caplog.set_level(logging.DEBUG, logger="muntin")
+    figures = Figures()
+    figures.take(report(0, late=2))
+    figures.note(Remembers())
+    figures.note(Remembers(report(0, late=2), report(1)))
+    figures.take(report(1))
+    # A trigger without a batch is none.
+    idle = report(2)
+    del idle["durationMs"]["addBatch"]
+    figures.take(idle)
+    found = status(figures, error="disk full", is_active=False)
+    assert (found.batches, found.rows_in, found.late_rows) == (2, 20, 2)
+    assert (found.state_rows, found.state_bytes) == (8, 120)
+    assert found.watermark == "2024-01-01T00:01:00.000Z"
+    assert (found.batch_seconds, found.rows_per_second) == (2.0, 5.0)
+    assert found.phases == {"addBatch": 1.5, "triggerExecution": 2.0}
+    assert (found.is_active, found.error) == (False, "disk full")
+    assert [record.getMessage() for record in caplog.records] == [
+        "batch 0: 10 rows in 2.0 s",
+        "batch 1: 10 rows in 2.0 s",
+    ]
+
+
+def test_a_batch_that_comes_again_after_a_restart_is_another_batch():
+    figures = Figures()
+    figures.take(report(3))
+    figures.restart(lambda _: {})
+    figures.take(report(3))
+    assert status(figures).batches == 2
+
+
+def test_answers_are_added_up_over_reports_and_restarts():
+    figures = Figures()
+    counts = {0: {"a": (5, 70), "b": (0, None)}, 1: {"a": (2, 60), "b": (1, 10)}}
+    figures.restart(lambda one: counts[one["batchId"]])
+    for batch in (0, 1, 1):
+        figures.take(report(batch))
+    figures.restart(lambda _: {"b": (3, 20)})
+    figures.take(report(1))
+    found = status(figures, complete_from={"a": None, "b": None, "c": None}).queries
+    assert {name: (one.rows, one.last_window) for name, one in found.items()} == {
+        "a": (7, 70),
+        "b": (4, 20),
+        "c": (0, None),
+    }
+
+
+class Streams:
+    def __init__(self):
+        self.listeners = []
+
+    def addListener(self, one):
+        self.listeners.append(one)
+
+    def removeListener(self, one):
+        self.listeners.remove(one)
+
+
+class Session:
+    def __init__(self):
+        self.streams = Streams()
+
+
+def test_the_listener_hears_its_own_run_alone(caplog):
+    session, figures = Session(), Figures()
+    listener = Listener(session, figures, "check")
+    listener.follow("other")
+    listener.follow("mine")
+    assert session.streams.listeners == [listener]
+    listener.on_report({**report(0), "runId": "mine"})
+    listener.on_end("theirs", "not ours")
+    assert session.streams.listeners == [listener]
+    listener.on_end("mine", "disk full\n\tat java")
+    assert session.streams.listeners == []
+    listener.follow("another")
+    assert session.streams.listeners == [listener]
+    listener.on_report({**report(1), "runId": "mine"})
+    listener.on_end("mine", None)
+    listener.close()
+    listener.close()
+    assert session.streams.listeners == []
+    assert status(figures).batches == 1
+    assert [r.getMessage() for r in caplog.records] == ["failed check: disk full"]
+
+
+def test_the_end_of_a_run_that_is_told_to_stop_is_no_failure(caplog):
+    session = Session()
+    listener = Listener(session, Figures(), "check")
+    listener.follow("mine")
+    listener.leave()
+    # A batch that waits to be written when the stop comes ends with an error of ours.
+    listener.on_end("mine", "the pipeline was stopped")
+    assert session.streams.listeners == [listener]
+    assert caplog.records == []

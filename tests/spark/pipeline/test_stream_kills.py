@@ -1,0 +1,179 @@
+"""A pipeline in its own process, killed at random moments: the files hold every answer once."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from muntin.model.time import MILLISECOND
+from muntin.spark.batch.results import run
+from tests.spark.stream.test_stream_windows import FOUND, assert_streamed
+from tests.support.answers import assert_same
+from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events
+
+# A stream takes minutes: `make slow`, and `make kills` for more of them.
+pytestmark = pytest.mark.slow
+
+KILLS = int(os.environ.get("MUNTIN_KILLS", "20"))
+ROOT = Path(__file__).parents[3]
+
+# Two queries come and go from process to process, two run in all of them.
+SCRIPT = """
+    import sys, os
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pathlib import Path
+    from pyspark.sql import SparkSession
+    from muntin.spark.pipeline.pipeline import start
+    from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input
+    from tests.spark.stream.test_stream_windows import FOUND
+
+    base, number, last = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "last"
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "1g")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "America/New_York")
+        .config("spark.sql.streaming.minBatchesToRetain", "10000")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    comers = [[], [SITES], [SITES, WARM], [WARM]][number % 4]
+    comers += FOUND if sys.argv[5] == "found" else []
+    pipeline = start(
+        [*comers, MINUTE, SLIDE], Input(spark, base / "in").stream(), checkpoint=base / "check",
+        sink=base / "out", buckets=3, strategy=sys.argv[4], retain="10 minutes",
+    )
+    print("started", flush=True)
+    pipeline.process_all_available()
+    print("late", pipeline.status().late_rows, flush=True)
+    pipeline.stop() if last else pipeline.await_termination()
+"""
+
+
+def launch(
+    base: Path, number: int, kind: str, strategy: str, windows: str = "periodic"
+) -> subprocess.Popen:
+    script = base / "pipeline.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    return subprocess.Popen(
+        [sys.executable, str(script), str(base), str(number), kind, strategy, windows],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # Its JVM and its Python workers die with it: all are one group.
+        start_new_session=True,
+    )
+
+
+def commits(base: Path) -> int:
+    """How many batches Spark has finished."""
+    return len([path for path in base.glob("check/spark/commits/*") if path.name.isdigit()])
+
+
+def promised(base: Path, name: str) -> list[tuple[int | None, int]]:
+    """From which begin, and up to which end, a query had to answer each time that it ran.
+
+    The checkpoint has the plans, and Spark's log the watermark of every batch.
+    """
+    check = base / "check"
+    plans = [json.loads(path.read_text()) for path in sorted(check.glob("muntin-*.json"))]
+    ends = [plan["batch"] for plan in plans[1:]] + [commits(base)]
+    found: dict[int | None, int] = {}
+    for plan, end in zip(plans, ends, strict=True):
+        if name in plan["complete_from"] and end > plan["batch"]:
+            metadata = (check / "spark" / "offsets" / str(end - 1)).read_text().splitlines()[1]
+            reached = json.loads(metadata)["batchWatermarkMs"] * MILLISECOND
+            found[plan["complete_from"][name]] = reached
+    return list(found.items())
+
+
+def assert_promise_kept(spark, base: Path, query, source: Input) -> int:
+    begin = "unix_micros(window.start)"
+    ranges = [
+        f"({begin} + {query.window.size} <= {until}"
+        + ("" if first is None else f" AND {begin} >= {first}")
+        + ")"
+        for first, until in promised(base, query.name)
+    ]
+    with run([query], source.batch()) as results:
+        expected = results[query.name].where(" OR ".join(ranges or ["false"]))
+        rows = expected.collect()
+        folder = base / "out" / query.name
+        assert folder.exists() or not rows
+        if rows:
+            found = spark.read.schema(expected.schema).parquet(str(folder))
+            found = spark.createDataFrame(found.collect(), expected.schema)
+            assert_same(found, expected, query.name, rows)
+    return len(rows)
+
+
+def killed(
+    kills: int, base: Path, spark, seed: int, strategy: str, windows: str = "periodic"
+) -> None:
+    rng = random.Random(seed)
+    source = Input(spark, base / "in")
+    made = events(seed, files=3 * kills + 4, rows=40)
+    for number in range(kills):
+        source.put(*made[3 * number : 3 * number + 3])
+        process = launch(base, number, "killed", strategy, windows)
+        if rng.random() < 0.25:
+            # Somewhere in its start, in which it may finish a batch that was cut off.
+            time.sleep(rng.uniform(5, 15))
+        else:
+            while process.stdout.readline() not in ("started\n", ""):
+                pass
+            assert process.poll() is None
+            # So many batches further, and then somewhere in the next, on any machine.
+            target, patience = commits(base) + rng.randint(0, 3), time.monotonic() + 60
+            while commits(base) < target and time.monotonic() < patience:
+                time.sleep(0.02)
+            time.sleep(rng.uniform(0, 2))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    source.put(*made[3 * kills :])
+    process = launch(base, kills, "last", strategy, windows)
+    lines = process.communicate(timeout=600)[0].split("\n")
+    assert process.returncode == 0
+    assert "late 0" in lines
+    source.assert_read_in_order(base / "check")
+    for query in (MINUTE, SLIDE):
+        assert assert_promise_kept(spark, base, query, source) > 3 * kills
+    comers = [assert_promise_kept(spark, base, query, source) for query in (SITES, WARM)]
+    assert sum(comers) > 0
+    if windows == "found":
+        assert_found(spark, base, source)
+
+
+def assert_found(spark, base: Path, source: Input) -> None:
+    """Windows that are found in the data, by queries that ran in all processes."""
+    metadata = (base / "check" / "spark" / "offsets" / str(commits(base) - 1)).read_text()
+    reached = json.loads(metadata.splitlines()[1])["batchWatermarkMs"] * MILLISECOND
+    for query in FOUND:
+        schema = run([query], source.batch())[query.name].schema
+        rows = spark.read.schema(schema).parquet(str(base / "out" / query.name)).collect()
+        found = spark.createDataFrame(rows, schema)
+        assert assert_streamed(found, query, source.batch(), reached) > 5
+
+
+def test_kills_of_windows_that_are_found_in_the_data(spark, tmp_path):
+    killed(max(3, KILLS // 4), tmp_path, spark, KILLS + 1, "shared", "found")
+
+
+@pytest.mark.parametrize("strategy", ["shared"])
+def test_kills(spark, tmp_path, strategy):
+    killed(KILLS, tmp_path, spark, KILLS, strategy)
+
+
+def test_a_few_kills_with_a_tree_for_each_query(spark, tmp_path):
+    killed(5, tmp_path, spark, 5, "unshared")

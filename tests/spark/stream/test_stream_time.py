@@ -1,0 +1,84 @@
+"""Which column of a stream carries its watermark."""
+
+import re
+
+import pytest
+
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import count
+from muntin.model.query import Query
+from muntin.model.windows.window import tumbling
+from muntin.spark.stream.source import Source, planned
+from muntin.sql import parse_sql
+
+MARK = "spark.watermarkDelayMs"
+
+
+@pytest.fixture
+def stream(spark):
+    """Events with a time of their own in `payload`, beside the time at which they arrived."""
+    arriving = spark.readStream.format("rate").load()
+    return arriving.selectExpr(
+        "timestamp AS ts",
+        "named_struct('ts', timestamp - INTERVAL 1 DAY, 'n', value) AS payload",
+        "value AS n",
+        "CAST(timestamp AS STRING) AS text",
+    )
+
+
+def timed_by(time, relation=None):
+    return Query(
+        name="it",
+        window=tumbling("1 minute"),
+        aggregates={"c": count()},
+        time=time,
+        relation=relation,
+    )
+
+
+def watched(stream, query):
+    """The column with the watermark, and what it is made of, as Spark shows it."""
+    bound = Source(stream, "10 seconds").bind(planned([query]))
+    frame = bound.relations.sql(query.source.inside("SELECT * FROM ", ""))
+    (name,) = [field.name for field in frame.schema.fields if MARK in field.metadata]
+    made = frame._jdf.queryExecution().analyzed().toString()
+    return name, made
+
+
+@pytest.mark.parametrize(
+    ("time", "relation"), [("ts", None), ("`ts`", None), ("TS", None), ("events.ts", "events")]
+)
+def test_a_column_is_watched_as_it_is(stream, time, relation):
+    assert watched(stream, timed_by(time, relation))[0] == "ts"
+
+
+@pytest.mark.parametrize(
+    ("time", "relation"), [("payload.ts", None), ("events.payload.ts", "events")]
+)
+def test_a_field_is_watched_and_not_the_column_of_its_name(stream, time, relation):
+    name, made = watched(stream, timed_by(time, relation))
+    assert name not in {"ts", "payload"}
+    assert re.search(rf"payload#\d+\.ts AS {name}#", made)
+
+
+def test_a_field_in_sql(stream):
+    (query,) = parse_sql(
+        "SELECT window, count(*) AS c FROM events e GROUP BY window(e.payload.ts, '1 minute')"
+    )
+    assert watched(stream, query)[0] not in {"ts", "payload"}
+
+
+def test_two_times_are_refused(stream):
+    queries = [timed_by("ts"), timed_by("payload.ts")]
+    object.__setattr__(queries[1], "name", "other")
+    with pytest.raises(RunError, match=r"one time, and the queries name payload\.ts, ts"):
+        Source(stream, "10 seconds").bind(planned(queries))
+
+
+@pytest.mark.parametrize(
+    ("time", "said"),
+    [("tss", "'tss' is not"), ("payload.tss", r"'payload\.tss' is not"), ("text", "is string")],
+)
+def test_what_is_no_time_is_named(stream, time, said):
+    with pytest.raises(RunError, match=said):
+        Source(stream, "10 seconds").bind(planned([timed_by(time)]))

@@ -1,0 +1,146 @@
+"""Generated streams as files, and what batch answers for all that the watermark has passed."""
+
+import json
+import os
+import random
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.model.aggregates.aggregate import avg, count, max_, min_, stddev, sum_
+from muntin.model.query import Query
+from muntin.model.time import SECOND
+from muntin.model.windows.window import hopping, tumbling
+from muntin.spark.batch.results import run
+from tests.support.answers import assert_same
+
+SCHEMA = "t LONG, device STRING, site LONG, temp DOUBLE, load INT"
+COLUMNS = ["timestamp_micros(t) AS ts", "device", "site", "temp", "load"]
+DELAY = 10 * SECOND
+EPOCH = 1_700_000_000 * SECOND
+
+MINUTE = Query(
+    name="minute",
+    window=tumbling("1 minute"),
+    aggregates={"top": max_("temp"), "n": count()},
+    keys=["device"],
+    time="ts",
+)
+SLIDE = Query(
+    name="slide",
+    window=hopping("100 seconds", every="30 seconds", offset="5 seconds"),
+    aggregates={"mean": avg("temp"), "spread": stddev("temp"), "low": min_("load")},
+    keys=["device"],
+    time="ts",
+    having="spread IS NOT NULL",
+)
+SITES = Query(
+    name="sites",
+    window=tumbling("2 minutes"),
+    aggregates={"total": sum_("load"), "n": count("temp")},
+    keys={"place": "site"},
+    time="ts",
+    where="load > 2",
+)
+# Its parts are kept for MINUTE already, and its edges are MINUTE's.
+WARM = Query(
+    name="warm",
+    window=hopping("3 minutes", every="1 minute"),
+    aggregates={"top": max_("temp")},
+    keys=["device"],
+    time="ts",
+)
+ALL = [MINUTE, SLIDE, SITES]
+
+
+def events(seed: int, *, files: int, rows: int = 60) -> list[list[dict]]:
+    """Files of events: disorder within the delay, keys that fall silent, a gap, an empty file."""
+    rng = random.Random(seed)
+    now, made = EPOCH, []
+    for number in range(files):
+        if number == files // 2:
+            now += 700 * SECOND
+        latest, batch = now, []
+        for _ in range(0 if number == files // 3 else rows):
+            now += rng.choice([0, 1, SECOND // 2, SECOND, 3 * SECOND])
+            at = max(now - rng.randint(0, DELAY), latest - DELAY + 1000)
+            # "b" speaks in the first half only, "c" in a few files.
+            names = ["a", None] + ["b"] * (number < files // 2) + ["c"] * (number % 4 == 1)
+            batch.append(
+                {
+                    "t": at,
+                    "device": rng.choice(names),
+                    "site": rng.choice([None, -1, 2**53 + 1]),
+                    "temp": rng.choice([None, 1.5, -2.0, 7.25, 1e16]),
+                    "load": rng.choice([None, 1, 3, 2**31 - 1]),
+                }
+            )
+        made.append(batch)
+    return made
+
+
+class Input:
+    """A folder that a stream and a batch read; files appear whole and in order."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark, self._folder, self._number = spark, folder, 0
+        self._since = int(time.time()) - 10_000
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def put(self, *batches: list[dict]) -> None:
+        for batch in batches:
+            hidden = self._folder / f".{self._number}"
+            hidden.write_text("".join(json.dumps(row) + "\n" for row in batch))
+            # Spark takes files by their time of change, and those of one millisecond in any order.
+            changed = self._since + self._number
+            os.utime(hidden, (changed, changed))
+            hidden.rename(self._folder / f"{self._number:05d}.json")
+            self._number += 1
+
+    def taken(self, checkpoint: Path) -> list[str]:
+        """The files in the order in which Spark has taken them, one a batch."""
+        batches = {}
+        for log in (checkpoint / "spark" / "sources" / "0").glob("[0-9]*"):
+            for line in log.read_text().splitlines():
+                if line.startswith("{"):
+                    entry = json.loads(line)
+                    batches[entry["batchId"]] = Path(entry["path"]).name
+        return [batches[number] for number in sorted(batches)]
+
+    def assert_read_in_order(self, checkpoint: Path) -> None:
+        """Files were taken in their order, so that no row can have been late."""
+        names = self.taken(checkpoint)
+        assert names == [f"{number:05d}.json" for number in range(len(names))]
+
+    def stream(self) -> DataFrame:
+        reader = self._spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        return reader.json(str(self._folder)).selectExpr(*COLUMNS)
+
+    def batch(self) -> DataFrame:
+        return self._spark.read.schema(SCHEMA).json(str(self._folder)).selectExpr(*COLUMNS)
+
+
+def at(text: str) -> int:
+    """Microseconds of an instant as Spark reports it."""
+    return round(datetime.fromisoformat(text).astimezone(UTC).timestamp() * 1000) * 1000
+
+
+def closed(answers: DataFrame, query: Query, watermark: int, since: int | None = None) -> DataFrame:
+    """The answers whose window the watermark has passed, and that begin from an instant on."""
+    begin = "unix_micros(window.start)"
+    frame = answers.where(f"{begin} + {query.window.size} <= {watermark}")
+    return frame if since is None else frame.where(f"{begin} >= {since}")
+
+
+def assert_closed(found: DataFrame, query: Query, data: DataFrame, watermark, since=None) -> int:
+    """`found` has every closed window once, as batch has it; gives how many there are."""
+    with run([query], data) as results:
+        expected = closed(results[query.name], query, watermark, since)
+        rows = expected.collect()
+        assert_same(found, expected, query.name, rows)
+    keys = [name for name in found.columns if name not in query.aggregates]
+    assert max(Counter(tuple(row[k] for k in keys) for row in rows).values(), default=1) == 1
+    return len(rows)

@@ -1,0 +1,166 @@
+"""Generated workloads and data. They favour what breaks window aggregation."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from muntin.model.aggregates.aggregate import FUNCTIONS, Aggregate
+from muntin.model.query import Query
+from muntin.model.windows.window import Window
+
+SCHEMA = StructType(
+    [
+        StructField("ts", TimestampType()),
+        StructField("local", TimestampNTZType()),
+        StructField("k", StringType()),
+        StructField("g", DoubleType()),
+        StructField(
+            "nested",
+            StructType(
+                [StructField("a", IntegerType()), StructField("b", ArrayType(DoubleType()))]
+            ),
+        ),
+        StructField("i", IntegerType()),
+        StructField("small", ShortType()),
+        StructField("big", LongType()),
+        StructField("x", DoubleType()),
+        StructField("f", FloatType()),
+        StructField("flag", BooleanType()),
+        StructField("s", StringType()),
+        StructField("d", DecimalType(12, 3)),
+        StructField("day", DateType()),
+        StructField("nothing", DoubleType()),
+    ]
+)
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Clusters of instants: around 1970, before it, far apart, at a change of clocks.
+_CENTRES = [0, -3_000_000, -2_000_000_000_000_000, 1_700_000_000_000_000, 1_710_054_000_000_000]
+
+instants = st.builds(
+    lambda centre, unit, steps: centre + unit * steps,
+    st.sampled_from(_CENTRES),
+    st.sampled_from([1, 500_000, 1_000_000, 60_000_000]),
+    st.integers(-20, 20),
+)
+
+doubles = st.one_of(
+    st.none(),
+    st.sampled_from([0.0, -0.0, 1.5, -2.25, 1e16, float("nan"), float("inf"), float("-inf")]),
+    st.integers(-50, 50).map(lambda n: n / 4),
+)
+
+
+def maybe(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(st.none(), values)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> tuple[Any, ...]:
+    when = EPOCH + timedelta(microseconds=draw(instants))
+    no_time = draw(st.integers(0, 19)) == 0
+    return (
+        None if no_time else when,
+        None if no_time else when.replace(tzinfo=None),
+        draw(maybe(st.sampled_from(["a", "b", "ü", "日本", ""]))),
+        draw(st.sampled_from([None, 0.0, -0.0, float("nan"), 1.0])),
+        draw(
+            maybe(
+                st.tuples(
+                    maybe(st.integers(0, 1)),
+                    maybe(st.lists(st.sampled_from([None, 1.0, float("nan")]), max_size=2)),
+                )
+            )
+        ),
+        draw(maybe(st.integers(-(2**31), 2**31 - 1))),
+        draw(maybe(st.integers(-5, 5))),
+        # Of one sign, so that a sum overflows in every order of addition or in none.
+        draw(maybe(st.sampled_from([0, 1, 7, 2**61, 2**62, 2**63 - 1]))),
+        draw(doubles),
+        draw(maybe(st.sampled_from([0.5, -1.25, float("nan"), float("inf"), 3.0]))),
+        draw(maybe(st.booleans())),
+        draw(maybe(st.text(max_size=3))),
+        draw(maybe(st.integers(-(10**6), 10**6).map(lambda n: Decimal(n) / 1000))),
+        draw(maybe(st.dates(date(1960, 1, 1), date(2030, 1, 1)))),
+        None,
+    )
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Window:
+    unit = draw(st.sampled_from([1, 1000, 1_000_000, 60_000_000, 7 * 86_400_000_000]))
+    slide = draw(st.integers(1, 12))
+    size = draw(st.one_of(st.just(slide), st.integers(slide, slide * 12)))
+    offset = draw(st.one_of(st.just(0), st.integers(0, slide * unit - 1)))
+    return Window(size=size * unit, slide=slide * unit, offset=offset)
+
+
+_ARGUMENTS = {
+    "count": ["x", "s", "k", None, "nothing"],
+    "count_if": ["i > 0", "flag", "x IS NULL"],
+    "sum": ["i", "big", "x", "small", "f", "d", "nothing", "i / 2"],
+    "avg": ["i", "big", "x", "f", "d", "nothing"],
+    "min": ["i", "x", "s", "d", "day", "flag", "f", "small", "nothing", "ts", "nested"],
+    "max": ["i", "x", "s", "d", "day", "flag", "f", "big", "nothing", "length(s)"],
+    "var_samp": ["i", "x", "small", "d"],
+    "var_pop": ["small", "x", "f"],
+    "stddev_samp": ["small", "i"],
+    "stddev_pop": ["x", "small", "nothing"],
+    "bool_or": ["flag", "i > 0"],
+    "bool_and": ["flag", "x < 2"],
+}
+assert set(_ARGUMENTS) == set(FUNCTIONS)
+
+
+@st.composite
+def aggregates(draw: st.DrawFn) -> Aggregate:
+    function = draw(st.sampled_from(sorted(_ARGUMENTS)))
+    return Aggregate(
+        function=function,
+        argument=draw(st.sampled_from(_ARGUMENTS[function])),
+        where=draw(st.sampled_from([None, None, None, "i > 0", "flag"])),
+    )
+
+
+@st.composite
+def queries(draw: st.DrawFn, name: str) -> Query:
+    asked = draw(st.lists(aggregates(), min_size=1, max_size=3))
+    return Query(
+        name=name,
+        window=draw(windows()),
+        aggregates={f"a{index}": aggregate for index, aggregate in enumerate(asked)},
+        keys=draw(
+            st.sampled_from([[], ["k"], ["k"], ["k", "g"], ["nested"], ["i % 2"], ["g", "k"]]).map(
+                lambda keys: {f"key{index}": key for index, key in enumerate(keys)}
+            )
+        ),
+        time=draw(st.sampled_from(["ts", "ts", "ts", "local"])),
+        where=draw(st.sampled_from([None, None, "x > 0", "i IS NOT NULL"])),
+    )
+
+
+@st.composite
+def workloads(draw: st.DrawFn, *, most: int = 4) -> list[Query]:
+    count = draw(st.integers(1, most))
+    return [draw(queries(f"q{index}")) for index in range(count)]
+
+
+tables = st.lists(rows(), max_size=40)
