@@ -18,14 +18,17 @@ BELOW = {
     "sql": {"errors", "model"},
     "techniques": {"errors", "model"},
     "share": {"errors", "model", "techniques"},
-    "runtime": {"errors", "model", "techniques", "share"},
+    "runtime": {"errors", "model", "techniques"},
     "explain": {"errors", "model", "techniques", "share", "runtime"},
     "spark": {"errors", "model", "techniques", "share", "runtime"},
+    "console": {"errors"},
 }
+# A room has one job, so it holds few files.
+MOST_MODULES = 15
 ABOVE = set(BELOW) | {"bench", "demo", "terminal", "cli", "__main__"}
 # Libraries that one layer alone may import; what stands above the engine may name its types.
 ONLY_IN = {
-    "pyspark": {"spark", "bench", "demo", "terminal", "cli"},
+    "pyspark": {"spark", "console", "bench", "demo", "terminal", "cli"},
     "py4j": {"spark", "bench", "demo", "terminal", "cli"},
     "sqlglot": {"sql"},
     "numba": {"techniques", "bench"},
@@ -77,6 +80,21 @@ def test_the_model_needs_the_standard_library_alone():
         if layer(path) in ("model", "errors"):
             roots = {name.split(".")[0] for name in imports(path)}
             assert roots <= set(sys.stdlib_module_names) | {"muntin"}, path
+
+
+def test_only_commands_import_the_benches():
+    users = {
+        layer(path) for path in modules() if any("muntin.bench" in one for one in imports(path))
+    }
+    assert users <= {"bench", "demo", "terminal", "cli"}
+
+
+def test_a_room_has_few_files_and_says_what_it_is_for():
+    for room in {path.parent for path in modules()}:
+        files = [path for path in (ROOT / room).glob("*.py") if path.name != "__init__.py"]
+        assert len(files) <= MOST_MODULES, room
+        says = ast.get_docstring(ast.parse((ROOT / room / "__init__.py").read_text()))
+        assert says, room
 
 
 def test_every_package_stands_in_a_layer():

@@ -16,8 +16,7 @@ from muntin.share.intermediate import tumbling_closure
 from muntin.share.optimizer import optimize
 from muntin.share.weave_share.groups import GroupCost, group_of, same_edges
 from muntin.share.weave_share.weave_share import weave_groups
-
-from . import strategies as my
+from tests.support import window_sets as my
 
 
 def tumbling(size):

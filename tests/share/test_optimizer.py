@@ -24,8 +24,7 @@ from muntin.share.generators import (
 )
 from muntin.share.intermediate import tumbling_closure
 from muntin.share.optimizer import STRATEGIES, optimize
-
-from . import strategies as my
+from tests.support import window_sets as my
 
 # What could be cheaper by less is not looked for.
 THOUSANDTH = 1.001 * (1 + 1e-9)

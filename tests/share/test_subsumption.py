@@ -11,8 +11,7 @@ from muntin.model.windows.window import Window
 from muntin.share.generators import random_gen
 from muntin.share.optimizer import optimize
 from muntin.share.subsumption import embed, revoke, subsumable, subsume_windows
-
-from . import strategies as my
+from tests.support import window_sets as my
 
 
 def w(size, slide):

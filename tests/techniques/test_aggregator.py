@@ -12,8 +12,7 @@ from muntin.errors import PlanError, RunError
 from muntin.model.aggregates import aggregate as ag
 from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.table import TECHNIQUES
-
-from .monoids import PLAIN, TEXT
+from tests.techniques.monoids import PLAIN, TEXT
 
 STREAMING = [it for it in TECHNIQUES.values() if it.name != "recalc"]
 

@@ -139,7 +139,7 @@ def test_of_a_class_of_the_users_the_name_alone_is_data():
     back = plan_from_json(json.loads(json.dumps(data)))
     window = back.queries[0].window
     assert (str(window), window.columns) == ("Tens", (("x", "a + b"),))
-    assert window.name.endswith("test_kinds.Tens")
+    assert window.name.endswith("test_data_windows.Tens")
     assert plan_to_json(back) == data
     with pytest.raises(ModelError, match="has no name to be known by"):
         plan_to_json(mt.plan(query(Custom(lambda: Tens()))))

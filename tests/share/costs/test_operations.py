@@ -18,8 +18,7 @@ from muntin.share.costs.operations import (
 )
 from muntin.share.costs.operations import operations_per_slice as omega
 from muntin.techniques.table import TECHNIQUES
-
-from . import strategies as my
+from tests.support import window_sets as my
 
 # Slices of one second: sizes in seconds are numbers of partials.
 SLICES = Slicing(edges=(Edges(period=SECOND),), rate=1.0)

@@ -19,8 +19,7 @@ from muntin.share.factor_windows.coverage import (
 )
 from muntin.share.generators import random_gen, sequential_gen
 from muntin.share.optimizer import optimize
-
-from . import strategies as my
+from tests.support import window_sets as my
 
 
 def tumbling(size):

@@ -8,8 +8,7 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.slicing import edges, slicings
 from muntin.share.slicing.slicings import SLICINGS, partials_per_window
-
-from . import strategies as my
+from tests.support import window_sets as my
 
 # Weave Share, example 2: seconds.
 A = Window(size=12, slide=9)

@@ -12,8 +12,7 @@ from muntin.share.generators import incremental_gen, weave_share_gen
 from muntin.share.weave_share.groups import GroupCost, same_edges
 from muntin.share.weave_share.incremental import Reweaving, ReweavingPlan
 from muntin.share.weave_share.weave_share import weave_groups
-
-from . import strategies as my
+from tests.support import window_sets as my
 
 
 def window(size, slide):

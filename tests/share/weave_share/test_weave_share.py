@@ -17,8 +17,7 @@ from muntin.share.weave_share import weave_share as weaving
 from muntin.share.weave_share.cost_lookup import Lookup
 from muntin.share.weave_share.groups import GroupCost, group_of, same_edges, weaveability
 from muntin.share.weave_share.weave_share import weave, weave_groups
-
-from . import strategies as my
+from tests.support import window_sets as my
 
 
 def window(size, slide):
