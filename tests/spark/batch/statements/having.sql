@@ -46,7 +46,7 @@ SELECT device, window, count(*) AS c FROM readings AS r GROUP BY r.device, windo
 -- an expression that is a key
 SELECT upper(device) AS u, window, count(*) AS c FROM readings GROUP BY upper(device), window(ts, '2 hours', '1 hour') HAVING upper(device) LIKE 'D%' AND u <> 'D0'
 
--- an alias that hides a key
+-- an alias that hides a key [either]
 SELECT window, lower(upper(device)) AS device, count(*) AS c FROM readings GROUP BY device, window(ts, '2 hours', '1 hour') HAVING device = 'd2'
 
 -- a field of a struct by its alias

@@ -4,7 +4,7 @@ SELECT device, n, window, count(*) AS c FROM readings GROUP BY device, n, window
 -- upper
 SELECT upper(device) AS u, window, count(*) AS c FROM readings GROUP BY upper(device), window(ts, '2 hours', '1 hour')
 
--- a remainder
+-- a remainder [either]
 SELECT n % 3 AS third, n % 3 + 1 AS next, window, count(*) AS c FROM readings GROUP BY n % 3, window(ts, '2 hours', '1 hour')
 
 -- a remainder in brackets
@@ -28,7 +28,7 @@ SELECT n > 3 AS high, window, count(*) AS c FROM readings GROUP BY n > 3, window
 -- two columns and their sum
 SELECT n, load, n + load AS s, n + load * 2 AS t, window, count(*) AS c FROM readings GROUP BY n, load, n + load, window(ts, '2 hours', '1 hour')
 
--- a sum alone
+-- a sum alone [either]
 SELECT n + load, n + load + 1 AS more, window, count(*) AS c FROM readings GROUP BY n + load, window(ts, '2 hours', '1 hour')
 
 -- a concatenation

@@ -20,7 +20,7 @@ SELECT `odd name`, window, max(n) AS m, `odd name` + 1 AS next FROM readings GRO
 SELECT device AS `the device`, max(n) AS `max.n`, min(n) AS `it's`, count(*) AS `a``b`, window AS `the "window"` FROM readings GROUP BY device, window(ts, '2 hours', '1 hour') HAVING `max.n` > 1 AND `a``b` > 0 AND `it's` < 9
 
 -- an alias in another script
-SELECT device AS gerät, max(n) AS `größtes`, count(*) AS `数` FROM readings GROUP BY device, window(ts, '2 hours', '1 hour') HAVING `größtes` > 2
+SELECT device AS `gerät`, max(n) AS `größtes`, count(*) AS `数` FROM readings GROUP BY device, window(ts, '2 hours', '1 hour') HAVING `größtes` > 2
 
 -- aliases without AS
 SELECT device dev, window w, max(n) m, count(*) c FROM readings r GROUP BY device, window(ts, '2 hours', '1 hour')
@@ -40,10 +40,10 @@ SELECT device.device, window, count(*) AS c FROM (SELECT ts, device FROM reading
 -- a table called like a struct of its own
 SELECT payload.dev, window, count(*) AS c FROM (SELECT ts, payload.dev FROM readings) AS payload GROUP BY payload.dev, window(ts, '2 hours', '1 hour')
 
--- a table called window
+-- a table called window [either]
 SELECT window.device, count(*) AS c FROM readings AS window GROUP BY window.device, window(window.ts, '2 hours', '1 hour')
 
--- comments in odd places
+-- comments in odd places [either]
 SELECT /* first */ device, -- the key
   window /* the window */ , max( /* of */ n -- inside
   ) AS /* as */ m FROM /* from */ readings -- where?

@@ -43,7 +43,7 @@ SELECT session_window, count(*) AS c, min(n) AS m FROM readings GROUP BY session
 -- a session whose gap depends on the row [plain]
 SELECT device, session_window, count(*) AS c FROM readings GROUP BY device, session_window(ts, CASE WHEN n > 3 THEN '5 minutes' ELSE '20 minutes' END)
 
--- the time of a window [either]
+-- the time of a window [refused]
 SELECT device, window_time(window) AS t, count(*) AS c FROM readings GROUP BY device, window(ts, '2 hours')
 
 -- two windows [refused]
