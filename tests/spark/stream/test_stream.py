@@ -211,7 +211,7 @@ PLAIN = PlainQuery(
         ("strings", {}, r"'strings' cannot be streamed: max\(device\) is string"),
         ("decimals", {}, "'decimals' cannot be streamed"),
         ("nested", {}, "'nested'.*array<double> cannot be streamed"),
-        ("computed", {}, "time of a stream is a column of it"),
+        ("missing", {}, "time of a stream is a column of it, and 'tss' is not"),
         ("numbers", {}, "temp is double; cast it"),
         ([MINUTE], {"watermark": "10 sconds"}, "not a duration"),
         ([MINUTE], {"watermark": 1500}, "whole milliseconds"),
@@ -228,7 +228,7 @@ def test_what_cannot_be_streamed_is_refused(spark, tmp_path, queries, changes, m
         "strings": {"aggregates": {"m": max_("device")}},
         "decimals": {"aggregates": {"m": avg("CAST(temp AS DECIMAL(10, 2))")}},
         "nested": {"keys": {"k": "array(temp)"}},
-        "computed": {"time": "ts + INTERVAL 1 SECOND"},
+        "missing": {"time": "tss"},
         "numbers": {"time": "temp"},
     }
     if isinstance(queries, str):
