@@ -28,6 +28,9 @@ FACE = ("start", "insert", "evict", "query")
 # And what those may have besides that can be a store of slices (see `cutty.py`).
 STORE = ("at", "kept", "settle", "moved")
 
+# What the names of modules with algorithms begin with.
+_TECHNIQUES = "muntin.techniques."
+
 
 @cache
 def bind(
@@ -180,8 +183,8 @@ def _names(function: FunctionType) -> tuple[str, ...]:
 
 
 def _is_ours(part: Any) -> bool:
-    """Whether a function is of this package; a monoid's are left as they are."""
-    return isinstance(part, FunctionType) and part.__module__.startswith(f"{__package__}.")
+    """Whether a function is a technique's; a monoid's are left as they are."""
+    return isinstance(part, FunctionType) and part.__module__.startswith(_TECHNIQUES)
 
 
 def _is_closed(function: Function) -> bool:
