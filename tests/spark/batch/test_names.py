@@ -209,6 +209,7 @@ def together(example: Example) -> DataFrame:
     return frames[0].unionByName(frames[1], allowMissingColumns=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(EXAMPLES))
 def test_any_names(outcomes, seed):
     wrong, plans, examples = outcomes
@@ -218,6 +219,7 @@ def test_any_names(outcomes, seed):
         assert first is second
 
 
+@pytest.mark.slow
 def test_examples_share_and_have_a_long_form(outcomes):
     # In SQL a key may be called like an item of SELECT, and then Spark alone knows what is meant.
     _, plans, examples = outcomes

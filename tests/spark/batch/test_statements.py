@@ -19,6 +19,9 @@ from muntin.sql import parse_sql
 from tests.support.comparing import Pair, compare
 from tests.support.statements import read_kind
 
+# Hundreds of small plans take minutes: `make slow`.
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parent / "statements"
 TABLES = read_kind(FOLDER / "tables.sql").tables
 KINDS = {
