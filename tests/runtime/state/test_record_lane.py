@@ -131,7 +131,9 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
     fewer = with_code(back.plan, plan_of(TENS))
     windows = {one.name: one.window for one in fewer.queries}
     assert windows["tens"] == TENS.window
-    assert isinstance(fewer.queries[3].aggregates["p"], mt.model.user_aggregate.AbsentAggregate)
+    assert isinstance(
+        fewer.queries[3].aggregates["p"], mt.model.aggregates.user_aggregate.AbsentAggregate
+    )
 
 
 def grain_lane():

@@ -263,7 +263,7 @@ def test_a_sink_that_fails_stops_the_stream_and_a_restart_loses_nothing(spark, t
 
 def test_csv_is_refused_at_the_start_where_it_has_no_place_for_a_column(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
-    sites = replace(MINUTE, keys={"sites": "array(site)"})
+    sites = replace(MINUTE, keys={"sites": "array(site)"}, columns=())
     with pytest.raises(RunError, match="'minute': csv has no place for sites"):
         start(
             [sites],

@@ -56,7 +56,7 @@ FOUND = [SESSIONS, COUNTS, *RECORDS[-2:]]
 
 def released(window, watermark):
     """The instant before which all records have been seen."""
-    if isinstance(window, mt.model.kinds.Session):
+    if isinstance(window, mt.model.windows.data_windows.Session):
         (tree,) = mt.plan(query("q", window)).discretized
         watermark -= watermark % grains(tree).edges[0].period
     return watermark
@@ -64,8 +64,8 @@ def released(window, watermark):
 
 def is_timed(window):
     """Whether windows end at an instant, not before a record."""
-    return isinstance(window, mt.Window | mt.model.kinds.Threshold) or (
-        isinstance(window, mt.model.kinds.Landmark) and isinstance(window.end, int)
+    return isinstance(window, mt.Window | mt.model.windows.data_windows.Threshold) or (
+        isinstance(window, mt.model.windows.data_windows.Landmark) and isinstance(window.end, int)
     )
 
 
