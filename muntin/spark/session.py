@@ -62,7 +62,7 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
         conf.set(key, value)
     # The log is a file without a name: read if Spark does not start, gone when it ends. Options
     # of log4j would come too late for what the JVM itself prints.
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile() as log, _holding_ctrl_c():
         try:
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
@@ -70,6 +70,21 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
             raise RunError(_why_not(log.read().decode(errors="replace"), error)) from None
     with _keeping_ctrl_c():
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+@contextmanager
+def _holding_ctrl_c() -> Iterator[None]:
+    """Ctrl-C takes effect after the block, in which Spark is not to be left half started.
+
+    A JVM whose Python goes while it starts does not notice, and stays.
+    """
+    asked = threading.Event()
+    with _keeping_ctrl_c():
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, lambda *_: asked.set())
+        yield
+    if asked.is_set():
+        signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
