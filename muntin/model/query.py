@@ -210,6 +210,12 @@ class PlainQuery:
         check_name(self.name)
 
 
+def tables_of(queries: Iterable[Query | PlainQuery]) -> list[str]:
+    """The tables that queries read, once each."""
+    texts = (query.source if isinstance(query, Query) else query.statement for query in queries)
+    return list(dict.fromkeys(table for text in texts for table in text.tables))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
     """Queries that run together, two facts about their data (events per second, live keys), and

@@ -27,16 +27,6 @@ class Folder:
             return []
         return [status.getPath().getName() for status in self._system.listStatus(path)]
 
-    def files(self, name: str) -> list[str]:
-        """All files below a folder, as paths below this one; nothing where there is no folder."""
-        if not self.has(name):
-            return []
-        top = str(self._system.makeQualified(self._path(self._directory)).toString())
-        found, remote = [], self._system.listFiles(self._at(name), True)
-        while remote.hasNext():
-            found.append(str(remote.next().getPath().toString()).removeprefix(top).lstrip("/"))
-        return found
-
     def sizes(self, name: str) -> dict[str, int]:
         """The bytes of what is in a folder."""
         found = self._system.listStatus(self._at(name))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muntin.errors import RunError, nearest
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import PlainQuery, Query
+from muntin.model.query import PlainQuery, Query, tables_of
 
 
 def prices_in(file: Path | None) -> Prices:
@@ -35,11 +35,7 @@ def named_inputs(texts: Sequence[str]) -> dict[str, str]:
 
 def check_relations(queries: Iterable[Query | PlainQuery], inputs: Mapping[str, str]) -> None:
     """Refuse inputs that do not match the relations that the queries read."""
-    relations = dict.fromkeys(
-        table
-        for query in queries
-        for table in (query.source if isinstance(query, Query) else query.statement).tables
-    )
+    relations = tables_of(queries)
     if "" in inputs:
         if len(relations) > 1:
             wanted = " ".join(f"--input {name}=PATH" for name in relations)

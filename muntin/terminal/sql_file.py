@@ -11,8 +11,8 @@ from muntin.errors import ParseError, RefusedError, RunError
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.syntax import has_function, syntax_problem, without_place
 from muntin.sql import parse_sql
-from muntin.sql.doubts import find_doubts
-from muntin.sql.statements import split_statements
+from muntin.sql.doubts import Doubt, find_doubts
+from muntin.sql.statements import Statement, split_statements
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,18 +38,14 @@ class SqlFile:
 
         `functions` are the user's own: Spark does not know them before they are registered.
         """
-        own = {name.lower() for name in functions}
-        for statement in split_statements(self.text):
-            for doubt in find_doubts(statement):
-                if doubt.function in own:
-                    continue
-                with _pointing_into(self.path):
-                    hint = (
-                        "if it is a function of your own, name it with --udf"
-                        if doubt.function
-                        else "if Spark can read it, add --check"
-                    )
-                    raise statement.error(f"{doubt.message} ({hint})", doubt.at)
+        for statement, doubt in self._doubts(functions):
+            hint = (
+                "if it is a function of your own, name it with --udf"
+                if doubt.function
+                else "if Spark can read it, add --check"
+            )
+            with _pointing_into(self.path):
+                raise statement.error(f"{doubt.message} ({hint})", doubt.at)
 
     def check_syntax(self, session: SparkSession) -> None:
         """Refuse statements that Spark's own parser refuses."""
@@ -61,14 +57,18 @@ class SqlFile:
 
     def check_functions(self, session: SparkSession, functions: Collection[str] = ()) -> None:
         """Refuse functions that neither Spark nor the user has."""
+        for statement, doubt in self._doubts(functions):
+            if doubt.function is not None and not has_function(session, doubt.function):
+                with _pointing_into(self.path):
+                    raise statement.error(doubt.message, doubt.at)
+
+    def _doubts(self, functions: Collection[str]) -> Iterator[tuple[Statement, Doubt]]:
+        """What Spark may refuse in each statement, but for functions of the user's own."""
         own = {name.lower() for name in functions}
-        with _pointing_into(self.path):
-            for statement in split_statements(self.text):
-                for doubt in find_doubts(statement):
-                    if doubt.function is None or doubt.function in own:
-                        continue
-                    if not has_function(session, doubt.function):
-                        raise statement.error(doubt.message, doubt.at)
+        for statement in split_statements(self.text):
+            for doubt in find_doubts(statement):
+                if doubt.function not in own:
+                    yield statement, doubt
 
     @contextmanager
     def blamed(self) -> Iterator[None]:

@@ -29,7 +29,7 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.binding.family_sql import answer_types
-from muntin.spark.binding.relations import Relations, first_line, is_checked
+from muntin.spark.binding.relations import Relations, first_line, is_case_sensitive, is_checked
 
 # Types of answers that the compiled runtime takes.
 NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
@@ -130,15 +130,14 @@ def reason_alone(
     query: Query, types: dict[Aggregate, DataType], relations: Relations
 ) -> str | None:
     """Why a query cannot be built from slices after all, now that its data is known."""
-    conf = relations.session.conf
-    is_case_sensitive = conf.get("spark.sql.caseSensitive", "false") == "true"
-    if query.mixes_case and is_case_sensitive:
+    tells_cases_apart = is_case_sensitive(relations.session)
+    if query.mixes_case and tells_cases_apart:
         return "spark.sql.caseSensitive is on, and it spells a column in two cases"
     if query.names_window:
         columns = relations.columns(query.source)
-        if "window" in (columns if is_case_sensitive else map(str.lower, columns)):
+        if "window" in (columns if tells_cases_apart else map(str.lower, columns)):
             return "its source has a column that is called window, too"
-    legacy = conf.get("spark.sql.legacy.statisticalAggregate", "false")
+    legacy = relations.session.conf.get("spark.sql.legacy.statisticalAggregate", "false")
     for aggregate in query.aggregates.values():
         kind = types[aggregate]
         if aggregate.function == "avg" and not isinstance(kind, DoubleType):

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
 from muntin.errors import RefusedError, RunError, nearest
-from muntin.model.query import PlainQuery, Query
+from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText
 
 # A DataFrame for the one relation the queries name, several by name, or none: the session's own.
@@ -22,7 +22,7 @@ class Relations:
     def __init__(
         self, data: Data, queries: Iterable[Query | PlainQuery], *, streaming: bool = False
     ) -> None:
-        self._frames = _frames(data, _tables(queries))
+        self._frames = _frames(data, tables_of(queries))
         for name, frame in self._frames.items():
             if not isinstance(frame, DataFrame):
                 raise RunError(f"{name or 'data'} must be a DataFrame, not {type(frame).__name__}")
@@ -94,23 +94,15 @@ def is_checked(session: SparkSession) -> bool:
     return session.conf.get("spark.sql.ansi.enabled", "true") == "true"
 
 
+def is_case_sensitive(session: SparkSession) -> bool:
+    """Whether a session tells apart columns whose names differ in case alone."""
+    return session.conf.get("spark.sql.caseSensitive", "false") == "true"
+
+
 def first_line(error: PySparkException) -> str:
     """What Spark found wrong, without its plan dump."""
     text = str(error).split(";\n")[0].split("\n\nJVM stacktrace")[0].strip()
     return " ".join(text.split("\n== SQL")[0].split())
-
-
-def _tables(queries: Iterable[Query | PlainQuery]) -> list[str]:
-    """Every table that some query reads, once each."""
-    return list(
-        dict.fromkeys(
-            table
-            for query in queries
-            for table in (
-                query.source.tables if isinstance(query, Query) else query.statement.tables
-            )
-        )
-    )
 
 
 def _frames(data: Data, tables: list[str]) -> dict[str, DataFrame]:

@@ -41,23 +41,19 @@ class Name:
 
     def column(self) -> SparkColumn:
         """The column for a `select`; a bare column keeps its own metadata."""
-        return _aliased(expr(self.sql), self.name, self.metadata)
+        column = expr(self.sql)
+        if not self.metadata:
+            return column.alias(self.name)
+        return column.alias(self.name, metadata=self.metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
+class Output(Name):
     """One column of an answer as SQL over a tree's answers, or over the query's names."""
 
-    name: str
-    sql: str
-    metadata: dict[str, Any] = field(default_factory=dict)
     uses_names: bool = False
     # The one name that it is, if it is one; then it does not use names.
     alone: str | None = None
-
-    def column(self) -> SparkColumn:
-        """The column for a `select`; a bare column keeps its own metadata."""
-        return _aliased(expr(self.sql), self.name, self.metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +100,6 @@ def _over_names(output: Output, through: Output | None) -> str:
     if through is not None:
         return through.name
     return output.sql if output.alone is None else quoted(output.alone)
-
-
-def _aliased(column: SparkColumn, name: str, metadata: dict[str, Any]) -> SparkColumn:
-    return column.alias(name, metadata=metadata) if metadata else column.alias(name)
 
 
 def projection(

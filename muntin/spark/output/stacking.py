@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, expr
+from pyspark.sql.types import StructType
 
 from muntin.model.sql_text import literal, quoted
 from muntin.spark.output.naming import NUMBER
@@ -62,6 +63,15 @@ class Stacking:
     def stacks(self, frame: DataFrame) -> list[Stack]:
         """A batch of that frame, a part for all queries with the same columns."""
         return [Stack(names=one.names, frame=_part(one, frame)) for one in self._groups]
+
+
+def alike(schemas: Mapping[str, StructType]) -> list[list[str]]:
+    """The queries, those with the same columns together."""
+    groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for name, schema in schemas.items():
+        columns = tuple((field.name, field.dataType.simpleString()) for field in schema.fields)
+        groups.setdefault(columns, []).append(name)
+    return list(groups.values())
 
 
 def _part(group: _Group, frame: DataFrame) -> DataFrame:

@@ -6,7 +6,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
-from pyspark.sql.types import DataType, NullType, NumericType, StructField
+from pyspark.sql.types import DataType, NullType, NumericType
 
 from muntin.errors import RunError
 from muntin.model.plan import Node
@@ -22,12 +22,7 @@ QUERY = "query"
 
 def in_one(frames: Sequence[DataFrame]) -> DataFrame:
     """Frames of the long form as one; a column that a frame does not have is null in its rows."""
-    known: dict[str, StructField] = {}
-    for frame in frames:
-        for field in frame.schema.fields:
-            first = known.setdefault(field.name.lower(), field)
-            if not _go_together(first.dataType, field.dataType):
-                raise _clash(field.name, first.dataType, field.dataType)
+    _check_types((field.name, field.dataType) for frame in frames for field in frame.schema.fields)
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
@@ -42,8 +37,8 @@ def check_names(outputs: Mapping[str, Iterable[str | None]], column: str) -> Non
                 )
 
 
-def _check_types(rows: "Numbered") -> None:
-    """Refuse columns of one name whose types do not go together."""
+def _check_merged(rows: "Numbered") -> None:
+    """Refuse queries that have a column under one name in types that do not go together."""
     columns: dict[str, dict[str, str]] = {}
     for query, outputs in rows.outputs.items():
         for output in outputs:
@@ -54,21 +49,27 @@ def _check_types(rows: "Numbered") -> None:
         if len(queries) > 1
         for sql, query in queries.items()
     ]
-    # All of them in one frame: Spark finds their types at once.
-    fields = rows.frame.select(*(expr(sql) for _, sql, _ in several)).schema.fields
-    first: dict[str, tuple[str, DataType]] = {}
-    for (name, _, query), field in zip(several, fields, strict=True):
-        other, kind = first.setdefault(name, (query, field.dataType))
-        if not _go_together(kind, field.dataType):
-            raise _clash(name, kind, field.dataType, other, query)
+    if several:
+        # All of them in one frame: Spark finds their types at once.
+        fields = rows.frame.select(*(expr(sql) for _, sql, _ in several)).schema.fields
+        _check_types(
+            (name, field.dataType, query)
+            for (name, _, query), field in zip(several, fields, strict=True)
+        )
 
 
-def _clash(name: str, one: DataType, other: DataType, *queries: str) -> RunError:
-    where = f" in the queries {' and '.join(map(repr, queries))}" if queries else ""
-    return RunError(
-        f"together() has one column for each name, and the types of {name!r} do not go together: "
-        f"{one.simpleString()} and {other.simpleString()}{where}; name them apart"
-    )
+def _check_types(columns: Iterable[tuple[str, DataType, *tuple[str, ...]]]) -> None:
+    """Refuse columns (name, type, and the query if it is known) of one name that do not agree."""
+    known: dict[str, tuple[DataType, tuple[str, ...]]] = {}
+    for name, kind, *query in columns:
+        first, queries = known.setdefault(name.lower(), (kind, tuple(query)))
+        if not _go_together(first, kind):
+            where = f" in the queries {queries[0]!r} and {query[0]!r}" if query else ""
+            raise RunError(
+                f"together() has one column for each name, and the types of {name!r} do not go "
+                f"together: {first.simpleString()} and {kind.simpleString()}{where}; "
+                f"name them apart"
+            )
 
 
 def _go_together(one: DataType, other: DataType) -> bool:
@@ -99,7 +100,7 @@ def stack(
     """
     names = pick([literal(name) for name in projections], NUMBER)
     rows = numbered(projections, nodes, frame)
-    _check_types(rows)
+    _check_merged(rows)
     return rows.frame.select(
         Output(name=column, sql=names).column(),
         *(output.column() for output in merged(rows.outputs)),

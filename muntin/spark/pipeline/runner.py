@@ -79,8 +79,6 @@ class Relay:
         """Start a run that was made for the plan that is to go on."""
         running, logs = run.running, self.checkpoint.logs
         if not self.checkpoint.holds(running):
-            if logs.is_cut() and logs.state_format() == 1:
-                logs.drop_unfinished_state()
             self.checkpoint.save(
                 Stored(
                     running=running,
@@ -203,12 +201,10 @@ class Relay:
         )
 
     def _begin(self, run: StreamRun, trigger: Mapping[str, Any]) -> None:
-        logs = self.checkpoint.logs
         run.start(
             checkpoint=self.checkpoint.for_spark,
             trigger=trigger,
-            first=logs.last_commit() + 1,
-            state_format=logs.state_format(),
+            first=self.checkpoint.logs.last_commit() + 1,
         )
 
     def _try(self) -> None:

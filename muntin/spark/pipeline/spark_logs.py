@@ -19,9 +19,6 @@ from muntin.model.time import MILLISECOND
 from muntin.spark.folder import Folder
 
 SPARK = "spark"
-# Spark's name of a file of state in format 1: its version, and what it is. The version is the
-# number of the batch, plus one.
-_STATE_FILE = re.compile(r"(\d+)\.(zip|changelog|delta|snapshot)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,23 +78,6 @@ class SparkLogs:
         if last < 0:
             return None
         return int(self.offset(last).data["batchWatermarkMs"]) * MILLISECOND
-
-    def state_format(self) -> int | None:
-        """The format that Spark began to keep state in; none where it has not finished a batch."""
-        last = self.last_commit()
-        return None if last < 0 else self.commit(last).version
-
-    def drop_unfinished_state(self) -> None:
-        """Delete the state that a batch left that was not finished.
-
-        In format 1 a batch that is computed again writes files of the same names, and a snapshot of
-        the first try would be taken for one of the second. Under the same plan they are equal.
-        """
-        version = self.last_commit() + 1
-        for path in self._folder.files(f"{SPARK}/state"):
-            found = _STATE_FILE.fullmatch(path.rsplit("/", 1)[-1])
-            if found and int(found[1]) > version:
-                self._folder.delete(path)
 
     def _entry(self, name: str, wanted: str) -> LogEntry:
         lines = self._folder.read(name).splitlines()

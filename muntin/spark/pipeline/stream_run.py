@@ -10,12 +10,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import Running
+from muntin.spark.output.stacking import Stacking, alike
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.settings import settings
 from muntin.spark.sinks.micro_batch import BatchAnswers
 from muntin.spark.sinks.sinks import Sink
-from muntin.spark.stream.source import SETTINGS, STATE_FORMAT, BoundStream
+from muntin.spark.stream.source import SETTINGS, BoundStream
 
 # How long a halt waits for the batch that runs.
 _PATIENCE = 60.0
@@ -41,7 +42,7 @@ class StreamRun:
         self.schemas = self.projected.schemas(rows)
         sink.check(self.schemas)
         # Made for every sink: columns that Spark refuses are found here, before anything starts.
-        self._stacking = self.projected.stacking(rows)
+        self._stacking = Stacking(rows, alike(self.schemas))
         self._given = self._stacking.frame() if sink.is_stacked else rows.frame
         self._sink = sink
         self._figures = figures
@@ -60,22 +61,15 @@ class StreamRun:
         self.query: StreamingQuery
         self.reports: QueryReports
 
-    def start(
-        self, *, checkpoint: str, trigger: Mapping[str, Any], first: int, state_format: int | None
-    ) -> None:
-        """Start Spark's query; `first` is the number of its first batch, and `state_format` what
-        Spark keeps the state of this checkpoint in, if it has begun to."""
+    def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
+        """Start Spark's query; `first` is the number of its first batch."""
         self.first = first
-        wanted = dict(SETTINGS)
-        if state_format is not None:
-            # Spark 4.0 refuses another one, later versions stay with it.
-            wanted[STATE_FORMAT] = str(min(state_format, 2))
         self._figures.restart(self.projected.counts_in)
         writer = self._given.writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", checkpoint)
         if trigger:
             writer = writer.trigger(**trigger)
-        with settings(self._session, wanted):
+        with settings(self._session, SETTINGS):
             self.query = writer.start()
         self.reports = QueryReports(self.query)
 

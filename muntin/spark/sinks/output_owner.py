@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
+from muntin.spark.files import FORMATS
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
@@ -100,7 +101,7 @@ class OutputOwner:
                 f"query {name!r}: {self._directory}/{name} has files that this checkpoint did not "
                 f"write, {sorted(foreign)[0]!r} among them; {_ELSEWHERE}"
             )
-        formats = [one for one in ("parquet", "json", "csv") if f".{one}" in files[0]]
+        formats = [one for one in FORMATS if f".{one}" in files[0]]
         columns: Mapping[str, str] = {}
         if formats == ["parquet"]:
             try:

@@ -19,14 +19,14 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from muntin.errors import RunError, nearest
+from muntin.errors import RunError
+from muntin.spark.files import check_format
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import said_by_java
 from muntin.spark.output.flatten import flat_schema, flatten
 from muntin.spark.session import one_line
 from muntin.spark.sinks.output_owner import OutputOwner
 
-FORMATS = ("parquet", "json", "csv")
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
 # After a batch of more bytes the next one is written where it was computed, in more files.
 _FEW_BYTES = 1 << 24
@@ -140,8 +140,7 @@ class FolderSink:
         options: Mapping[str, str] | None = None,
     ) -> None:
         """`mark` is that of the checkpoint."""
-        if format not in FORMATS:
-            raise RunError(f"no format is called {format!r}; {nearest(format, list(FORMATS))}")
+        check_format(format)
         self._folder = Folder(session, directory)
         self.output: str | None = directory
         self._directory = directory

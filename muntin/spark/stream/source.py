@@ -25,7 +25,7 @@ from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_discretized
 from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.instants import micros
-from muntin.spark.binding.relations import Relations, first_line, is_checked
+from muntin.spark.binding.relations import Relations, first_line, is_case_sensitive, is_checked
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_slices import stream_slices
 from muntin.spark.stream.key_codes import is_instant, key_code
@@ -200,8 +200,9 @@ class Source:
 
     def _is_one(self, name: str, other: str) -> bool:
         """Whether two names are one to Spark."""
-        sensitive = self.session.conf.get("spark.sql.caseSensitive", "false") == "true"
-        return name == other if sensitive else name.lower() == other.lower()
+        if is_case_sensitive(self.session):
+            return name == other
+        return name.lower() == other.lower()
 
     def _family(self, plan: Plan) -> Family:
         """The family of some queries; all take their time from the one column."""

@@ -24,7 +24,6 @@ from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Projection, from_slots, projection
-from muntin.spark.output.stacking import Stacking
 from muntin.spark.output.together import (
     QUERY,
     Numbered,
@@ -101,10 +100,6 @@ class StreamAnswers:
         assert found is not None
         return self._named_counts(found.asDict())
 
-    def stacking(self, rows: Numbered) -> Stacking:
-        """How all answers stand in one frame."""
-        return Stacking(rows, self._alike(rows))
-
     def numbered(self, answers: DataFrame) -> Numbered:
         """Each row once for every query that asks for it, with the query's number."""
 
@@ -127,14 +122,6 @@ class StreamAnswers:
         for (name, output), field in zip(outputs, types, strict=True):
             found.setdefault(name, StructType()).add(output.name, field.dataType)
         return found
-
-    def _alike(self, rows: Numbered) -> list[list[str]]:
-        """The queries, those with the same columns together."""
-        groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
-        for name, schema in self.schemas(rows).items():
-            columns = tuple((one.name, one.dataType.simpleString()) for one in schema.fields)
-            groups.setdefault(columns, []).append(name)
-        return list(groups.values())
 
     def _counts(self) -> list[Column]:
         """For each query its number of rows and their latest begin, as aggregates."""

@@ -8,7 +8,6 @@ import pytest
 from muntin.model.windows.window import hopping
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sinks import FolderSink
-from muntin.spark.stream.source import SETTINGS, STATE_FORMAT
 from tests.spark.pipeline.test_pipeline import written
 from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
 
@@ -46,14 +45,11 @@ def test_starts_that_finish_no_batch_cost_nobody_an_open_window(spark, tmp_path)
         assert_closed(found, query, source.batch(), watermark, since[query.name])
 
 
-@pytest.mark.parametrize("state_format", ["1", "2"])
 def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_try(
-    spark, tmp_path, monkeypatch, state_format
+    spark, tmp_path, monkeypatch
 ):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(42, files=8)
-    # Checkpoints that were begun before keep format 1.
-    monkeypatch.setitem(SETTINGS, STATE_FORMAT, state_format)
     write = FolderSink.write
 
     def slow_and_failing(self, batch, answers):
