@@ -22,7 +22,7 @@ from muntin.model.plan import Plan
 from muntin.model.prices import Prices
 from muntin.model.query import Column, PlainQuery, Query, Workload
 from muntin.model.windows.data_windows import (
-    Kind,
+    DataWindow,
     count_window,
     custom,
     delta,
@@ -56,7 +56,13 @@ _LATER = {
 }
 
 
+# Names of earlier versions.
+_RENAMED = {"Kind": DataWindow}
+
+
 def __getattr__(name: str) -> object:
+    if name in _RENAMED:
+        return _RENAMED[name]
     if name not in _LATER:
         raise AttributeError(f"module 'muntin' has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)
@@ -68,7 +74,7 @@ __all__ = [
     "STRATEGIES",
     "Aggregate",
     "Column",
-    "Kind",
+    "DataWindow",
     "ModelError",
     "MuntinError",
     "ParseError",

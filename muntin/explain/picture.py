@@ -1,6 +1,6 @@
 """A plan as a self-contained SVG: its costs, a band for each tree, and what Spark answers alone."""
 
-from muntin.explain import boxes, discretized, ruler, words
+from muntin.explain import boxes, record_trees, ruler, words
 from muntin.explain.canvas import BAND, FAINT, MUTED, Canvas, clipped, wrapped
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import Family, PlainQuery
@@ -26,9 +26,9 @@ def svg(plan: Plan) -> str:
     for tree, area in zip(plan.trees, areas, strict=True):
         colour = colours.setdefault(tree.family, _COLOURS[len(colours) % len(_COLOURS)])
         y += _band(drawing, tree, area, y, width - 2 * _MARGIN, scale, colour) + 12
-    for found in plan.discretized:
+    for found in plan.record_trees:
         colour = colours.setdefault(found.family, _COLOURS[len(colours) % len(_COLOURS)])
-        y += discretized.draw(drawing, found, _MARGIN, y, width - 2 * _MARGIN, colour) + 12
+        y += record_trees.draw(drawing, found, _MARGIN, y, width - 2 * _MARGIN, colour) + 12
     if plan.plain:
         y += _plain(drawing, plan.plain, y, width - 2 * _MARGIN) + 12
     if plan.trees:
@@ -47,7 +47,7 @@ def _heading(canvas: Canvas, plan: Plan) -> float:
     about = f"{queries} · {trees} · estimated costs for {rate} and {keys}"
     canvas.text(_MARGIN, 64, about, size=12, fill=MUTED)
     y = 84.0
-    if not plan.trees and not plan.discretized:
+    if not plan.trees and not plan.record_trees:
         return y
     compared = list(words.comparison(plan))
     largest = max(cost for _, cost, _ in compared) or 1.0

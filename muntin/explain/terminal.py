@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from muntin.explain import discretized, words
+from muntin.explain import record_trees, words
 from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import PlainQuery
 
@@ -39,8 +39,8 @@ def text(plan: Plan) -> str:
     for number, (tree, rows) in enumerate(trees, start=1):
         lines += ["", *_root(tree, number, len(trees))]
         lines += [_aligned(row, columns) for row in rows]
-    for found in plan.discretized:
-        lines += ["", *discretized.lines(found, WIDTH)]
+    for found in plan.record_trees:
+        lines += ["", *record_trees.lines(found, WIDTH)]
     if plan.plain:
         lines += ["", words.PLAIN_HEADING, *_plain(plan.plain)]
     return "\n".join(line.rstrip() for line in lines)
@@ -68,7 +68,7 @@ def _usual(lengths: list[int]) -> int:
 def _heading(plan: Plan) -> Iterator[str]:
     made, trees, rate, keys = words.facts(plan)
     yield f"{words.clean(plan.strategy)} plan: {made}, {trees}, costs for {rate} and {keys}"
-    if not plan.trees and not plan.discretized:
+    if not plan.trees and not plan.record_trees:
         return
     compared = [(name, words.cost(cost), beside) for name, cost, beside in words.comparison(plan)]
     width = max(len(cost) for _, cost, _ in compared)

@@ -7,7 +7,7 @@ from functools import cached_property
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.query import Family, PlainQuery, Query
-from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.window import Window
 
 # The technique of a node that leaves the choice to the runtime, which knows the types.
@@ -190,16 +190,16 @@ class Plan:
     # event into every window that holds it.
     unshared_cost: float = 0.0
     plain_cost: float = 0.0
-    # Trees of user-defined windows.
-    discretized: tuple[DiscretizedTree, ...] = ()
+    # Trees of data windows.
+    record_trees: tuple[RecordTree, ...] = ()
     # What the strategies that were tried cost, and the names of those whose trees were taken;
     # empty where one strategy was asked for.
     considered: Mapping[str, float] = field(default_factory=dict)
     taken: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        nodes: list[Node | DiscretizedNode] = [node for tree in self.trees for node in tree.nodes]
-        nodes += [node for cut in self.discretized for node in cut.nodes]
+        nodes: list[Node | RecordNode] = [node for tree in self.trees for node in tree.nodes]
+        nodes += [node for cut in self.record_trees for node in cut.nodes]
         answered = [name for node in nodes for name in node.queries]
         wanted = sorted(query.name for query in self.queries if isinstance(query, Query))
         if sorted(answered) != wanted:
@@ -208,8 +208,8 @@ class Plan:
     @property
     def cost(self) -> float:
         """Operations per second of all trees."""
-        discretized = sum(tree.cost for tree in self.discretized)
-        return discretized + sum(tree.cost for tree in self.trees)
+        record_trees = sum(tree.cost for tree in self.record_trees)
+        return record_trees + sum(tree.cost for tree in self.trees)
 
     @property
     def plain(self) -> tuple[PlainQuery, ...]:

@@ -8,7 +8,7 @@ from muntin.errors import ModelError
 from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.query import Column, Family, PlainQuery, Query
-from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.windows.window import Window
 from muntin.model.windows.windows_json import window_from_json, window_to_json
@@ -28,7 +28,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "plain_cost": plan.plain_cost,
         "queries": [query_to_json(query) for query in plan.queries],
         "trees": [tree_to_json(tree) for tree in plan.trees],
-        "discretized": [discretized_to_json(tree) for tree in plan.discretized],
+        "discretized": [record_tree_to_json(tree) for tree in plan.record_trees],
     }
 
 
@@ -48,7 +48,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         plain_cost=data["plain_cost"],
         queries=tuple(query_from_json(one) for one in data["queries"]),
         trees=tuple(tree_from_json(one) for one in data["trees"]),
-        discretized=tuple(discretized_from_json(one) for one in data.get("discretized", ())),
+        record_trees=tuple(record_tree_from_json(one) for one in data.get("discretized", ())),
     )
 
 
@@ -152,8 +152,8 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
     )
 
 
-def discretized_to_json(tree: DiscretizedTree) -> dict[str, Any]:
-    """A tree of user-defined windows as JSON."""
+def record_tree_to_json(tree: RecordTree) -> dict[str, Any]:
+    """A tree of data windows as JSON."""
     return {
         "family": family_to_json(tree.family),
         "grain": tree.grain,
@@ -170,14 +170,14 @@ def discretized_to_json(tree: DiscretizedTree) -> dict[str, Any]:
     }
 
 
-def discretized_from_json(data: Mapping[str, Any]) -> DiscretizedTree:
-    """The tree that `discretized_to_json` wrote."""
-    return DiscretizedTree(
+def record_tree_from_json(data: Mapping[str, Any]) -> RecordTree:
+    """The tree that `record_tree_to_json` wrote."""
+    return RecordTree(
         family=family_from_json(data["family"]),
         grain=data["grain"],
         cut_cost=data["cut_cost"],
         nodes=tuple(
-            DiscretizedNode(
+            RecordNode(
                 window=window_from_json(one["window"]),
                 aggregates=tuple(aggregate_from_json(each) for each in one["aggregates"]),
                 queries=tuple(one["queries"]),

@@ -9,7 +9,7 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
-from muntin.model.windows.data_windows import Kind, Session
+from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.model.windows.window import Window
 
 # Words that are values wherever they stand.
@@ -54,7 +54,7 @@ class Query:
     """
 
     name: str
-    # A `Window`, or a user-defined `Kind`; those who plan and cut by periods see the former alone.
+    # A `Window`, or a `DataWindow`; those who plan and cut by periods see the former alone.
     window: Any
     aggregates: Mapping[str, Aggregate]
     time: str
@@ -72,7 +72,7 @@ class Query:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if not isinstance(self.window, Window | Kind):
+        if not isinstance(self.window, Window | DataWindow):
             raise ModelError(
                 f"query {self.name!r}: window is made by tumbling or hopping, or by session, "
                 f"punctuation, count_window, delta, landmark, threshold or custom, "
@@ -248,8 +248,8 @@ class Workload:
         return tuple(q for q in self.queries if isinstance(q, Query) and q.is_periodic)
 
     @property
-    def discretized(self) -> tuple[Query, ...]:
-        """The queries of user-defined windows, or with aggregates of the user's."""
+    def data_windows(self) -> tuple[Query, ...]:
+        """The queries of data windows, or with aggregates of the user's."""
         return tuple(q for q in self.queries if isinstance(q, Query) and not q.is_periodic)
 
     @property

@@ -1,4 +1,4 @@
-"""Trees of user-defined windows: their edges are decided as records arrive (Cutty)."""
+"""Trees of data windows: their edges are decided as records arrive (Cutty)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.query import Family, Query
-from muntin.model.windows.data_windows import Kind
+from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscretizedNode:
-    """One user-defined window, or a periodic one that shares its slices: whom it answers."""
+class RecordNode:
+    """One data window, or a periodic one that shares its slices: whom it answers."""
 
-    window: Kind | Window
+    window: DataWindow | Window
     aggregates: tuple[Aggregate, ...]
     queries: tuple[str, ...]
     # Operations per second, for all keys.
@@ -26,11 +26,11 @@ class DiscretizedNode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscretizedTree:
+class RecordTree:
     """Windows that share slices; a slice starts only where one of them begins."""
 
     family: Family
-    nodes: tuple[DiscretizedNode, ...]
+    nodes: tuple[RecordNode, ...]
     # Events this close together, in microseconds, are never apart in any of the windows: they are
     # made one record before they are looked at. None looks at every event.
     grain: int | None = None
@@ -70,11 +70,11 @@ class DiscretizedTree:
         return tuple(dict.fromkeys(m for kind in self.kinds for m in kind.measures))
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[DataWindow, ...]:
         """The windows that are not periodic."""
-        return tuple(node.window for node in self.nodes if isinstance(node.window, Kind))
+        return tuple(node.window for node in self.nodes if isinstance(node.window, DataWindow))
 
-    def answering(self, queries: Iterable[Query]) -> "DiscretizedTree":
+    def answering(self, queries: Iterable[Query]) -> "RecordTree":
         """The part of the tree that some of its queries need."""
         asked = {query.name: set(query.aggregates.values()) for query in queries}
         kept = []

@@ -8,9 +8,9 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.plan import Plan
 from muntin.model.query import Family, Query, Workload
-from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.time import SECOND
-from muntin.model.windows.data_windows import CountWindow, Custom, Kind, Session, Threshold
+from muntin.model.windows.data_windows import CountWindow, Custom, DataWindow, Session, Threshold
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
 
@@ -24,21 +24,21 @@ _PER_RECORD = 3.0
 _PER_CALL = 300.0
 
 
-def discretized_trees(workload: Workload) -> tuple[DiscretizedTree, ...]:
-    """The trees of all user-defined windows: queries of a family share slices, if they can.
+def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
+    """The trees of all data windows: queries of a family share slices, if they can.
 
     Sessions need not see every event: those within the shortest gap are one record to all of them.
     Windows that keep a partial per record would make the others keep one, and stand alone.
     """
     groups: dict[tuple[Family, str], list[Query]] = {}
-    for query in workload.discretized:
+    for query in workload.data_windows:
         groups.setdefault((query.family, _group(query)), []).append(query)
     return tuple(_tree(family, queries, workload) for (family, _), queries in groups.items())
 
 
-def discretized_cost(workload: Workload) -> float:
-    """What the user-defined windows cost with a tree each."""
-    return sum(_tree(query.family, [query], workload).cost for query in workload.discretized)
+def record_trees_cost(workload: Workload) -> float:
+    """What the data windows cost with a tree each."""
+    return sum(_tree(query.family, [query], workload).cost for query in workload.data_windows)
 
 
 def hosting(plan: Plan, workload: Workload) -> Plan:
@@ -46,7 +46,7 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
 
     There every event is read and put in order anyway, for windows that are found in the data.
     """
-    for host in plan.discretized:
+    for host in plan.record_trees:
         guests = [tree for tree in plan.trees if tree.family == host.family]
         names = [name for node in host.nodes for name in node.queries]
         names += [name for tree in guests for node in tree.nodes for name in node.queries]
@@ -58,7 +58,7 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
             plan = replace(
                 plan,
                 trees=tuple(tree for tree in plan.trees if tree not in guests),
-                discretized=tuple(joined if one is host else one for one in plan.discretized),
+                record_trees=tuple(joined if one is host else one for one in plan.record_trees),
             )
     return plan
 
@@ -77,8 +77,8 @@ def _has_own(query: Query) -> bool:
     return any(isinstance(one, UserAggregate) for one in query.aggregates.values())
 
 
-def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> DiscretizedTree:
-    asked: dict[Kind | Window, tuple[list[str], dict[Aggregate, None]]] = {}
+def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> RecordTree:
+    asked: dict[DataWindow | Window, tuple[list[str], dict[Aggregate, None]]] = {}
     for query in queries:
         names, aggregates = asked.setdefault(query.window, ([], {}))
         names.append(query.name)
@@ -89,12 +89,12 @@ def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> Discr
     handed = workload.rate
     if grain is not None:
         handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
-    found = DiscretizedTree(
+    found = RecordTree(
         family=family,
         grain=grain,
         cut_cost=workload.prices.event * workload.rate + workload.prices.partial * handed,
         nodes=tuple(
-            DiscretizedNode(
+            RecordNode(
                 window=window,
                 aggregates=tuple(aggregates),
                 queries=tuple(names),
@@ -106,7 +106,7 @@ def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> Discr
     return _as_sparks_own(found, workload) if found.is_alone else found
 
 
-def _as_sparks_own(tree: DiscretizedTree, workload: Workload) -> DiscretizedTree:
+def _as_sparks_own(tree: RecordTree, workload: Workload) -> RecordTree:
     """The tree at the price of Spark's own `session_window`, which groups event by event."""
     (node,) = tree.nodes
     return replace(
@@ -117,14 +117,14 @@ def _as_sparks_own(tree: DiscretizedTree, workload: Workload) -> DiscretizedTree
 
 
 def _node_cost(
-    window: Kind | Window, aggregates: int, queries: int, handed: float, workload: Workload
+    window: DataWindow | Window, aggregates: int, queries: int, handed: float, workload: Workload
 ) -> float:
     each = _PER_CALL if isinstance(window, Custom) else _PER_RECORD
     given = workload.prices.answer * queries * _answers(window, workload)
     return handed * (each + workload.prices.combine * aggregates) + given
 
 
-def _answers(window: Kind | Window, workload: Workload) -> float:
+def _answers(window: DataWindow | Window, workload: Workload) -> float:
     """How many windows end per second, for all keys."""
     rate, keys = workload.rate, workload.keys
     if isinstance(window, Session):

@@ -13,21 +13,21 @@ def on_slices(plan: Plan) -> Plan:
     depend on the other queries, or on the rate, whether it is among slices or among records."""
     guests = [
         query
-        for tree in plan.discretized
+        for tree in plan.record_trees
         for node in tree.nodes
         for name in node.queries
         if isinstance(query := plan.query(name), Query) and query.is_periodic
     ]
-    return moved(plan, guests) if guests else plan
+    return sliced(plan, guests) if guests else plan
 
 
-def moved(plan: Plan, guests: Collection[Query]) -> Plan:
+def sliced(plan: Plan, guests: Collection[Query]) -> Plan:
     """The plan with some queries of periodic windows taken from records to slices of their own."""
     names = {query.name for query in guests}
     left = [q for q in plan.queries if isinstance(q, Query) and q.name not in names]
-    trees = [tree.answering(left) for tree in plan.discretized]
+    trees = [tree.answering(left) for tree in plan.record_trees]
     return replace(
         plan,
         trees=plan.trees + shared(workload(guests, rate=plan.rate, keys=plan.keys)).trees,
-        discretized=tuple(tree for tree in trees if tree.nodes),
+        record_trees=tuple(tree for tree in trees if tree.nodes),
     )

@@ -11,7 +11,7 @@ from muntin.model.query import Family, Query, Workload
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
 from muntin.share.costs.operations import least_technique
-from muntin.share.data_windows import discretized_cost, discretized_trees
+from muntin.share.data_windows import record_trees, record_trees_cost
 from muntin.share.slicing import edges
 
 
@@ -138,7 +138,7 @@ def plan_of(
         (query.window, frozenset(query.aggregates.values())) for query in workload.shared
     )
     # User-defined windows are measured by what they cost one by one: Spark has few of them.
-    apart = discretized_cost(workload)
+    apart = record_trees_cost(workload)
     return Plan(
         strategy=strategy,
         trees=trees,
@@ -153,5 +153,5 @@ def plan_of(
             count * cost.plain_cost(window, len(asked), workload)
             for (window, asked), count in alike.items()
         ),
-        discretized=discretized_trees(workload),
+        record_trees=record_trees(workload),
     )

@@ -19,7 +19,7 @@ def test_every_strategy_leaves_them_to_trees_of_their_own(strategy):
     alone = mt.plan(found, strategy=strategy)
     assert alone.trees == ()
     both = mt.plan([*found, *periodic], strategy=strategy)
-    assert both.discretized == alone.discretized
+    assert both.record_trees == alone.record_trees
     assert both.trees == mt.plan(periodic, strategy=strategy).trees
     assert both.cost == pytest.approx(alone.cost + mt.plan(periodic, strategy=strategy).cost)
 
@@ -28,7 +28,7 @@ def test_what_is_known_of_the_data_is_in_the_costs():
     def cost(window, **facts):
         # A session query alone would be Spark's own.
         beside = [query("beside", mt.session("1 hour"))] if isinstance(window, Session) else []
-        (tree,) = mt.plan([query("q", window), *beside], **facts).discretized
+        (tree,) = mt.plan([query("q", window), *beside], **facts).record_trees
         return tree.nodes[0].cost
 
     # Many rows a window, few answers; sessions end when events are rare.
@@ -42,7 +42,7 @@ def test_what_is_known_of_the_data_is_in_the_costs():
 def test_a_session_query_alone_costs_what_sparks_own_does_however_dense_events_are():
     def costs(*windows, **facts):
         found = [query(f"q{n}", window) for n, window in enumerate(windows)]
-        (tree,) = mt.plan(found, **facts).discretized
+        (tree,) = mt.plan(found, **facts).record_trees
         return tree.is_alone, tree.cost
 
     minute, hour = mt.session("1 minute"), mt.session("1 hour")
@@ -57,7 +57,7 @@ def test_periodic_windows_join_those_found_in_the_data_where_that_is_cheaper():
     found, minute = query("rows", mt.count_window(10)), query("minute", mt.tumbling("1 minute"))
     plan = mt.plan([found, minute])
     assert plan.trees == ()
-    (tree,) = plan.discretized
+    (tree,) = plan.record_trees
     assert [node.window for node in tree.nodes] == [found.window, minute.window]
     assert plan.cost < mt.plan([found, minute], strategy="shared").cost
     assert "1 minute" in plan.explain()
@@ -80,7 +80,7 @@ def test_periodic_windows_of_another_family_or_beside_sessions_stay_apart():
 def test_in_a_stream_periodic_windows_stay_on_slices():
     queries = [query("rows", mt.count_window(5)), query("minute", mt.tumbling("1 minute"))]
     plan = mt.plan(queries, rate=1000, keys=10)
-    assert [len(tree.nodes) for tree in plan.discretized] == [2]
+    assert [len(tree.nodes) for tree in plan.record_trees] == [2]
     found = on_slices(plan)
     assert [len(tree.nodes) for tree in found.trees] == [1]
-    assert [tree.nodes[0].queries for tree in found.discretized] == [("rows",)]
+    assert [tree.nodes[0].queries for tree in found.record_trees] == [("rows",)]

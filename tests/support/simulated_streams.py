@@ -14,8 +14,8 @@ from muntin.model.query import Query, workload
 from muntin.runtime.columns.layout import INTEGER, slots_of
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.stream_plan.change_plan import changed, first_start
-from muntin.runtime.stream_plan.stream_plan import Needs, Running
-from muntin.share.evolve.pin_running_queries import settled
+from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
+from muntin.share.evolve.pin_running_queries import pinned
 from muntin.share.evolve.replan import Replanner
 from muntin.share.optimizer import optimize
 
@@ -64,13 +64,13 @@ class Engine:
     ) -> None:
         plan = optimize(workload(queries), strategy)
         self._replanner = Replanner(plan)
-        self.running: Running = first_start(
+        self.running: StreamPlan = first_start(
             plan,
             needs_of(plan),
             buckets=tuple(range(buckets)),
             delay=delay,
             retain=retain,
-            checked=False,
+            ansi=False,
             spare=9,
         )
         self._open: dict[tuple[int, str, int, int], dict[str, int | None]] = {}
@@ -82,7 +82,7 @@ class Engine:
         self.answers: dict[str, list[tuple]] = {}
 
     def change(self, queries: Iterable[Query]) -> None:
-        plan = settled(self._replanner.plan(workload(queries)), self.running.plan)
+        plan = pinned(self._replanner.plan(workload(queries)), self.running.plan)
         self.running = changed(
             self.running, plan, needs_of(plan), watermark=self.watermark, given=self._before
         )
@@ -156,7 +156,7 @@ class Engine:
         if not arrived and state.given is not None and state.given >= now:
             return
         lanes = [
-            one.at_run_time(checked=False, retain=self.running.retain) for one in self.running.lanes
+            one.at_run_time(ansi=False, retain=self.running.retain) for one in self.running.lanes
         ]
         runtime = BucketRuntime(lanes, bucket.store, state)
         for number, answers in runtime.step(arrived, now):

@@ -79,7 +79,7 @@ def _sums(
 ) -> Iterator[NDArray[np.int64]]:
     """The answers of a tree: events cut into its slices, and these pushed through its nodes."""
     (component,) = tree.aggregates[0].components
-    column = kept(component, number=INTEGER, name="total", checked=False)
+    column = kept(component, number=INTEGER, name="total", ansi=False)
     layout = Layout(key_columns=(), start=_START, kept=(column,))
     starts = _edges(tree.slicing, seconds)
     cut = np.add.reduceat(values, starts * rate // SECOND)

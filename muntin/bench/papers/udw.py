@@ -21,7 +21,7 @@ from muntin.model.aggregates.aggregate import ADD_FLOAT, Component
 from muntin.model.windows.data_windows import CountWindow
 from muntin.runtime.columns.partials import Int64s, PartialColumn
 from muntin.runtime.records.cutter import Cutter
-from muntin.runtime.records.discretizer import CountStream
+from muntin.runtime.records.discretizer import CountDiscretizer
 from muntin.runtime.records.record_batch import Before, Marks, Records
 from muntin.techniques import cutty
 from muntin.techniques.table import fold
@@ -112,7 +112,7 @@ def _count_marks(windows: Sequence[CountWindow], records: int) -> list[Batches]:
     """Begins and ends of count windows, batch by batch, by the discretizer itself."""
     return [
         [stream.feed(batch) for batch in _batches(records)]
-        for stream in (CountStream(window) for window in windows)
+        for stream in (CountDiscretizer(window) for window in windows)
     ]
 
 

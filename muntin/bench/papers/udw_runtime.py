@@ -1,4 +1,4 @@
-"""The whole runtime of user-defined windows on one core: a hundred queries of all built-in kinds.
+"""The whole runtime of data windows on one core: a hundred queries of all built-in kinds.
 
 Arrow batches in, answers out: finding begins and ends, cutting and lowering are all in it.
 """
@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.query import Family
-from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import (
-    Kind,
+    DataWindow,
     count_window,
     delta,
     landmark,
@@ -26,7 +26,7 @@ from muntin.model.windows.data_windows import (
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import FLOAT, INTEGER, Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import DiscretizedRuntime
+from muntin.runtime.records.record_tree import RecordTreeRuntime
 
 _ROWS_AT_ONCE = 65_536
 # A record every hundredth of a second, and now and then a pause.
@@ -37,7 +37,7 @@ _BITS = 20
 _SET = 0.001
 
 
-def windows(queries: int, seed: int = 12) -> list[Kind]:
+def windows(queries: int, seed: int = 12) -> list[DataWindow]:
     """So many different windows of the built-in kinds in turn, up to some ten thousand records."""
     rng = np.random.default_rng(seed)
 
@@ -50,7 +50,7 @@ def windows(queries: int, seed: int = 12) -> list[Kind]:
     def bit() -> str:
         return f"bit{int(rng.integers(_BITS))}"
 
-    kinds: list[Callable[[], Kind]] = [
+    kinds: list[Callable[[], DataWindow]] = [
         lambda: session(rows() * _STEP // 500),
         lambda: count_window(10 * (every := rows()), every=every),
         lambda: punctuation(bit()),
@@ -59,7 +59,7 @@ def windows(queries: int, seed: int = 12) -> list[Kind]:
         lambda: landmark(bit(), end=rows() * _STEP),
         lambda: threshold(bit(), inside=period(), outside=period()),
     ]
-    found: dict[Kind, None] = {}
+    found: dict[DataWindow, None] = {}
     while len(found) < queries:
         found[kinds[len(found) % len(kinds)]()] = None
     return list(found)
@@ -84,7 +84,7 @@ def per_second(rows: int, queries: int) -> float:
     batches = records(rows, tree.conditions).to_batches(max_chunksize=_ROWS_AT_ONCE)
     fastest = float("inf")
     for turn in range(3):
-        runtime = DiscretizedRuntime(tree, _layout(tree))
+        runtime = RecordTreeRuntime(tree, _layout(tree))
         before = time.perf_counter()
         answers = sum(batch.num_rows for batch in runtime.run(batches))
         assert answers
@@ -93,22 +93,20 @@ def per_second(rows: int, queries: int) -> float:
     return rows / fastest
 
 
-def _tree(kinds: list[Kind]) -> DiscretizedTree:
-    return DiscretizedTree(
+def _tree(kinds: list[DataWindow]) -> RecordTree:
+    return RecordTree(
         family=Family(relation=SqlText(("", ""), ("",)), time="time", where=None, keys=("k",)),
         nodes=tuple(
-            DiscretizedNode(
-                window=kind, aggregates=(count(), max_("energy")), queries=(f"q{number}",)
-            )
+            RecordNode(window=kind, aggregates=(count(), max_("energy")), queries=(f"q{number}",))
             for number, kind in enumerate(kinds)
         ),
     )
 
 
-def _layout(tree: DiscretizedTree) -> RecordLayout:
+def _layout(tree: RecordTree) -> RecordLayout:
     components = dict.fromkeys(c for one in tree.aggregates for c in one.components)
     columns = tuple(
-        kept(c, number=FLOAT if c.argument else INTEGER, name=f"c{index}", checked=False)
+        kept(c, number=FLOAT if c.argument else INTEGER, name=f"c{index}", ansi=False)
         for index, c in enumerate(components)
     )
     return RecordLayout(

@@ -15,7 +15,7 @@ from muntin.model.windows.window import Duration, Window
 
 
 @dataclass(frozen=True)
-class Kind:
+class DataWindow:
     """A window that the discretizer finds (Cutty, section 3); the subclasses say how."""
 
     @property
@@ -30,7 +30,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Session(Kind):
+class Session(DataWindow):
     """Records of which each follows the one before within `gap`, in microseconds."""
 
     gap: int
@@ -44,7 +44,7 @@ class Session(Kind):
 
 
 @dataclass(frozen=True)
-class CountWindow(Kind):
+class CountWindow(DataWindow):
     """The rows number `[k * slide, k * slide + size)` of a key, counted from zero."""
 
     size: int
@@ -62,7 +62,7 @@ class CountWindow(Kind):
 
 
 @dataclass(frozen=True)
-class Delta(Kind):
+class Delta(DataWindow):
     """`[a, a + size)` for every multiple `a` of `slide`, in a measure that grows with time.
 
     A value below the highest so far, or null, counts as the highest so far.
@@ -90,7 +90,7 @@ class Delta(Kind):
 
 
 @dataclass(frozen=True)
-class Punctuation(Kind):
+class Punctuation(DataWindow):
     """From each record where a condition holds up to the next."""
 
     condition: str
@@ -108,7 +108,7 @@ class Punctuation(Kind):
 
 
 @dataclass(frozen=True)
-class Landmark(Kind):
+class Landmark(DataWindow):
     """From each record where `begin` holds up to the next where `end` holds, or for so long.
 
     `end` is a condition, or microseconds.
@@ -138,7 +138,7 @@ class Landmark(Kind):
 
 
 @dataclass(frozen=True)
-class Threshold(Kind):
+class Threshold(DataWindow):
     """Periodic, with a period that depends on the last record (Cutty, figure 1).
 
     It has those windows of `inside` whose last record meets the condition, and those of `outside`
@@ -167,7 +167,7 @@ class Threshold(Kind):
 
 
 @dataclass(frozen=True)
-class Custom(Kind):
+class Custom(DataWindow):
     """A class of the user's, told each record of a key in order; made anew for every key.
 
     `columns` are names and Spark SQL of what it sees of a record, beside its `time`.
@@ -218,7 +218,7 @@ class Custom(Kind):
 
 
 @dataclass(frozen=True)
-class Absent(Kind):
+class Absent(DataWindow):
     """A class of the user's of which only the name was written down; it can be shown, not run."""
 
     name: str

@@ -9,8 +9,8 @@ from muntin.model.windows.data_windows import (
     Absent,
     CountWindow,
     Custom,
+    DataWindow,
     Delta,
-    Kind,
     Landmark,
     Punctuation,
     Session,
@@ -18,7 +18,7 @@ from muntin.model.windows.data_windows import (
 )
 from muntin.model.windows.window import Window
 
-_KINDS: dict[str, type[Kind]] = {
+_KINDS: dict[str, type[DataWindow]] = {
     "session": Session,
     "count": CountWindow,
     "delta": Delta,
@@ -28,7 +28,7 @@ _KINDS: dict[str, type[Kind]] = {
 }
 
 
-def window_to_json(window: Kind | Window) -> dict[str, Any]:
+def window_to_json(window: DataWindow | Window) -> dict[str, Any]:
     """A window as JSON; a periodic one has no kind. Of a class there is the name alone."""
     if isinstance(window, Custom | Absent):
         name = window.name if isinstance(window, Absent) else window.full_name

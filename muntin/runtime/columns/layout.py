@@ -16,7 +16,7 @@ from muntin.model.aggregates.aggregate import (
 )
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.plan import Node, Tree
-from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.window import Window
 
 INTEGER = "integer"
@@ -33,10 +33,10 @@ class Kept:
     columns: tuple[str, ...]
 
 
-def kept(component: Component, *, number: str, name: str, checked: bool) -> Kept:
+def kept(component: Component, *, number: str, name: str, ansi: bool) -> Kept:
     """The layout of a component whose values are integers or floats.
 
-    `checked` integer sums know whether they overflowed, as Spark's do under ANSI.
+    `ansi` integer sums know whether they overflowed, as Spark's do under ANSI.
     """
     monoid: Monoid
     if isinstance(component, UserComponent):
@@ -47,7 +47,7 @@ def kept(component: Component, *, number: str, name: str, checked: bool) -> Kept
         monoid = MIN if component.kind == "min" else MAX
     elif number == FLOAT:
         monoid = ADD_FLOAT
-    elif component.kind == "sum" and checked:
+    elif component.kind == "sum" and ansi:
         monoid = ADD_WIDE
     else:
         monoid = ADD
@@ -86,7 +86,7 @@ def float_slot(index: int) -> str:
     return f"f{index}"
 
 
-def slots_of(node: Node | DiscretizedNode, layout: Layout) -> tuple[Slots, ...]:
+def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
     """The slots of each aggregate of a node, in order.
 
     Answers of all nodes travel in the same few columns, so a hundred queries do not make rows of a
@@ -108,7 +108,7 @@ def slots_of(node: Node | DiscretizedNode, layout: Layout) -> tuple[Slots, ...]:
     return tuple(places)
 
 
-def all_slots(tree: Tree | DiscretizedTree, layout: Layout) -> Slots:
+def all_slots(tree: Tree | RecordTree, layout: Layout) -> Slots:
     """Every slot that some node fills, integers first."""
     names: dict[str, None] = {}
     for node in tree.nodes:

@@ -90,14 +90,14 @@ class NodeRuntime:
             self.given = Position(key, begin)
             self.row += row
             # All windows of earlier keys are out: what follows belongs to the frontier's key.
-            settled = Position(until.key, -END) if done and key < until.key else self.given
+            reached_to = Position(until.key, -END) if done and key < until.key else self.given
             if count or done:
                 answers = Partials(
                     keys=rows.keys[lows],
                     starts=found[:count],
                     columns=self._combined(rows.starts, foldings, lows, highs, found[:count]),
                 )
-                yield answers, settled
+                yield answers, reached_to
 
     def _combined(
         self,

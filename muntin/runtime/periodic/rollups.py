@@ -31,7 +31,7 @@ CELLS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cells:
+class Rollups:
     """Where the cells of a lane are, and how wide they are."""
 
     number: int

@@ -10,10 +10,10 @@ from muntin.errors import RunError
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.records.record_batch import NO_END, Carried, Marks, Records
-from muntin.runtime.records.window_stream import Stream
+from muntin.runtime.records.window_stream import Discretizer
 
 
-class CustomStream(Stream):
+class CustomDiscretizer(Discretizer):
     """What both classes of the paper have in common: records as objects, a maker for every key."""
 
     forgets = False
@@ -42,7 +42,7 @@ class CustomStream(Stream):
         return map(self._record._make, zip(*columns, strict=True))
 
 
-class CountedStream(CustomStream):
+class CountedDiscretizer(CustomDiscretizer):
     """Deterministic: `f_disc` knows of each record how many windows begin and end with it.
 
     Where the class has `f_disc_batch`, it is told whole stretches: a record of arrays in, two
@@ -99,7 +99,7 @@ class CountedStream(CustomStream):
             raise RunError(f"{self.window} ended a window that had not begun before")
 
 
-class EvictingStream(CustomStream):
+class EvictingDiscretizer(CustomDiscretizer):
     """Not deterministic: a partial is kept for every record, as the Reactive Aggregator does.
 
     To the aggregator each record begins a window, which ends unread when the record leaves.

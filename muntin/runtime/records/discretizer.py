@@ -14,8 +14,8 @@ from muntin.model.windows.data_windows import (
     Absent,
     CountWindow,
     Custom,
+    DataWindow,
     Delta,
-    Kind,
     Landmark,
     Punctuation,
     Session,
@@ -23,46 +23,46 @@ from muntin.model.windows.data_windows import (
 )
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.records.custom_windows import CountedStream, EvictingStream
+from muntin.runtime.records.custom_windows import CountedDiscretizer, EvictingDiscretizer
 from muntin.runtime.records.periodic_edges import find, number_rows, reached
 from muntin.runtime.records.record_batch import Carried, Marks, Records
-from muntin.runtime.records.window_stream import Stream
+from muntin.runtime.records.window_stream import Discretizer
 
 _ANY = np.iinfo(np.int64).min
 
 
-def streams_of(window: Kind | Window) -> tuple[Stream, ...]:
+def discretizers_of(window: DataWindow | Window) -> tuple[Discretizer, ...]:
     """What finds the windows of a query; their answers are those of all of these together."""
     match window:
         case Window():
-            return (TimeStream(window),)
+            return (TimeDiscretizer(window),)
         case Session():
-            return (SessionStream(window.gap),)
+            return (SessionDiscretizer(window.gap),)
         case CountWindow():
-            return (CountStream(window),)
+            return (CountDiscretizer(window),)
         case Delta():
-            return (DeltaStream(window),)
+            return (DeltaDiscretizer(window),)
         case Punctuation():
-            return (ConditionStream(window.condition, window.condition),)
+            return (ConditionDiscretizer(window.condition, window.condition),)
         case Landmark(end=int(length)):
-            return (LengthStream(window.begin, length),)
+            return (LengthDiscretizer(window.begin, length),)
         case Landmark():
-            return (ConditionStream(window.begin, str(window.end)),)
+            return (ConditionDiscretizer(window.begin, str(window.end)),)
         case Threshold():
             return (
-                TimeStream(window.inside, (window.condition, True)),
-                TimeStream(window.outside, (window.condition, False)),
+                TimeDiscretizer(window.inside, (window.condition, True)),
+                TimeDiscretizer(window.outside, (window.condition, False)),
             )
         case Custom() if window.is_deterministic:
-            return (CountedStream(window),)
+            return (CountedDiscretizer(window),)
         case Custom():
-            return (EvictingStream(window),)
+            return (EvictingDiscretizer(window),)
         case Absent():
             raise RunError(f"the class {window.name} is known by its name only; it must be given")
     raise TypeError(f"no stream finds {window!r}")
 
 
-class SessionStream(Stream):
+class SessionDiscretizer(Discretizer):
     """A window ends where no record follows within the gap."""
 
     # A record exactly a gap later is still in it.
@@ -97,7 +97,7 @@ class SessionStream(Stream):
         )
 
 
-class ConditionStream(Stream):
+class ConditionDiscretizer(Discretizer):
     """Windows from each record where one condition holds to the next where another does."""
 
     def __init__(self, begin: str, end: str) -> None:
@@ -123,7 +123,7 @@ class ConditionStream(Stream):
         )
 
 
-class LengthStream(Stream):
+class LengthDiscretizer(Discretizer):
     """Windows of so many microseconds from each record where a condition holds."""
 
     def __init__(self, begin: str, length: int) -> None:
@@ -157,7 +157,7 @@ def _ahead(records: Records, carried: Carried, begins: Int64s) -> tuple[Int64s, 
     return rows[order], homes[order]
 
 
-class _PeriodStream(Stream):
+class _PeriodDiscretizer(Discretizer):
     """Windows that are periodic in some growing measure."""
 
     # The number of the next window to begin, and whether the key has had a value.
@@ -188,7 +188,7 @@ class _PeriodStream(Stream):
         return found
 
 
-class TimeStream(_PeriodStream):
+class TimeDiscretizer(_PeriodDiscretizer):
     """Periodic windows over time; those alone whose last record meets a condition, or fails it."""
 
     def __init__(self, window: Window, only: tuple[str, bool] | None = None) -> None:
@@ -214,7 +214,7 @@ class TimeStream(_PeriodStream):
         )
 
 
-class CountStream(_PeriodStream):
+class CountDiscretizer(_PeriodDiscretizer):
     """Windows of so many rows of a key."""
 
     memory = ("next", "known", "seen")
@@ -230,7 +230,7 @@ class CountStream(_PeriodStream):
         return _measured(self._find(rows, records, carried), records)
 
 
-class DeltaStream(_PeriodStream):
+class DeltaDiscretizer(_PeriodDiscretizer):
     """Windows over a growing column."""
 
     forgets = False

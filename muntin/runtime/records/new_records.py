@@ -10,7 +10,7 @@ import pyarrow as pa
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.row_order import key_numbers
 from muntin.runtime.records.batch_order import order_of
-from muntin.runtime.records.open_windows import OpenWindows, StreamWindows
+from muntin.runtime.records.open_windows import DiscretizerWindows, OpenWindows
 from muntin.runtime.records.read_records import RecordLayout, lowest
 from muntin.runtime.records.record_batch import Before
 
@@ -126,7 +126,7 @@ def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -
     )
 
 
-def _placed(windows: StreamWindows, keys: Int64s, slices: Int64s) -> StreamWindows:
+def _placed(windows: DiscretizerWindows, keys: Int64s, slices: Int64s) -> DiscretizerWindows:
     """Windows by the new numbers of their keys and slices."""
     placed = replace(windows, keys=keys[windows.keys], slices=slices[windows.slices])
     return placed.where(np.argsort(placed.keys, kind="stable"))

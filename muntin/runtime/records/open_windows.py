@@ -1,4 +1,4 @@
-"""What a tree of user-defined windows knows between two steps of a stream, and as Arrow bytes.
+"""What a tree of data windows knows between two steps of a stream, and as Arrow bytes.
 
 For every slice that an open window begins with there is its partial, for every open window where it
 began, and for every key what its next record will be compared with. Columns are named by what they
@@ -15,14 +15,14 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.user_aggregate import UserComponent, function_name
-from muntin.model.record_tree import DiscretizedTree
+from muntin.model.record_tree import RecordTree
 from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.columns.layout import Kept
 from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn
-from muntin.runtime.records.custom_windows import CustomStream
+from muntin.runtime.records.custom_windows import CustomDiscretizer
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_values
 from muntin.runtime.records.record_batch import Before
-from muntin.runtime.records.window_stream import Stream
+from muntin.runtime.records.window_stream import Discretizer
 from muntin.runtime.state.segments import from_bytes, to_bytes
 
 _LAST, _MADE = "last", "made"
@@ -30,7 +30,7 @@ _LABELS = ("keys", "slices", "starts", "ends", "asks")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamWindows:
+class DiscretizerWindows:
     """The open windows of one stream, by key and in the order in which they began."""
 
     keys: Int64s
@@ -42,9 +42,9 @@ class StreamWindows:
     # Whether each would answer.
     asks: Bools
 
-    def where(self, chosen: Bools | Int64s) -> "StreamWindows":
+    def where(self, chosen: Bools | Int64s) -> "DiscretizerWindows":
         """Some of the windows, by their numbers or by a mask."""
-        return StreamWindows(**{label: getattr(self, label)[chosen] for label in _LABELS})
+        return DiscretizerWindows(**{label: getattr(self, label)[chosen] for label in _LABELS})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +59,14 @@ class OpenWindows:
     # user's, its open windows.
     memory: Sequence[Mapping[str, Int64s]]
     made: Sequence[list[str | None] | None]
-    windows: Sequence[StreamWindows]
+    windows: Sequence[DiscretizerWindows]
     # The key of each slice, and its partials.
     slice_keys: Int64s
     partials: Mapping[Component, PartialColumn]
 
 
 def nothing_known(
-    layout: RecordLayout, records: pa.RecordBatch, streams: Sequence[Stream]
+    layout: RecordLayout, records: pa.RecordBatch, streams: Sequence[Discretizer]
 ) -> OpenWindows:
     """What is known before the first records."""
     none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
@@ -81,16 +81,17 @@ def nothing_known(
             highest={sql: lowest(kind, 0) for sql, kind in kinds.items()},
         ),
         memory=[dict.fromkeys(stream.memory, none) for stream in streams],
-        made=[[] if isinstance(stream, CustomStream) else None for stream in streams],
+        made=[[] if isinstance(stream, CustomDiscretizer) else None for stream in streams],
         windows=[
-            StreamWindows(keys=none, slices=none, starts=none, ends=none, asks=no) for _ in streams
+            DiscretizerWindows(keys=none, slices=none, starts=none, ends=none, asks=no)
+            for _ in streams
         ],
         slice_keys=none,
         partials=read_values(empty, layout),
     )
 
 
-def stream_names(tree: DiscretizedTree, streams: Sequence[tuple[int, Stream]]) -> list[str]:
+def stream_names(tree: RecordTree, streams: Sequence[tuple[int, Discretizer]]) -> list[str]:
     """What the streams of a tree are known by: their window, and which of its streams it is."""
     names: list[str] = []
     for number, _ in streams:
@@ -130,7 +131,7 @@ def to_state(found: OpenWindows, names: Sequence[str]) -> bytes:
 
 
 def from_state(
-    data: bytes, names: Sequence[str], streams: Sequence[Stream], kept: Sequence[Kept]
+    data: bytes, names: Sequence[str], streams: Sequence[Discretizer], kept: Sequence[Kept]
 ) -> OpenWindows:
     """The open windows that `to_state` wrote, of these streams and components."""
     parts = {name: one[0] for name, one in from_bytes(data).to_pydict().items()}
@@ -158,7 +159,9 @@ def from_state(
     found = []
     for name in names:
         mine = owners == written.index(name)
-        found.append(StreamWindows(**{label: numbers(windows, label)[mine] for label in _LABELS}))
+        found.append(
+            DiscretizerWindows(**{label: numbers(windows, label)[mine] for label in _LABELS})
+        )
     # Keys whose windows were all of streams that have left have nothing to keep.
     slice_keys = numbers(slices, "key")
     used = np.flatnonzero(np.isin(slice_keys, np.concatenate([one.keys for one in found])))

@@ -1,4 +1,4 @@
-"""A tree of user-defined windows in a stream: records step by step, answers of windows that closed.
+"""A tree of data windows in a stream: records step by step, answers of windows that closed.
 
 A step is a batch of its own to the engine: of every key that has something to say, the partials of
 its open windows' slices stand as records before its new ones, and those windows begin with them.
@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.record_tree import DiscretizedTree
+from muntin.model.record_tree import RecordTree
 from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Partials, joined
 from muntin.runtime.records.custom_state import restore, save
-from muntin.runtime.records.custom_windows import CustomStream
+from muntin.runtime.records.custom_windows import CustomDiscretizer
 from muntin.runtime.records.cutter import Cutter, Read
 from muntin.runtime.records.new_records import Arrived, arrived
 from muntin.runtime.records.open_windows import (
+    DiscretizerWindows,
     OpenWindows,
-    StreamWindows,
     from_state,
     nothing_known,
     stream_names,
@@ -30,9 +30,9 @@ from muntin.runtime.records.open_windows import (
 )
 from muntin.runtime.records.read_records import RecordLayout, no_records, read_records, read_values
 from muntin.runtime.records.record_batch import Before, Carried, Marks, Records
-from muntin.runtime.records.record_tree import answers_of, cut_together, tree_streams
+from muntin.runtime.records.record_tree import answers_of, cut_together, tree_discretizers
 from muntin.runtime.records.step_rows import Rows
-from muntin.runtime.records.window_stream import NEVER, Stream
+from muntin.runtime.records.window_stream import NEVER, Discretizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +49,13 @@ class Stepped:
 class Stepper:
     """Steps of one tree, each given what the one before knew."""
 
-    def __init__(self, tree: DiscretizedTree, layout: RecordLayout) -> None:
+    def __init__(self, tree: RecordTree, layout: RecordLayout) -> None:
         self._tree = tree
         self._layout = layout
 
     def step(self, state: bytes | None, records: pa.RecordBatch | None, until: int) -> Stepped:
         """Take in records, in any order, of which none before `until` will follow."""
-        streams = tree_streams(self._tree)
+        streams = tree_discretizers(self._tree)
         names = stream_names(self._tree, streams)
         finders = [stream for _, stream in streams]
         kept = self._layout.layout.kept
@@ -76,7 +76,7 @@ class Stepper:
         )
 
 
-def _due(streams: Sequence[Stream], left: OpenWindows) -> int | None:
+def _due(streams: Sequence[Discretizer], left: OpenWindows) -> int | None:
     dues = [stream.due(one.ends) for stream, one in zip(streams, left.windows, strict=True)]
     first = min((int(one.min()) for one in dues if len(one)), default=int(NEVER))
     return None if first == NEVER else first
@@ -93,9 +93,9 @@ class _Step:
 
     def __init__(
         self,
-        tree: DiscretizedTree,
+        tree: RecordTree,
         layout: RecordLayout,
-        streams: Sequence[tuple[int, Stream]],
+        streams: Sequence[tuple[int, Discretizer]],
         new: Arrived,
     ) -> None:
         self._tree = tree
@@ -157,7 +157,7 @@ class _Step:
             starts=windows.starts[talk],
             memory={name: new.around(values) for name, values in memory.items()},
         )
-        if isinstance(stream, CustomStream):
+        if isinstance(stream, CustomDiscretizer):
             assert made is not None
             texts = [made[key] for key in new.talkers]
             objects = [None if text is None else restore(text, stream.window) for text in texts]
@@ -165,7 +165,7 @@ class _Step:
         marks = stream.find(records, carried)
         for name, values in memory.items():
             values[new.talkers] = carried.memory[name][1:-1]
-        if isinstance(stream, CustomStream):
+        if isinstance(stream, CustomDiscretizer):
             assert made is not None
             for key, one in zip(new.talkers, carried.made[1:-1], strict=True):
                 made[key] = save(one, stream.window)
@@ -224,7 +224,7 @@ class _Step:
 
     def _left(
         self,
-        windows: Sequence[StreamWindows],
+        windows: Sequence[DiscretizerWindows],
         slice_keys: Int64s,
         partials: Mapping[Component, PartialColumn],
     ) -> OpenWindows:
@@ -247,7 +247,7 @@ class _Step:
             memory=[{name: one[name][chosen] for name in one} for one in known.memory],
             made=[None if one is None else [one[key] for key in chosen] for one in known.made],
             windows=[
-                StreamWindows(
+                DiscretizerWindows(
                     keys=place[one.keys],
                     slices=one.slices,
                     starts=one.starts,

@@ -1,4 +1,4 @@
-"""A tree of user-defined windows at run time: Arrow batches of records in, answers out."""
+"""A tree of data windows at run time: Arrow batches of records in, answers out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component, Monoid
 from muntin.model.aggregates.user_aggregate import UserComponent
-from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.keys import KeyNumbers
 from muntin.runtime.columns.layout import INTEGER, Layout, Slots, all_slots, slots_of
@@ -17,30 +17,28 @@ from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.records.compiled_functions import interned
 from muntin.runtime.records.cutter import DEFAULT, Cutter, Read
-from muntin.runtime.records.discretizer import streams_of
+from muntin.runtime.records.discretizer import discretizers_of
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_records, read_values
 from muntin.runtime.records.record_batch import NO_END, Before, Records
-from muntin.runtime.records.window_stream import Stream
+from muntin.runtime.records.window_stream import Discretizer
 from muntin.techniques.compiled.compile import compiles
 
 END = "end"
 
 
-class DiscretizedRuntime:
+class RecordTreeRuntime:
     """Answers a tree's queries from records ordered by (keys, time).
 
     A key's records may be split over batches. Answers are rows of (node number, keys, begin, end of
     the window, slots); the end is null where the data ended first.
     """
 
-    def __init__(
-        self, tree: DiscretizedTree, layout: RecordLayout, *, store: str = DEFAULT
-    ) -> None:
+    def __init__(self, tree: RecordTree, layout: RecordLayout, *, store: str = DEFAULT) -> None:
         self._tree = tree
         self._layout = layout
         self._slots = all_slots(tree, layout.layout)
         self._keys = KeyNumbers(layout.layout.key_columns)
-        self._streams = tree_streams(tree)
+        self._streams = tree_discretizers(tree)
         self.cutters = [
             (Cutter(monoids, len(members), store=store), members)
             for members, monoids in cut_together(tree, layout.layout, self._streams)
@@ -127,7 +125,7 @@ class DiscretizedRuntime:
 
 def answers_of(
     number: int,
-    node: DiscretizedNode,
+    node: RecordNode,
     layout: Layout,
     slots: Slots,
     keys: Mapping[str, pa.Array],
@@ -147,17 +145,17 @@ def answers_of(
     return pa.RecordBatch.from_pydict(columns)
 
 
-def tree_streams(tree: DiscretizedTree) -> list[tuple[int, Stream]]:
+def tree_discretizers(tree: RecordTree) -> list[tuple[int, Discretizer]]:
     """All streams of windows of a tree, each with the number of its node."""
     return [
         (number, stream)
         for number, node in enumerate(tree.nodes)
-        for stream in streams_of(node.window)
+        for stream in discretizers_of(node.window)
     ]
 
 
 def cut_together(
-    tree: DiscretizedTree, layout: Layout, streams: Sequence[tuple[int, Stream]]
+    tree: RecordTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
 ) -> Iterator[tuple[tuple[int, ...], dict[Component, tuple[Monoid, Any]]]]:
     """Which streams share slices, for which components: the monoid of each, and its numbers' type.
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.records.new_records import Arrived
-from muntin.runtime.records.open_windows import StreamWindows
+from muntin.runtime.records.open_windows import DiscretizerWindows
 from muntin.runtime.records.record_batch import Marks
-from muntin.runtime.records.window_stream import Stream
+from muntin.runtime.records.window_stream import Discretizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class Laid:
 
     marks: Marks
     # Those that stay: `slices` are the rows that they begin with.
-    left: StreamWindows
+    left: DiscretizerWindows
 
     @property
     def left_rows(self) -> Int64s:
@@ -58,7 +58,9 @@ class Rows:
         found[np.concatenate([kept, self._record_rows])] = np.arange(self.count)
         return found
 
-    def lay(self, marks: Marks, windows: StreamWindows, stream: Stream, until: int) -> Laid:
+    def lay(
+        self, marks: Marks, windows: DiscretizerWindows, stream: Discretizer, until: int
+    ) -> Laid:
         """A stream's windows, open ones and new ones, with `marks` told in these rows."""
         new = self._new
         talk = new.talks[windows.keys]
@@ -92,7 +94,7 @@ class Rows:
                 closes=read.closes[in_turn],
                 asks=(read.asks & (due | ~flushed))[in_turn],
             ),
-            left=StreamWindows(
+            left=DiscretizerWindows(
                 keys=keys[left],
                 slices=begun[left],
                 starts=starts[left],
@@ -101,7 +103,9 @@ class Rows:
             ),
         )
 
-    def _reads(self, marks: Marks, windows: StreamWindows, quiet: Bools, talking: int) -> "_Reads":
+    def _reads(
+        self, marks: Marks, windows: DiscretizerWindows, quiet: Bools, talking: int
+    ) -> "_Reads":
         """All reads: what `marks` has, and the end of all windows of keys that do not talk."""
         new = self._new
         count, others = len(marks.reads), int(quiet.sum())
@@ -135,7 +139,7 @@ class Rows:
 
     def left(
         self, laid: Sequence[Laid], live: Int64s
-    ) -> tuple[list[StreamWindows], Int64s, Int64s]:
+    ) -> tuple[list[DiscretizerWindows], Int64s, Int64s]:
         """(open windows of each stream, keys of all slices, which of the kept slices stay).
 
         Keys that took no part keep theirs, which stand before those that were read.
@@ -149,7 +153,7 @@ class Rows:
             idle = before.where(~self.active[before.keys])
             rows = kept + np.searchsorted(live, one.left_rows)
             windows.append(
-                StreamWindows(
+                DiscretizerWindows(
                     keys=np.concatenate([idle.keys, one.left.keys]),
                     slices=np.concatenate([place[idle.slices], rows]),
                     starts=np.concatenate([idle.starts, one.left.starts]),

@@ -13,7 +13,7 @@ NEVER = np.iinfo(np.int64).max
 _NONE = np.empty(0, np.int64)
 
 
-class Stream:
+class Discretizer:
     """Windows of one kind as records arrive."""
 
     # What it remembers of a key beside its open windows: numbers, zero for a new key.

@@ -1,7 +1,7 @@
 """A bucket of keys at run time: slices and a watermark in, the answers of windows it passed out.
 
 All keys of a bucket are open up to the same instant. What a bucket remembers is small and rewritten
-with every batch (`BucketState`); the slices themselves are kept in runs, which are not.
+with every batch (`BucketState`); the slices themselves are kept in segments, which are not.
 """
 
 import json
@@ -11,34 +11,34 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from muntin.runtime.columns.row_order import ordered
-from muntin.runtime.periodic.rollups import Cells
+from muntin.runtime.periodic.rollups import Rollups
 from muntin.runtime.periodic.tree import TreeRuntime, begins_between
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.record_step import step_records
-from muntin.runtime.state.segments import Run, Store, runs_from_json, runs_to_json
-from muntin.runtime.state.slice_store import Retained
+from muntin.runtime.state.segments import Segment, Store, segments_from_json, segments_to_json
+from muntin.runtime.state.slice_store import SliceStore
 
 
 @dataclass(frozen=True, kw_only=True)
 class BucketState:
-    """All that a bucket remembers beside its runs; data that outlives the plan."""
+    """All that a bucket remembers beside its segments; data that outlives the plan."""
 
     # Windows that end up to here were given out.
     given: int | None = None
-    # The number of the next run.
+    # The number of the next segment.
     number: int = 0
-    runs: Mapping[int, list[Run]] = field(default_factory=dict)
-    cells: Mapping[int, Cells] = field(default_factory=dict)
-    # Of lanes of user-defined windows: the number of what they know, and when they are due.
+    segments: Mapping[int, list[Segment]] = field(default_factory=dict)
+    cells: Mapping[int, Rollups] = field(default_factory=dict)
+    # Of lanes of data windows: the number of what they know, and when they are due.
     open: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """The state as JSON."""
-        runs = {str(lane): runs_to_json(one) for lane, one in self.runs.items()}
+        segments = {str(lane): segments_to_json(one) for lane, one in self.segments.items()}
         cells = {str(lane): [one.number, one.width] for lane, one in self.cells.items()}
         opened = {str(lane): list(one) for lane, one in self.open.items()}
-        state = {"given": self.given, "number": self.number, "runs": runs, "cells": cells}
+        state = {"given": self.given, "number": self.number, "runs": segments, "cells": cells}
         return json.dumps({**state, "open": opened}).encode()
 
     @staticmethod
@@ -48,9 +48,9 @@ class BucketState:
         return BucketState(
             given=found["given"],
             number=found["number"],
-            runs={int(lane): runs_from_json(one) for lane, one in found["runs"].items()},
+            segments={int(lane): segments_from_json(one) for lane, one in found["runs"].items()},
             cells={
-                int(lane): Cells(number=number, width=width)
+                int(lane): Rollups(number=number, width=width)
                 for lane, (number, width) in found["cells"].items()
             },
             open={int(lane): (number, due) for lane, (number, due) in found["open"].items()},
@@ -81,16 +81,16 @@ class BucketRuntime:
         have been taken.
         """
         number = self.state.number
-        runs: dict[int, list[Run]] = {}
-        cells: dict[int, Cells] = {}
-        self._forget(self.state.runs.keys() - self._lanes.keys())
+        segments: dict[int, list[Segment]] = {}
+        cells: dict[int, Rollups] = {}
+        self._forget(self.state.segments.keys() - self._lanes.keys())
         for gone in self.state.open.keys() - self._records.keys():
             self._store.remove(self.state.open[gone][0])
         for lane in self._lanes.values():
-            kept = Retained(
+            kept = SliceStore(
                 self._store,
                 lane,
-                runs=self.state.runs.get(lane.number, []),
+                segments=self.state.segments.get(lane.number, []),
                 cells=self.state.cells.get(lane.number),
                 number=number,
             )
@@ -104,8 +104,8 @@ class BucketRuntime:
                 kept.add(new)
                 kept.drop(horizon)
             number = kept.number
-            if kept.runs:
-                runs[lane.number] = kept.runs
+            if kept.segments:
+                segments[lane.number] = kept.segments
             if kept.cells is not None:
                 cells[lane.number] = kept.cells
         opened: dict[int, tuple[int, int | None]] = {}
@@ -117,17 +117,19 @@ class BucketRuntime:
             number = stepped.number
             if stepped.open is not None:
                 opened[one.number] = stepped.open
-        self.state = BucketState(given=until, number=number, runs=runs, cells=cells, open=opened)
+        self.state = BucketState(
+            given=until, number=number, segments=segments, cells=cells, open=opened
+        )
 
     def _forget(self, lanes: Iterable[int]) -> None:
         for lane in lanes:
-            for run in self.state.runs[lane]:
-                self._store.remove(run.number)
+            for segment in self.state.segments[lane]:
+                self._store.remove(segment.number)
             if lane in self.state.cells:
                 self._store.remove(self.state.cells[lane].number)
 
     def _answers(
-        self, lane: Lane, kept: Retained, new: pa.Table | None, until: int
+        self, lane: Lane, kept: SliceStore, new: pa.Table | None, until: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         after = self.state.given
         begins = begins_between(lane.flat, after=after, until=until)
@@ -154,7 +156,7 @@ class BucketRuntime:
             return None
         edges = [
             self._lanes[number].tree.slicing.edge_from(self.state.given + 1)
-            for number in self.state.runs
+            for number in self.state.segments
         ]
         dues = [
             self._records[number].due(due)

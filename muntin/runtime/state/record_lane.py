@@ -1,4 +1,4 @@
-"""Lanes of user-defined windows: a tree, and where the columns of its records are.
+"""Lanes of data windows: a tree, and where the columns of its records are.
 
 Spark groups events by all that windows and aggregates look at, and counts those that are alike. Or,
 where events close together are never apart, it groups them by a grain of time, as slices.
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.plan import Edges, Slicing
 from muntin.model.query import Query
-from muntin.model.record_tree import DiscretizedTree
+from muntin.model.record_tree import RecordTree
 from muntin.model.windows.data_windows import Session
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.stream_plan.component_columns import Held
@@ -26,7 +26,7 @@ _GRAINS_IN_A_GAP = 8
 ALIKE = Component(kind="count")
 
 
-def grains(tree: DiscretizedTree) -> Slicing | None:
+def grains(tree: RecordTree) -> Slicing | None:
     """The grains in which a stream combines events, where it does."""
     if tree.grain is None:
         return None
@@ -49,20 +49,20 @@ class RecordNeeds:
         """The kinds of all columns that Spark groups by."""
         return [*self.keys, *self.columns.values()]
 
-    def uses(self, *, checked: bool) -> dict[Component, tuple[Use, ...]]:
+    def uses(self, *, ansi: bool) -> dict[Component, tuple[Use, ...]]:
         """The columns that its components take."""
         return {
-            component: uses_of(component, number, checked=checked)
+            component: uses_of(component, number, ansi=ansi)
             for component, number in self.numbers.items()
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningRecords:
-    """A tree of user-defined windows in the running plan."""
+    """A tree of data windows in the running plan."""
 
     number: int
-    tree: DiscretizedTree
+    tree: RecordTree
     key_slots: tuple[str, ...]
     # The columns of records by their Spark SQL, and the slot of each.
     columns: Mapping[str, str]
@@ -83,7 +83,7 @@ class RecordLane:
     """A tree as the operator runs it."""
 
     number: int
-    tree: DiscretizedTree
+    tree: RecordTree
     layout: RecordLayout
     # The slot and the type of every column of the records that is not in a slot of its own name.
     columns: Mapping[str, tuple[str, pa.DataType]] = field(default_factory=dict)

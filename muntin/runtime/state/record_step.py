@@ -1,4 +1,4 @@
-"""One step of a lane of user-defined windows in a bucket: what is open is kept in the store."""
+"""One step of a lane of data windows in a bucket: what is open is kept in the store."""
 
 from dataclasses import dataclass
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 class Store(Protocol):
-    """Where the bytes of runs are kept, by number."""
+    """Where the bytes of segments are kept, by number."""
 
     def read(self, number: int) -> bytes:
         """The bytes that were written under a number."""
@@ -21,7 +21,7 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Segment:
     """Where some retained slices are, and which starts they have."""
 
     number: int
@@ -32,15 +32,18 @@ class Run:
     last: int
 
 
-def runs_to_json(runs: list[Run]) -> list[list[int]]:
-    """Runs as what a bucket remembers of them."""
-    return [[run.number, run.level, run.rows, run.first, run.last] for run in runs]
+def segments_to_json(segments: list[Segment]) -> list[list[int]]:
+    """Segments as what a bucket remembers of them."""
+    return [
+        [segment.number, segment.level, segment.rows, segment.first, segment.last]
+        for segment in segments
+    ]
 
 
-def runs_from_json(data: list[list[int]]) -> list[Run]:
-    """The runs that `runs_to_json` wrote."""
+def segments_from_json(data: list[list[int]]) -> list[Segment]:
+    """The segments that `segments_to_json` wrote."""
     names = ("number", "level", "rows", "first", "last")
-    return [Run(**_named(names, one)) for one in data]
+    return [Segment(**_named(names, one)) for one in data]
 
 
 def _named(names: tuple[str, ...], values: list[int]) -> Mapping[str, Any]:

@@ -1,9 +1,9 @@
 """The retained slices of one lane: a batch writes what is new, and reads what its windows cut.
 
-A batch adds a run. Eight of them are settled together: merged into one run, and combined into cells
-(`cells`). Eight merged ones are merged again while that stays short beside what is retained. So a
-window that closes reads the runs at its begin and its end, and cells between, of which there are as
-many however much is retained. Runs whose slices have all expired are dropped whole.
+A batch adds a segment. Eight segments are merged into one, and combined into cells (`rollups`).
+Eight merged ones are merged again while that stays short beside what is retained. So a window that
+closes reads the segments at its begin and its end, and cells between, of which there are as many
+however much is retained. Segments whose slices have all expired are dropped whole.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,33 +14,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.model.windows.window import Window
-from muntin.runtime.periodic.rollups import Cells, cells_of, combined, is_cut, width_for
+from muntin.runtime.periodic.rollups import Rollups, cells_of, combined, is_cut, width_for
 from muntin.runtime.state.lane import Lane, conformed
-from muntin.runtime.state.segments import Run, Store, from_bytes, to_bytes
+from muntin.runtime.state.segments import Segment, Store, from_bytes, to_bytes
 
-# So many runs of one level become one of the next.
+# So many segments of one level become one of the next.
 FAN = 8
-# A merged run is at most so many cells long, and has at most so many rows.
-_CELLS_IN_A_RUN = 2
+# A merged segment is at most so many cells long, and has at most so many rows.
+_CELLS_IN_A_SEGMENT = 2
 _MOST_ROWS = 1 << 17
 
 
-class Retained:
+class SliceStore:
     """Runs and cells of a lane in a store; `number` is the next that is free there."""
 
     def __init__(
-        self, store: Store, lane: Lane, *, runs: list[Run], cells: Cells | None, number: int
+        self,
+        store: Store,
+        lane: Lane,
+        *,
+        segments: list[Segment],
+        cells: Rollups | None,
+        number: int,
     ) -> None:
         self._store = store
         self._lane = lane
         self._width = width_for(lane.span)
-        self.runs = runs
+        self.segments = segments
         self.cells = cells
         self.number = number
         if cells is not None and cells.width != self._width:
             # Slices are kept for longer, or shorter, than before: cells are made anew.
             self._forget_cells()
-            self.runs = [replace(run, level=0) for run in runs]
+            self.segments = [replace(segment, level=0) for segment in segments]
 
     def rows(self, begins: Mapping[Window, tuple[int, int]]) -> Iterator[pa.Table]:
         """All that some windows hold, as slices and cells; there may be more among them.
@@ -48,13 +54,13 @@ class Retained:
         `begins` has the first and the last begin that each window is asked for.
         """
         first = min(first for first, last in begins.values() if first <= last)
-        reached = [run for run in self.runs if run.last >= first]
-        for run in reached:
-            if run.level == 0:
-                table = self._read(run.number)
-                yield table if run.first >= first else table.filter(self._from(table, first))
-        settled = [run for run in reached if run.level > 0]
-        if not settled:
+        reached = [segment for segment in self.segments if segment.last >= first]
+        for segment in reached:
+            if segment.level == 0:
+                table = self._read(segment.number)
+                yield table if segment.first >= first else table.filter(self._from(table, first))
+        merged = [segment for segment in reached if segment.level > 0]
+        if not merged:
             return
         assert self.cells is not None
         cells = self._read(self.cells.number)
@@ -62,75 +68,82 @@ class Retained:
         near, cut = found + self._width > first, is_cut(found, self._width, begins)
         yield cells.filter(pa.array((near & ~cut)[places]))
         told_apart = found[near & cut]
-        for run in settled:
-            here = (told_apart <= run.last) & (told_apart + self._width > run.first)
+        for segment in merged:
+            here = (told_apart <= segment.last) & (told_apart + self._width > segment.first)
             if here.any():
-                table = self._read(run.number)
+                table = self._read(segment.number)
                 inside = np.isin(cells_of(self._starts(table), self._width), told_apart[here])
                 yield table.filter(pc.and_(pa.array(inside), self._from(table, first)))
 
     def add(self, table: pa.Table) -> None:
         """Keep more slices."""
-        self._write_run(table, level=0)
-        loose = [run for run in self.runs if run.level == 0]
+        self._write_segment(table, level=0)
+        loose = [segment for segment in self.segments if segment.level == 0]
         if len(loose) >= FAN:
             self._settle(loose)
 
     def drop(self, before: int) -> None:
-        """Forget the runs all of whose slices start before an instant."""
-        self._remove([run for run in self.runs if run.last < before])
-        if not any(run.level > 0 for run in self.runs):
+        """Forget the segments all of whose slices start before an instant."""
+        self._remove([segment for segment in self.segments if segment.last < before])
+        if not any(segment.level > 0 for segment in self.segments):
             self._forget_cells()
 
-    def _settle(self, loose: list[Run]) -> None:
-        """Put loose runs into cells, and merge them where that gives short ones."""
-        tables = {run.number: self._read(run.number) for run in loose}
+    def _settle(self, loose: list[Segment]) -> None:
+        """Put loose segments into cells, and merge them where that gives short ones."""
+        tables = {segment.number: self._read(segment.number) for segment in loose}
         rows = [*tables.values()]
         if self.cells is not None:
             cells = self._read(self.cells.number)
-            oldest = min(run.first for run in self.runs)
+            oldest = min(segment.first for segment in self.segments)
             # Cells all of whose slices have expired are left out.
             rows.append(cells.filter(self._from(cells, oldest - self._width + 1)))
             self._forget_cells()
         table = pa.concat_tables(rows, promote_options="permissive")
-        self.cells = Cells(
+        self.cells = Rollups(
             number=self._put(combined(table, self._lane.layout, self._width)), width=self._width
         )
         for first in range(0, len(loose), FAN):
             self._merge(loose[first : first + FAN], level=1)
         level = 1
-        while self._is_short(alike := [run for run in self.runs if run.level == level][-FAN:]):
+        while self._is_short(
+            alike := [segment for segment in self.segments if segment.level == level][-FAN:]
+        ):
             self._merge(alike, level=level + 1)
             level += 1
 
-    def _is_short(self, runs: list[Run]) -> bool:
-        """Whether runs are enough to be merged, and not too much."""
-        if len(runs) < FAN:
+    def _is_short(self, segments: list[Segment]) -> bool:
+        """Whether segments are enough to be merged, and not too much."""
+        if len(segments) < FAN:
             return False
-        length = max(run.last for run in runs) - min(run.first for run in runs)
-        is_short = length <= _CELLS_IN_A_RUN * self._width
-        return is_short and sum(run.rows for run in runs) <= _MOST_ROWS
+        length = max(segment.last for segment in segments) - min(
+            segment.first for segment in segments
+        )
+        is_short = length <= _CELLS_IN_A_SEGMENT * self._width
+        return is_short and sum(segment.rows for segment in segments) <= _MOST_ROWS
 
-    def _merge(self, runs: list[Run], *, level: int) -> None:
-        """One run of a level in the place of some, or the same ones at that level."""
-        if self._is_short(runs):
+    def _merge(self, segments: list[Segment], *, level: int) -> None:
+        """One segment of a level in the place of some, or the same ones at that level."""
+        if self._is_short(segments):
             # What earlier plans kept stays, whatever this one keeps.
-            tables = [from_bytes(self._store.read(run.number)) for run in runs]
-            self._remove(runs)
-            self._write_run(pa.concat_tables(tables, promote_options="default"), level=level)
+            tables = [from_bytes(self._store.read(segment.number)) for segment in segments]
+            self._remove(segments)
+            self._write_segment(pa.concat_tables(tables, promote_options="default"), level=level)
         else:
-            self.runs = [replace(run, level=level) if run in runs else run for run in self.runs]
+            self.segments = [
+                replace(segment, level=level) if segment in segments else segment
+                for segment in self.segments
+            ]
 
-    def _write_run(self, table: pa.Table, *, level: int) -> None:
+    def _write_segment(self, table: pa.Table, *, level: int) -> None:
         ends = pc.min_max(table.column(self._lane.layout.start)).as_py()
-        run = Run(
+        segment = Segment(
             number=self._put(table),
             level=level,
             rows=table.num_rows,
             first=ends["min"],
             last=ends["max"],
         )
-        self.runs = [*self.runs, run]
+        self.segments = [*self.segments, segment]
 
     def _put(self, table: pa.Table) -> int:
         number = self.number
@@ -138,10 +151,10 @@ class Retained:
         self.number += 1
         return number
 
-    def _remove(self, runs: list[Run]) -> None:
-        for run in runs:
-            self._store.remove(run.number)
-        self.runs = [run for run in self.runs if run not in runs]
+    def _remove(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            self._store.remove(segment.number)
+        self.segments = [segment for segment in self.segments if segment not in segments]
 
     def _forget_cells(self) -> None:
         if self.cells is not None:

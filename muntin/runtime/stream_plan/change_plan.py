@@ -11,7 +11,7 @@ from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_records import changed_records, record_homes
 from muntin.runtime.stream_plan.component_columns import Held, functions_of
 from muntin.runtime.stream_plan.room import columns_of, kind_of, placed, room_for
-from muntin.runtime.stream_plan.stream_plan import Epoch, Needs, Running, RunningLane
+from muntin.runtime.stream_plan.stream_plan import Epoch, Needs, RunningLane, StreamPlan
 
 
 def first_start(
@@ -22,25 +22,25 @@ def first_start(
     buckets: tuple[int, ...],
     delay: int,
     retain: int,
-    checked: bool,
+    ansi: bool,
     spare: int,
-) -> Running:
+) -> StreamPlan:
     """A plan on a new checkpoint, which decides how much room there is."""
-    wanted = [(list(one.keys), one.uses(checked=checked).values()) for one in needs]
-    wanted += [(one.groups, one.uses(checked=checked).values()) for one in records]
+    wanted = [(list(one.keys), one.uses(ansi=ansi).values()) for one in needs]
+    wanted += [(one.groups, one.uses(ansi=ansi).values()) for one in records]
     room = room_for(wanted, spare=spare)
     if any(one.columns for one in records):
         # Other records may carry more, mostly numbers and conditions.
         more = {kind: room.keys[kind] + spare for kind in ("long", "double")}
         room = replace(room, keys={**room.keys, **more})
-    nothing = Running(
-        plan=replace(plan, trees=(), queries=(), discretized=()),
+    nothing = StreamPlan(
+        plan=replace(plan, trees=(), queries=(), record_trees=()),
         lanes=(),
         room=room,
         buckets=buckets,
         delay=delay,
         retain=retain,
-        checked=checked,
+        ansi=ansi,
         complete_from={},
         next_lane=0,
         generation=-1,
@@ -49,20 +49,20 @@ def first_start(
 
 
 def changed(
-    running: Running,
+    running: StreamPlan,
     plan: Plan,
     needs: Sequence[Needs],
     records: Sequence[RecordNeeds] = (),
     *,
     watermark: int | None,
     given: int | None,
-) -> Running:
+) -> StreamPlan:
     """The plan that goes on where `running` stopped; `needs` are those of its trees, in order, and
-    `records` those of its user-defined windows.
+    `records` those of its data windows.
 
     `watermark` is what the next batch starts with, and `given` what the last one had, up to which
     answers were given, in microseconds; none where no batch was ever finished. A query that stays
-    in its lane keeps answering from where it is (`share.settle` makes plans in which all do). What
+    in its lane keeps answering from where it is (`share.evolve` makes plans in which all do). What
     another reads is complete from where slices hold all of it, and its first windows are those
     after that.
     """
@@ -80,7 +80,7 @@ def changed(
         for one in _stays(home, need)
     ]
     staying += [one for home in homes_of_records if home is not None for one in home.held]
-    functions = functions_of(staying, checked=running.checked)
+    functions = functions_of(staying, ansi=running.ansi)
     lanes: list[RunningLane] = []
     number = running.next_lane
     for tree, need, home in zip(plan.trees, needs, homes, strict=True):
@@ -160,7 +160,7 @@ def _change_lane(
     old: RunningLane,
     tree: Tree,
     need: Needs,
-    running: Running,
+    running: StreamPlan,
     given: int | None,
     unseen: int | None,
     functions: MutableMapping[str, str],
@@ -170,7 +170,7 @@ def _change_lane(
     held = _hold(_stays(old, need), need, running, since, tree, functions)
     kept_from, epochs = old.kept_from, list(old.epochs)
     if given is not None and since is not None:
-        span = old.at_run_time(checked=running.checked, retain=running.retain).span
+        span = old.at_run_time(ansi=running.ansi, retain=running.retain).span
         reached = given - span
         kept_from = reached if kept_from is None else max(kept_from, reached)
         if old.tree.slicing.edges != tree.slicing.edges:
@@ -195,7 +195,7 @@ def _new_lane(
     number: int,
     tree: Tree,
     need: Needs,
-    running: Running,
+    running: StreamPlan,
     unseen: int | None,
     functions: MutableMapping[str, str],
 ) -> RunningLane:
@@ -216,7 +216,7 @@ def _new_lane(
 def _hold(
     stays: list[Held],
     need: Needs,
-    running: Running,
+    running: StreamPlan,
     since: int | None,
     tree: Tree,
     functions: MutableMapping[str, str],
@@ -224,7 +224,7 @@ def _hold(
     """Columns for all components; those that stay keep theirs."""
     found = {one.component: one for one in stays}
     taken = [slot for one in stays for slot in one.slots]
-    wanted = need.uses(checked=running.checked)
+    wanted = need.uses(ansi=running.ansi)
     for component, uses in wanted.items():
         if component in found:
             continue

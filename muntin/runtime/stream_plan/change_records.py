@@ -1,4 +1,4 @@
-"""Lanes of user-defined windows from one running plan to the next."""
+"""Lanes of data windows from one running plan to the next."""
 
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
@@ -6,24 +6,24 @@ from dataclasses import replace
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.record_tree import DiscretizedTree
+from muntin.model.record_tree import RecordTree
 from muntin.runtime.state.record_lane import RecordNeeds, RunningRecords, grains
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.room import columns_of, kind_of, placed
-from muntin.runtime.stream_plan.stream_plan import Running
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
 
 # The error of a tree that finds no room for something.
 NoRoom = Callable[[Sequence[str], str], RunError]
 
 
-def names_in(tree: DiscretizedTree) -> list[str]:
+def names_in(tree: RecordTree) -> list[str]:
     """The queries that a tree answers."""
     return [name for node in tree.nodes for name in node.queries]
 
 
-def resumed(running: Running, plan: Plan) -> Running:
+def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
     """What a checkpoint holds, with the classes and functions of a plan that is the same."""
-    lanes = zip(running.records, plan.discretized, strict=True)
+    lanes = zip(running.records, plan.record_trees, strict=True)
     return replace(
         running,
         plan=plan,
@@ -32,17 +32,17 @@ def resumed(running: Running, plan: Plan) -> Running:
 
 
 def record_homes(
-    running: Running, plan: Plan, needs: Sequence[RecordNeeds], stays: set[str]
+    running: StreamPlan, plan: Plan, needs: Sequence[RecordNeeds], stays: set[str]
 ) -> list[RunningRecords | None]:
     """The lane that each tree goes on in; `stays` are the queries that are as they were."""
     return [
         _home(tree, need, running.records, stays)
-        for tree, need in zip(plan.discretized, needs, strict=True)
+        for tree, need in zip(plan.record_trees, needs, strict=True)
     ]
 
 
 def changed_records(
-    running: Running,
+    running: StreamPlan,
     plan: Plan,
     needs: Sequence[RecordNeeds],
     homes: Sequence[RunningRecords | None],
@@ -55,7 +55,7 @@ def changed_records(
     """(the lanes, the begin of each query's first whole window, the number of the next lane)."""
     lanes: list[RunningRecords] = []
     complete: dict[str, int | None] = {}
-    for tree, need, home in zip(plan.discretized, needs, homes, strict=True):
+    for tree, need, home in zip(plan.record_trees, needs, homes, strict=True):
         if home is None:
             lanes.append(_begins(number, tree, need, running, unseen, functions, no_room))
             number += 1
@@ -70,14 +70,14 @@ def changed_records(
 
 
 def _home(
-    tree: DiscretizedTree,
+    tree: RecordTree,
     need: RecordNeeds,
     lanes: Sequence[RunningRecords],
     stays: set[str],
 ) -> RunningRecords | None:
     """The lane that a tree goes on in: all its queries run there, on columns of the same kinds.
 
-    Plans are made so that the queries that stay are among themselves (`share.settle_discretized`).
+    Plans are made so that the queries that stay are among themselves (`share.evolve`).
     """
     names = set(names_in(tree))
     for lane in lanes:
@@ -95,7 +95,7 @@ def _home(
     return None
 
 
-def _goes_on(lane: RunningRecords, tree: DiscretizedTree, need: RecordNeeds) -> RunningRecords:
+def _goes_on(lane: RunningRecords, tree: RecordTree, need: RecordNeeds) -> RunningRecords:
     """A lane with the queries that are left."""
     return RunningRecords(
         number=lane.number,
@@ -109,9 +109,9 @@ def _goes_on(lane: RunningRecords, tree: DiscretizedTree, need: RecordNeeds) -> 
 
 def _begins(
     number: int,
-    tree: DiscretizedTree,
+    tree: RecordTree,
     need: RecordNeeds,
-    running: Running,
+    running: StreamPlan,
     unseen: int | None,
     functions: MutableMapping[str, str],
     no_room: NoRoom,
@@ -126,7 +126,7 @@ def _begins(
         slots.append(slot)
     taken: list[str] = []
     held: list[Held] = []
-    wanted = need.uses(checked=running.checked)
+    wanted = need.uses(ansi=running.ansi)
     for component, uses in wanted.items():
         places = placed(uses, running.room, taken, functions)
         if places is None:

@@ -22,14 +22,12 @@ class Held:
         name = "_".join(self.slots)
         return f"n_{name}" if self.component.kind in ("count", "count_if") else name
 
-    def uses(self, *, checked: bool) -> dict[str, Use]:
+    def uses(self, *, ansi: bool) -> dict[str, Use]:
         """What it has in each of its columns."""
-        uses = uses_of(self.component, self.number, checked=checked)
+        uses = uses_of(self.component, self.number, ansi=ansi)
         return dict(zip(self.slots, uses, strict=True))
 
 
-def functions_of(all_held: Iterable[Held], *, checked: bool) -> dict[str, str]:
+def functions_of(all_held: Iterable[Held], *, ansi: bool) -> dict[str, str]:
     """The aggregate function of every column that is in use."""
-    return {
-        slot: use.function for held in all_held for slot, use in held.uses(checked=checked).items()
-    }
+    return {slot: use.function for held in all_held for slot, use in held.uses(ansi=ansi).items()}

@@ -48,10 +48,10 @@ class Use:
         return _FUNCTIONS[self.role]
 
 
-def uses_of(component: Component, number: str, *, checked: bool) -> tuple[Use, ...]:
+def uses_of(component: Component, number: str, *, ansi: bool) -> tuple[Use, ...]:
     """The columns that a component of integers or floats takes.
 
-    `checked` integer sums are kept as two, of the words' upper and lower halves, which cannot
+    `ansi` integer sums are kept as two, of the words' upper and lower halves, which cannot
     overflow themselves.
     """
     match component.kind:
@@ -65,7 +65,7 @@ def uses_of(component: Component, number: str, *, checked: bool) -> tuple[Use, .
             )
         case "min" | "max" as role:
             return (Use(kind="extreme" if number == INTEGER else "float", role=role),)
-        case "sum" if number == INTEGER and checked:
+        case "sum" if number == INTEGER and ansi:
             return (Use(kind="integer", role="high"), Use(kind="integer", role="low"))
         case "sum" if number == INTEGER:
             return (Use(kind="integer", role="sum"),)

@@ -29,10 +29,10 @@ class Needs:
     keys: tuple[str, ...]
     numbers: Mapping[Component, str]
 
-    def uses(self, *, checked: bool) -> dict[Component, tuple[Use, ...]]:
+    def uses(self, *, ansi: bool) -> dict[Component, tuple[Use, ...]]:
         """The columns that its components take."""
         return {
-            component: uses_of(component, number, checked=checked)
+            component: uses_of(component, number, ansi=ansi)
             for component, number in self.numbers.items()
         }
 
@@ -57,13 +57,13 @@ class RunningLane:
     kept_from: int | None = None
     epochs: tuple[Epoch, ...] = ()
 
-    def at_run_time(self, *, checked: bool, retain: int) -> Lane:
+    def at_run_time(self, *, ansi: bool, retain: int) -> Lane:
         """What the operator runs."""
         layout = Layout(
             key_columns=self.key_slots,
             start=START,
             kept=tuple(
-                kept(one.component, number=one.number, name=one.name, checked=checked)
+                kept(one.component, number=one.number, name=one.name, ansi=ansi)
                 for one in self.held
             ),
         )
@@ -85,7 +85,7 @@ class RunningLane:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running:
+class StreamPlan:
     """All that a checkpoint knows of the plan that runs on it."""
 
     plan: Plan
@@ -97,12 +97,12 @@ class Running:
     delay: int
     retain: int
     # Whether integer sums notice overflow, as under ANSI.
-    checked: bool
+    ansi: bool
     complete_from: Mapping[str, int | None]
     next_lane: int
     # How often the queries have changed.
     generation: int = 0
-    # Lanes of user-defined windows; numbers are never used again by either kind of lane.
+    # Lanes of data windows; numbers are never used again by either kind of lane.
     records: tuple[RunningRecords, ...] = ()
 
     @property
@@ -112,17 +112,17 @@ class Running:
         return slices + [held for lane in self.records for held in lane.held]
 
 
-def check_same(running: Running, *, delay: int, checked: bool, buckets: int | None) -> None:
+def check_same(running: StreamPlan, *, delay: int, ansi: bool, buckets: int | None) -> None:
     """Refuse to go on with what a checkpoint cannot change."""
     if delay != running.delay:
         raise RunError(
             f"the checkpoint was started with a watermark of {format_duration(running.delay)}, not "
             f"{format_duration(delay)}; start with that one, or with a new checkpoint"
         )
-    if checked != running.checked:
+    if ansi != running.ansi:
         raise RunError(
             f"the checkpoint was started with spark.sql.ansi.enabled = "
-            f"{str(running.checked).lower()}; set it so, or start with a new checkpoint"
+            f"{str(running.ansi).lower()}; set it so, or start with a new checkpoint"
         )
     if buckets is not None and buckets != len(running.buckets):
         raise RunError(

@@ -7,10 +7,10 @@ from typing import Any
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.plan_json import (
-    discretized_from_json,
-    discretized_to_json,
     plan_from_json,
     plan_to_json,
+    record_tree_from_json,
+    record_tree_to_json,
     slicing_from_json,
     slicing_to_json,
     tree_from_json,
@@ -19,12 +19,12 @@ from muntin.model.plan_json import (
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.room import Room
-from muntin.runtime.stream_plan.stream_plan import Epoch, Running, RunningLane
+from muntin.runtime.stream_plan.stream_plan import Epoch, RunningLane, StreamPlan
 
 VERSION = 3
 
 
-def running_to_json(running: Running) -> dict[str, Any]:
+def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
     """The running plan as what `json.dumps` takes."""
     return {
         "version": VERSION,
@@ -36,21 +36,21 @@ def running_to_json(running: Running) -> dict[str, Any]:
         "buckets": list(running.buckets),
         "delay": running.delay,
         "retain": running.retain,
-        "checked": running.checked,
+        "checked": running.ansi,
         "complete_from": dict(running.complete_from),
         "next_lane": running.next_lane,
     }
 
 
-def running_from_json(data: Mapping[str, Any]) -> Running:
-    """The running plan that `running_to_json` wrote, or an error that names the version."""
+def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
+    """The running plan that `stream_plan_to_json` wrote, or an error that names the version."""
     if data.get("version") != VERSION:
         raise RunError(
             f"the checkpoint was written in version {data.get('version')!r}, and this muntin "
             f"reads version {VERSION}; start with a new checkpoint, or with the muntin that "
             f"wrote it"
         )
-    return Running(
+    return StreamPlan(
         plan=plan_from_json(data["plan"]),
         lanes=tuple(_lane_from_json(one) for one in data["lanes"]),
         records=tuple(_records_from_json(one) for one in data.get("records", ())),
@@ -58,7 +58,7 @@ def running_from_json(data: Mapping[str, Any]) -> Running:
         buckets=_buckets(data["buckets"]),
         delay=data["delay"],
         retain=data["retain"],
-        checked=data["checked"],
+        ansi=data["checked"],
         complete_from=data["complete_from"],
         next_lane=data["next_lane"],
         generation=data["generation"],
@@ -100,7 +100,7 @@ def _lane_from_json(data: Mapping[str, Any]) -> RunningLane:
 def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
     return {
         "number": lane.number,
-        "tree": discretized_to_json(lane.tree),
+        "tree": record_tree_to_json(lane.tree),
         "key_slots": list(lane.key_slots),
         "columns": dict(lane.columns),
         "held": [asdict(one) for one in lane.held],
@@ -111,7 +111,7 @@ def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
 def _records_from_json(data: Mapping[str, Any]) -> RunningRecords:
     return RunningRecords(
         number=data["number"],
-        tree=discretized_from_json(data["tree"]),
+        tree=record_tree_from_json(data["tree"]),
         key_slots=tuple(data["key_slots"]),
         columns=data["columns"],
         held=_held(data),

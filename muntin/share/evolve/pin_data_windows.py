@@ -1,4 +1,4 @@
-"""Trees of user-defined windows that stay as they run: what is open is known to them alone."""
+"""Trees of data windows that stay as they run: what is open is known to them alone."""
 
 import json
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from muntin.model.aggregates.user_aggregate import aggregate_to_json
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import Query
-from muntin.model.record_tree import DiscretizedTree
+from muntin.model.record_tree import RecordTree
 
 
-def settled_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DiscretizedTree, ...]:
+def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[RecordTree, ...]:
     """The trees that run, with the queries of theirs that stay, then trees of new queries alone.
 
     A new query does not join a tree that runs, which has seen records that it has not.
@@ -20,19 +20,19 @@ def settled_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[Discretiz
     asked = {query.name: query for query in plan.queries if isinstance(query, Query)}
     trees = []
     home: set[str] = set()
-    for tree in running.discretized:
+    for tree in running.record_trees:
         kept = [name for node in tree.nodes for name in node.queries if name in stays]
         if kept:
             home.update(kept)
             trees.append(_given(tree, {name: asked[name] for name in kept}))
-    for tree in plan.discretized:
+    for tree in plan.record_trees:
         new = [name for node in tree.nodes for name in node.queries if name not in home]
         if new:
             trees.append(tree.answering([asked[name] for name in new]))
     return tuple(trees)
 
 
-def _given(tree: DiscretizedTree, queries: Mapping[str, Query]) -> DiscretizedTree:
+def _given(tree: RecordTree, queries: Mapping[str, Query]) -> RecordTree:
     """The part of a tree that some queries need, with their own windows and aggregates."""
     return _with_code(tree, queries).answering(queries.values())
 
@@ -49,11 +49,11 @@ def with_code(plan: Plan, given: Plan) -> Plan:
     return replace(
         plan,
         queries=tuple(known.get(query.name, query) for query in plan.queries),
-        discretized=tuple(_with_code(tree, known) for tree in plan.discretized),
+        record_trees=tuple(_with_code(tree, known) for tree in plan.record_trees),
     )
 
 
-def _with_code(tree: DiscretizedTree, queries: Mapping[str, Query]) -> DiscretizedTree:
+def _with_code(tree: RecordTree, queries: Mapping[str, Query]) -> RecordTree:
     nodes = []
     for node in tree.nodes:
         mine = [queries[name] for name in node.queries if name in queries]

@@ -11,13 +11,13 @@ from dataclasses import replace
 from muntin.model.plan import Plan, Tree
 from muntin.model.plan_json import definition
 from muntin.model.query import Query, Workload
-from muntin.share.evolve.pin_data_windows import settled_trees
+from muntin.share.evolve.pin_data_windows import pinned_trees
 from muntin.share.intermediate import best_tree
 from muntin.share.optimizer import STRATEGIES
 from muntin.share.trees import nodes_of
 
 
-def settled(plan: Plan, running: Plan) -> Plan:
+def pinned(plan: Plan, running: Plan) -> Plan:
     """`plan` with every query that runs already in the tree in which it runs.
 
     A new query joins the tree of most of those that `plan` puts beside it. Trees whose queries are
@@ -35,8 +35,8 @@ def settled(plan: Plan, running: Plan) -> Plan:
         frozenset(name for node in tree.nodes for name in node.queries): tree for tree in plan.trees
     }
     trees = [as_planned.get(frozenset(names)) or _grown(names, plan) for names in groups.values()]
-    discretized = settled_trees(plan, running, _staying(plan, running))
-    return replace(plan, trees=tuple(trees), discretized=discretized)
+    record_trees = pinned_trees(plan, running, _staying(plan, running))
+    return replace(plan, trees=tuple(trees), record_trees=record_trees)
 
 
 def _homes(plan: Plan, running: Plan) -> dict[str, int]:

@@ -12,7 +12,7 @@ from muntin.model.plan import Tree
 from muntin.runtime.columns.layout import Layout, all_slots
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.spark.batch.slices import START, Slices
-from muntin.spark.batch.time_split import PART, Parts, own_answers, with_parts
+from muntin.spark.batch.time_split import PART, TimeSplit, own_answers, with_parts
 from muntin.spark.worker import begin_task, same_python
 
 
@@ -25,10 +25,10 @@ class Ordered:
 
     frame: DataFrame
     layout: Layout
-    parts: Parts | None = None
+    parts: TimeSplit | None = None
 
 
-def in_order(slices: Slices, *, parts: Parts | None, in_place: bool) -> Ordered:
+def in_order(slices: Slices, *, parts: TimeSplit | None, in_place: bool) -> Ordered:
     """Slices ready for the runtime, by key and, where they are to be split so, by time.
 
     Those of events that were moved are in place.
@@ -64,7 +64,7 @@ def slot_fields(slots: Iterable[str]) -> list[StructField]:
 
 
 def _run(
-    batches: Iterable[pa.RecordBatch], *, tree: Tree, layout: Layout, parts: Parts | None
+    batches: Iterable[pa.RecordBatch], *, tree: Tree, layout: Layout, parts: TimeSplit | None
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
     if parts is None:

@@ -1,4 +1,4 @@
-"""One tree of user-defined windows on Spark: its records, and its queries' answers."""
+"""One tree of data windows on Spark: its records, and its queries' answers."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
@@ -10,29 +10,29 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.record_tree import DiscretizedTree
+from muntin.model.record_tree import RecordTree
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import END, DiscretizedRuntime
+from muntin.runtime.records.record_tree import END, RecordTreeRuntime
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.batch.periodic_answers import stored
 from muntin.spark.batch.records import OrderedRecords, records_in_order
-from muntin.spark.binding.bind_data_windows import BoundDiscretized
-from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_checked
+from muntin.spark.binding.bind_data_windows import BoundRecordTree
+from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
 from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.together import QUERY, named, stack
 from muntin.spark.worker import begin_task, same_python
 
 
-class DiscretizedAnswers:
+class RecordAnswers:
     """The answers of one tree's queries, all of them computed by the first that is used.
 
     A session query that is alone in its tree is left to Spark's own `session_window`.
     """
 
-    def __init__(self, bound: BoundDiscretized, plan: Plan, relations: Relations) -> None:
+    def __init__(self, bound: BoundRecordTree, plan: Plan, relations: Relations) -> None:
         self._bound = bound
         self._relations = relations
         self.queries = {
@@ -45,8 +45,8 @@ class DiscretizedAnswers:
 
     @cached_property
     def _ordered(self) -> OrderedRecords:
-        checked = is_checked(self._relations.session)
-        return records_in_order(self._bound, self._relations, checked=checked)
+        ansi = is_ansi(self._relations.session)
+        return records_in_order(self._bound, self._relations, ansi=ansi)
 
     @property
     def _combined(self) -> DataFrame:
@@ -111,7 +111,7 @@ def _fenced(frame: DataFrame) -> DataFrame:
     return frame.sample(fraction=1.0, seed=0)
 
 
-def _combine(tree: DiscretizedTree, ordered: OrderedRecords) -> DataFrame:
+def _combine(tree: RecordTree, ordered: OrderedRecords) -> DataFrame:
     """Answers of all queries of a tree: node number, keys, the window's begin and end, slots."""
     layout = ordered.layout.layout
     keys = [ordered.frame.schema[name] for name in layout.key_columns]
@@ -123,7 +123,7 @@ def _combine(tree: DiscretizedTree, ordered: OrderedRecords) -> DataFrame:
 
 
 def _run(
-    batches: Iterable[pa.RecordBatch], *, tree: DiscretizedTree, layout: RecordLayout
+    batches: Iterable[pa.RecordBatch], *, tree: RecordTree, layout: RecordLayout
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
-    return DiscretizedRuntime(tree, layout).run(batches)
+    return RecordTreeRuntime(tree, layout).run(batches)

@@ -12,12 +12,12 @@ from muntin.model.query import Query
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.batch.compiled_answers import Ordered, combine_compiled, in_order
 from muntin.spark.batch.native_combine import combine_natively
-from muntin.spark.batch.pre_shuffle import can_move, moved
+from muntin.spark.batch.pre_shuffle import can_move, pre_shuffled
 from muntin.spark.batch.slices import Slices, slice_events
-from muntin.spark.batch.time_split import PART, Parts, parts
+from muntin.spark.batch.time_split import PART, TimeSplit, parts
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.instants import micros
-from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_checked
+from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
 from muntin.spark.output.project import Projection, from_columns, from_slots, projection
 from muntin.spark.output.together import QUERY, may_be_null, named, pick, stack
 
@@ -54,7 +54,7 @@ class TreeAnswers:
         self._gathered: DataFrame | None = None
 
     @cached_property
-    def _parts(self) -> Parts | None:
+    def _parts(self) -> TimeSplit | None:
         longest = max(query.window.size for query in self.queries.values())
         cores = self._relations.session.sparkContext.defaultParallelism
         keys = self._keys if self._bound.tree.family.keys else 1
@@ -77,8 +77,8 @@ class TreeAnswers:
             time_type=self._bound.time_type,
             types=self._bound.types,
             numeric=self._bound.numeric,
-            checked=is_checked(self._relations.session),
-            family=moved(tree.family, instant, split) if self._is_moved else tree.family,
+            ansi=is_ansi(self._relations.session),
+            family=pre_shuffled(tree.family, instant, split) if self._is_moved else tree.family,
             part=PART if split is not None else None,
         )
 

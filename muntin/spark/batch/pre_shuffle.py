@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from muntin.model.query import Family
 from muntin.model.sql_text import SqlText
-from muntin.spark.batch.time_split import PART, Parts, parts_of
+from muntin.spark.batch.time_split import PART, TimeSplit, parts_of
 
 
 def can_move(family: Family) -> bool:
@@ -12,7 +12,7 @@ def can_move(family: Family) -> bool:
     return family.relation in (SqlText(("", ""), ("",)), _one_table(family.relation))
 
 
-def moved(family: Family, instant: str, split: Parts | None) -> Family:
+def pre_shuffled(family: Family, instant: str, split: TimeSplit | None) -> Family:
     """The family over the same events, each where its key's are and, if split, its part's.
 
     `instant` is an event's time in microseconds. The column `PART` tells the parts apart.

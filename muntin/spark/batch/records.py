@@ -1,4 +1,4 @@
-"""Events to the records that user-defined windows are found in: Spark SQL, no Python."""
+"""Events to the records that data windows are found in: Spark SQL, no Python."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, Map
 
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.user_aggregate import UserComponent
-from muntin.model.record_tree import DiscretizedTree
+from muntin.model.record_tree import RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.layout import INTEGER, Kept, Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.spark.batch.slices import START, lift, number_of
-from muntin.spark.binding.bind_data_windows import BoundDiscretized
+from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.family_sql import grouped, key_column, selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
@@ -34,12 +34,10 @@ class OrderedRecords:
     layout: RecordLayout
 
 
-def records_in_order(
-    bound: BoundDiscretized, relations: Relations, *, checked: bool
-) -> OrderedRecords:
+def records_in_order(bound: BoundRecordTree, relations: Relations, *, ansi: bool) -> OrderedRecords:
     """A tree's records: one for each event, or one for all events of a key within a grain."""
     tree = bound.tree
-    layout = layout_of(tree, bound.types, checked=checked)
+    layout = layout_of(tree, bound.types, ansi=ansi)
     columns = (
         _grains(bound, layout) if tree.grain is not None else _events(bound, relations, layout)
     )
@@ -69,7 +67,7 @@ class _Columns:
     layout: RecordLayout
 
 
-def layout_of(tree: DiscretizedTree, types: dict[Aggregate, DataType], *, checked: bool) -> Layout:
+def layout_of(tree: RecordTree, types: dict[Aggregate, DataType], *, ansi: bool) -> Layout:
     """The columns of a tree's partials, and of its keys."""
     found: dict[Component, Kept] = {}
     for aggregate in tree.aggregates:
@@ -77,12 +75,12 @@ def layout_of(tree: DiscretizedTree, types: dict[Aggregate, DataType], *, checke
             if component not in found:
                 number = number_of(component, types[aggregate])
                 name = f"c{len(found)}"
-                found[component] = kept(component, number=number, name=name, checked=checked)
+                found[component] = kept(component, number=number, name=name, ansi=ansi)
     keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
     return Layout(key_columns=keys, start=START, kept=tuple(found.values()))
 
 
-def _grains(bound: BoundDiscretized, layout: Layout) -> tuple[SqlText, _Columns]:
+def _grains(bound: BoundRecordTree, layout: Layout) -> tuple[SqlText, _Columns]:
     """Events of a key within a grain as one record, from the first to the last of them."""
     family = bound.tree.family
     time = micros(family.time, bound.time_type)
@@ -95,7 +93,7 @@ def _grains(bound: BoundDiscretized, layout: Layout) -> tuple[SqlText, _Columns]
 
 
 def _events(
-    bound: BoundDiscretized, relations: Relations, layout: Layout
+    bound: BoundRecordTree, relations: Relations, layout: Layout
 ) -> tuple[SqlText, _Columns]:
     """Every event with its keys and its time."""
     family = bound.tree.family
@@ -110,7 +108,7 @@ def _events(
 
 
 def looked_at(
-    bound: BoundDiscretized, relations: Relations, layout: Layout
+    bound: BoundRecordTree, relations: Relations, layout: Layout
 ) -> tuple[dict[str, str], RecordLayout]:
     """(columns of each event as Spark SQL, which is what): all that windows look at, and the
     arguments of aggregates."""

@@ -10,10 +10,10 @@ from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, Workload
 from muntin.share.optimizer import DEFAULT
-from muntin.spark.batch.data_window_answers import DiscretizedAnswers
+from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import TreeAnswers
 from muntin.spark.batch.write import write
-from muntin.spark.binding.bind_data_windows import bind_discretized
+from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import bind
 from muntin.spark.binding.planning import planned_for
 from muntin.spark.binding.relations import Data, Relations
@@ -46,14 +46,14 @@ class Results(Mapping[str, DataFrame]):
 
     def __init__(self, plan: Plan, data: Data = None) -> None:
         self._relations = Relations(data, plan.queries)
-        plan, discretized = bind_discretized(plan, self._relations)
+        plan, record_trees = bind_record_trees(plan, self._relations)
         bound = bind(plan, self._relations)
         self._bound = bound
         # The plan that runs: queries whose types keep them from sharing have become plain ones.
         self.plan = bound.plan
-        self._trees: list[TreeAnswers | DiscretizedAnswers] = [
+        self._trees: list[TreeAnswers | RecordAnswers] = [
             *(TreeAnswers(tree, self.plan, self._relations) for tree in bound.trees),
-            *(DiscretizedAnswers(tree, self.plan, self._relations) for tree in discretized),
+            *(RecordAnswers(tree, self.plan, self._relations) for tree in record_trees),
         ]
         self._answers: dict[str, DataFrame] = {}
         for query in self.plan.plain:

@@ -38,13 +38,13 @@ def slice_events(
     time_type: DataType,
     types: dict[Aggregate, DataType],
     numeric: set[Aggregate],
-    checked: bool,
+    ansi: bool,
     family: Family,
     part: str | None = None,
 ) -> Slices:
     """Cut a family's events into partials; `numeric` aggregates are laid out for the runtime.
 
-    `checked` integer sums notice overflow, as Spark's do under ANSI. `family` has the
+    `ansi` integer sums notice overflow, as Spark's do under ANSI. `family` has the
     tree's events; a column `part` of theirs keeps slices apart, too.
     """
     names: dict[Component, str] = {}
@@ -54,7 +54,7 @@ def slice_events(
             name = names.setdefault(component, f"c{len(names)}")
             if aggregate in numeric:
                 number = number_of(component, types[aggregate])
-                layout[component] = kept(component, number=number, name=name, checked=checked)
+                layout[component] = kept(component, number=number, name=name, ansi=ansi)
     start = slice_start(tree.slicing, micros(tree.family.time, time_type))
     lifted = {START: start} if part is None else {START: start, part: part}
     for component, name in names.items():

@@ -32,27 +32,27 @@ _KEYS_PER_CORE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class TimeSplit:
     """Parts of so many microseconds, for windows that are at most as long as `longest`."""
 
     width: int
     longest: int
 
 
-def parts(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> Parts | None:
+def parts(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> TimeSplit | None:
     """How time is split; none where the keys, if it is known how many live, can use all cores."""
     if keys is None or keys >= _KEYS_PER_CORE * cores:
         return None
     width = max(_LENGTH * longest, int(_SLICES * SECOND / slicing.rate))
-    return Parts(width=width, longest=longest)
+    return TimeSplit(width=width, longest=longest)
 
 
-def with_parts(slices: DataFrame, split: Parts) -> DataFrame:
+def with_parts(slices: DataFrame, split: TimeSplit) -> DataFrame:
     """Each slice once for every part that reads it, under that part's begin."""
     return slices.selectExpr("*", f"{parts_of(START, split)} AS {PART}")
 
 
-def parts_of(instant: str, split: Parts) -> str:
+def parts_of(instant: str, split: TimeSplit) -> str:
     """SQL for a row for every part that reads what happens at an instant: that part's begin."""
     first, last = (
         f"{one} - pmod({one}, {split.width}L)"
@@ -61,7 +61,7 @@ def parts_of(instant: str, split: Parts) -> str:
     return f"explode(sequence({first}, {last}, {split.width}L))"
 
 
-def own_answers(batches: Iterable[pa.RecordBatch], split: Parts) -> Iterator[pa.RecordBatch]:
+def own_answers(batches: Iterable[pa.RecordBatch], split: TimeSplit) -> Iterator[pa.RecordBatch]:
     """The answers whose window begins in the part that computed them, without the part."""
     for batch in batches:
         begin, part = batch.column(BEGIN), batch.column(PART)

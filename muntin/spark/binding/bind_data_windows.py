@@ -9,30 +9,30 @@ from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
-from muntin.model.record_tree import DiscretizedTree
-from muntin.model.windows.data_windows import Custom, Kind, Session
-from muntin.share.on_slices import moved
+from muntin.model.record_tree import RecordTree
+from muntin.model.windows.data_windows import Custom, DataWindow, Session
+from muntin.share.on_slices import sliced
 from muntin.spark.binding.bind_periodic import NUMERIC, is_carried, reason_alone
 from muntin.spark.binding.family_sql import answer_types, selected
 from muntin.spark.binding.relations import Relations, blaming, first_line
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundDiscretized:
-    """A tree of user-defined windows and the Spark types of what it reads and answers."""
+class BoundRecordTree:
+    """A tree of data windows and the Spark types of what it reads and answers."""
 
-    tree: DiscretizedTree
+    tree: RecordTree
     time_type: DataType
     keys: tuple[StructField, ...]
     types: dict[Aggregate, DataType]
 
 
-def bind_discretized(plan: Plan, relations: Relations) -> tuple[Plan, tuple[BoundDiscretized, ...]]:
+def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[BoundRecordTree, ...]]:
     """Find the types. Sessions that the runtime does not take are left to Spark, and periodic
     windows to slices; of other windows that is an error, as Spark has none of them."""
-    trees = [_bind_tree(tree, plan, relations) for tree in plan.discretized]
+    trees = [_bind_tree(tree, plan, relations) for tree in plan.record_trees]
     alone: dict[str, PlainQuery] = {}
-    sliced: dict[str, Query] = {}
+    guests: dict[str, Query] = {}
     for bound in trees:
         for node in bound.tree.nodes:
             for name in node.queries:
@@ -42,29 +42,29 @@ def bind_discretized(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Boun
                 if reason is None:
                     continue
                 if query.is_periodic:
-                    sliced[name] = query
+                    guests[name] = query
                     continue
                 if not isinstance(query.window, Session):
                     raise RunError(
                         f"query {name!r}: {reason}, and Spark has no window such as {query.window}"
                     )
                 alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
-    if not alone and not sliced:
+    if not alone and not guests:
         return plan, tuple(trees)
-    if sliced:
-        plan = moved(plan, sliced.values())
-    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone | sliced]
+    if guests:
+        plan = sliced(plan, guests.values())
+    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone | guests]
     trees = [replace(one, tree=one.tree.answering(left)) for one in trees]
     trees = [one for one in trees if one.tree.nodes]
     plan = replace(
         plan,
         queries=tuple(alone.get(query.name, query) for query in plan.queries),
-        discretized=tuple(one.tree for one in trees),
+        record_trees=tuple(one.tree for one in trees),
     )
     return plan, tuple(trees)
 
 
-def _bind_tree(tree: DiscretizedTree, plan: Plan, relations: Relations) -> BoundDiscretized:
+def _bind_tree(tree: RecordTree, plan: Plan, relations: Relations) -> BoundRecordTree:
     queries = [
         query
         for node in tree.nodes
@@ -81,13 +81,13 @@ def _bind_tree(tree: DiscretizedTree, plan: Plan, relations: Relations) -> Bound
         raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
     for query in queries:
         _check_window(query, relations)
-    return BoundDiscretized(tree=tree, time_type=time_type, keys=keys, types=types)
+    return BoundRecordTree(tree=tree, time_type=time_type, keys=keys, types=types)
 
 
 def _check_window(query: Query, relations: Relations) -> None:
     """Conditions are boolean, measures are numbers, and all of it can be resolved."""
     kind = query.window
-    if not isinstance(kind, Kind):
+    if not isinstance(kind, DataWindow):
         return
     asked = {f"b{index}": sql for index, sql in enumerate(kind.conditions)}
     read = {f"m{index}": sql for index, sql in enumerate(kind.measures)}
@@ -109,7 +109,7 @@ def _check_window(query: Query, relations: Relations) -> None:
             raise RunError(f"query {query.name!r}: {sql} must be a number, and it is {found}")
 
 
-def _reason(query: Query, bound: BoundDiscretized, relations: Relations) -> str | None:
+def _reason(query: Query, bound: BoundRecordTree, relations: Relations) -> str | None:
     """Why the runtime cannot answer a query, now that its types are known."""
     reason = reason_alone(query, bound.types, relations)
     if reason is not None:

@@ -29,7 +29,7 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.binding.family_sql import answer_types
-from muntin.spark.binding.relations import Relations, first_line, is_case_sensitive, is_checked
+from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 
 # Types of answers that the compiled runtime takes.
 NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
@@ -144,7 +144,7 @@ def reason_alone(
             return f"{aggregate} is {kind.simpleString()}, which Spark rounds once, at the end"
         if aggregate.function.endswith("_samp") and legacy == "true":
             return "spark.sql.legacy.statisticalAggregate is on"
-        if aggregate.function in _OF_NUMBERS and not is_checked(relations.session):
+        if aggregate.function in _OF_NUMBERS and not is_ansi(relations.session):
             argument = relations.type_of(query.source, aggregate.argument)
             if not isinstance(argument, NumericType):
                 return (

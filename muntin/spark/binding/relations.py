@@ -89,7 +89,7 @@ def blaming_one(answer: Callable[[str], object], names: Iterable[str]) -> Iterat
         raise
 
 
-def is_checked(session: SparkSession) -> bool:
+def is_ansi(session: SparkSession) -> bool:
     """Whether integer sums notice overflow in a session."""
     return session.conf.get("spark.sql.ansi.enabled", "true") == "true"
 

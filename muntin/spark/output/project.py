@@ -13,13 +13,13 @@ from pyspark.sql.types import StructType
 from muntin.model.aggregates.aggregate import ADD_WIDE, Aggregate
 from muntin.model.plan import Node
 from muntin.model.query import Query
-from muntin.model.record_tree import DiscretizedNode
+from muntin.model.record_tree import RecordNode
 from muntin.model.sql_text import quoted, squeeze
-from muntin.model.windows.data_windows import Kind, Session
+from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.runtime.columns.layout import Layout, slots_of
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.runtime.records.record_tree import END
-from muntin.spark.binding.bind_data_windows import BoundDiscretized
+from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.family_sql import key_column
 from muntin.spark.binding.instants import span_struct, window_struct
@@ -105,7 +105,7 @@ def _over_names(output: Output, through: Output | None) -> str:
 def projection(
     query: Query,
     answers: dict[Aggregate, str],
-    bound: BoundTree | BoundDiscretized,
+    bound: BoundTree | BoundRecordTree,
     *,
     size: str | None,
     is_nullable: bool | None = None,
@@ -155,11 +155,11 @@ def projection(
 def _window_metadata(query: Query) -> dict[str, Any]:
     if isinstance(query.window, Session):
         return SESSION_METADATA
-    return {} if isinstance(query.window, Kind) else WINDOW_METADATA
+    return {} if isinstance(query.window, DataWindow) else WINDOW_METADATA
 
 
 def from_slots(
-    node: Node | DiscretizedNode, layout: Layout, bound: BoundTree | BoundDiscretized
+    node: Node | RecordNode, layout: Layout, bound: BoundTree | BoundRecordTree
 ) -> dict[Aggregate, str]:
     """Each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
     found = {}

@@ -10,7 +10,7 @@ from pyspark.sql.types import DataType, NullType, NumericType
 
 from muntin.errors import RunError
 from muntin.model.plan import Node
-from muntin.model.record_tree import DiscretizedNode
+from muntin.model.record_tree import RecordNode
 from muntin.model.sql_text import literal
 from muntin.model.windows.window import Window
 from muntin.runtime.periodic.tree import NODE
@@ -89,7 +89,7 @@ def named(name: str, frame: DataFrame, column: str = QUERY) -> DataFrame:
 
 def stack(
     projections: Mapping[str, Projection],
-    nodes: Sequence[Node | DiscretizedNode],
+    nodes: Sequence[Node | RecordNode],
     frame: DataFrame,
     column: str = QUERY,
 ) -> DataFrame:
@@ -116,7 +116,7 @@ class Numbered:
 
 
 def numbered(
-    projections: Mapping[str, Projection], nodes: Sequence[Node | DiscretizedNode], frame: DataFrame
+    projections: Mapping[str, Projection], nodes: Sequence[Node | RecordNode], frame: DataFrame
 ) -> Numbered:
     """Each row of answers once for every query of these that asks for it, with the query's number.
 
@@ -130,7 +130,7 @@ def numbered(
     )
 
 
-def may_be_null(nodes: Sequence[Node | DiscretizedNode]) -> bool:
+def may_be_null(nodes: Sequence[Node | RecordNode]) -> bool:
     """Whether Spark's schema lets the window of some node be null: no tumbling one is."""
     windows = [node.window for node in nodes]
     return any(isinstance(one, Window) and not one.is_tumbling for one in windows)
@@ -146,7 +146,7 @@ def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
 
 
 def _number(
-    queries: Sequence[str], nodes: Sequence[Node | DiscretizedNode], frame: DataFrame
+    queries: Sequence[str], nodes: Sequence[Node | RecordNode], frame: DataFrame
 ) -> DataFrame:
     """Each row once for every query that its node answers, with that query's number."""
     numbers = {name: number for number, name in enumerate(queries)}

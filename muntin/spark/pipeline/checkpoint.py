@@ -15,8 +15,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from muntin.errors import MuntinError, RunError
-from muntin.runtime.stream_plan.stream_plan import Running
-from muntin.runtime.stream_plan.stream_plan_json import running_from_json, running_to_json
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 from muntin.spark.pipeline.checkpoint_check import check_whole
@@ -30,7 +30,7 @@ class Stored:
     """What a checkpoint holds: a running plan, the number of the first batch that it may run, the
     name that its output files carry, and where they are."""
 
-    running: Running
+    running: StreamPlan
     batch: int
     mark: str
     output: str | None = None
@@ -108,10 +108,12 @@ class Checkpoint:
                 f"the checkpoint {self.directory} cannot be written: {said_by_java(error)}"
             ) from None
 
-    def holds(self, running: Running) -> bool:
+    def holds(self, running: StreamPlan) -> bool:
         """Whether a plan is the one that was stored last."""
         stored = self.tried()
-        return stored is not None and running_to_json(stored.running) == running_to_json(running)
+        return stored is not None and stream_plan_to_json(stored.running) == stream_plan_to_json(
+            running
+        )
 
     def _counting(self) -> str | None:
         """The name of the plan that counts."""
@@ -125,7 +127,7 @@ class Checkpoint:
         try:
             data = json.loads(self.folder.read(name))
             return Stored(
-                running=running_from_json(data),
+                running=stream_plan_from_json(data),
                 batch=int(data["batch"]),
                 mark=str(data["mark"]),
                 # Older checkpoints do not have it.
@@ -153,7 +155,7 @@ def _text(stored: Stored) -> str:
             "mark": stored.mark,
             "batch": stored.batch,
             "output": stored.output,
-            **running_to_json(stored.running),
+            **stream_plan_to_json(stored.running),
         },
         indent=1,
     )

@@ -20,12 +20,12 @@ from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import check_same
 from muntin.share.evolve.replan import Replanner
 from muntin.share.optimizer import STEADY
-from muntin.spark.binding.relations import is_checked
+from muntin.spark.binding.relations import is_ansi
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.checkpoint import Checkpoint
 from muntin.spark.pipeline.input_paths import check_apart, input_paths
 from muntin.spark.pipeline.resume import next_plan, would_go_on
-from muntin.spark.pipeline.runner import Relay
+from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.spark.session import one_line
 from muntin.spark.sinks.sink_like import SinkLike, sink_for
@@ -89,7 +89,7 @@ def start(
     written = {"checkpoint": folder.directory, "sink": where.output}
     check_apart(session, input_paths(data), {k: v for k, v in written.items() if v is not None})
     pipeline = Pipeline(session, where)
-    relay = pipeline._relay = Relay(
+    runner = pipeline._relay = Runner(
         source=source,
         checkpoint=folder,
         sink=where,
@@ -97,7 +97,7 @@ def start(
         mark=mark,
         lock=pipeline._changes.lock,
     )
-    relay.owner.refuse_if_owned()
+    runner.owner.refuse_if_owned()
     folder.check()
     if stored is None:
         running = first_start(
@@ -107,23 +107,23 @@ def start(
             buckets=bucket_labels(session, buckets),
             delay=source.delay,
             retain=kept,
-            checked=is_checked(session),
+            ansi=is_ansi(session),
             spare=spare,
         )
-        first = relay.made(bound, running)
-        with relay.owning():
-            relay.start_run(first)
+        first = runner.made(bound, running)
+        with runner.owning():
+            runner.start_run(first)
     else:
-        check_same(stored.running, delay=source.delay, checked=is_checked(session), buckets=buckets)
+        check_same(stored.running, delay=source.delay, ansi=is_ansi(session), buckets=buckets)
         # What the plan or the sink is refused for is said before the checkpoint is touched.
         counting = folder.counting()
         assert counting is not None
-        relay.made(*would_go_on(plan, source, counting.running))
-        with relay.owning():
-            relay.warn_of_lost_output()
-            bound, running = next_plan(plan, source, folder, retain=kept, finish=relay.finish)
-            relay.launch(bound, running)
-    relay.watch()
+        runner.made(*would_go_on(plan, source, counting.running))
+        with runner.owning():
+            runner.warn_of_lost_output()
+            bound, running = next_plan(plan, source, folder, retain=kept, finish=runner.finish)
+            runner.launch(bound, running)
+    runner.watch()
     return pipeline
 
 
@@ -144,7 +144,7 @@ class Pipeline:
         self._sink = sink
         self._changes = ChangeQueue(lambda: self.plan, self._apply)
         self._replanner: Replanner | None = None
-        self._relay: Relay
+        self._relay: Runner
 
     @property
     def plan(self) -> Plan:
@@ -266,13 +266,13 @@ class Pipeline:
 
     def status(self) -> Status:
         """What the pipeline has done since it started."""
-        relay, run = self._relay, self._relay.run
-        relay.figures.note(run.reports)
+        runner, run = self._relay, self._relay.run
+        runner.figures.note(run.reports)
         failure = None if run.is_halted else run.failure()
-        return relay.figures.status(
+        return runner.figures.status(
             is_active=run.query.isActive,
             complete_from=self.complete_from,
-            refused=relay.refused,
+            refused=runner.refused,
             error=None if failure is None else one_line(failure) or str(failure),
         )
 
@@ -300,7 +300,7 @@ class Pipeline:
             self._replanner = None
             return planned(queries)
         found = workload(queries, rate=self.plan.rate, keys=self.plan.keys)
-        if found.plain or found.discretized or self.plan.discretized:
+        if found.plain or found.data_windows or self.plan.record_trees:
             # What is wrong with them, if something is, is said when they are bound.
             self._replanner = None
             return planned(found, self.plan.strategy)

@@ -10,9 +10,9 @@ from muntin.model.plan import Plan
 from muntin.model.plan_json import definition, plan_to_json
 from muntin.runtime.stream_plan.change_plan import changed
 from muntin.runtime.stream_plan.change_records import resumed
-from muntin.runtime.stream_plan.stream_plan import Running
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.share.evolve.pin_data_windows import with_code
-from muntin.share.evolve.pin_running_queries import settled
+from muntin.share.evolve.pin_running_queries import pinned
 from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.stream.source import BoundStream, Source
@@ -20,12 +20,12 @@ from muntin.spark.stream.source import BoundStream, Source
 log = logging.getLogger("muntin")
 
 # Runs the batch that was cut off under the plan that it belongs to; raises if that fails.
-Finish = Callable[[BoundStream, Running], None]
+Finish = Callable[[BoundStream, StreamPlan], None]
 
 
-def would_go_on(plan: Plan, source: Source, running: Running) -> tuple[BoundStream, Running]:
+def would_go_on(plan: Plan, source: Source, running: StreamPlan) -> tuple[BoundStream, StreamPlan]:
     """What a plan would run as, or what it would be refused for; nothing is touched."""
-    bound = source.bind(settled(plan, running.plan))
+    bound = source.bind(pinned(plan, running.plan))
     found = changed(
         running, bound.plan, bound.needs, bound.record_needs, watermark=None, given=None
     )
@@ -34,7 +34,7 @@ def would_go_on(plan: Plan, source: Source, running: Running) -> tuple[BoundStre
 
 def next_plan(
     plan: Plan, source: Source, checkpoint: Checkpoint, *, retain: int, finish: Finish
-) -> tuple[BoundStream, Running]:
+) -> tuple[BoundStream, StreamPlan]:
     """The plan to go on with: the stored one if nothing has changed.
 
     A change takes effect between two batches. A batch that was cut off belongs to the plan that
@@ -42,7 +42,7 @@ def next_plan(
     has not: its answers of that batch may be written in part.
     """
     tried, counting = _stored(checkpoint.tried()), _stored(checkpoint.counting())
-    bound = source.bind(settled(plan, tried.running.plan))
+    bound = source.bind(pinned(plan, tried.running.plan))
     if _same(bound, tried, retain):
         return bound, resumed(tried.running, bound.plan)
     would_go_on(plan, source, counting.running)
@@ -59,7 +59,7 @@ def next_plan(
                 ) from error
             # What cannot be finished must not keep its user from going on without it.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
-    bound = source.bind(settled(plan, counting.running.plan))
+    bound = source.bind(pinned(plan, counting.running.plan))
     if _same(bound, counting, retain):
         return bound, resumed(counting.running, bound.plan)
     running = changed(

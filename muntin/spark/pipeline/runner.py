@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
-from muntin.runtime.stream_plan.stream_plan import Running
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.checkpoint_owner import CheckpointOwner
 from muntin.spark.pipeline.listener import Listener
@@ -31,7 +31,7 @@ _TRIAL = 60.0
 _LOOKS_EVERY_S = 0.5
 
 
-class Relay:
+class Runner:
     """Runs plans: each goes on where the one before it stopped, or that one goes on again."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Relay:
         # Whether nothing runs any more, and nothing will.
         self.is_over = False
 
-    def launch(self, bound: BoundStream, running: Running) -> None:
+    def launch(self, bound: BoundStream, running: StreamPlan) -> None:
         """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
         self.start_run(self.made(bound, running))
 
@@ -137,7 +137,7 @@ class Relay:
         """From now on, restart what fails for a passing reason, and let go of the rest."""
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def finish(self, bound: BoundStream, running: Running) -> None:
+    def finish(self, bound: BoundStream, running: StreamPlan) -> None:
         """Run the one batch that was cut off, under the plan that it belongs to."""
         patience = Patience()
         while True:
@@ -194,7 +194,7 @@ class Relay:
             self._fall_back(old, error)
             raise refused_change(error) from None
 
-    def made(self, bound: BoundStream, running: Running) -> StreamRun:
+    def made(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
         """A run of a plan, not started; refuses what the sink would not take."""
         return StreamRun(
             bound, running, sink=self._sink, figures=self.figures, check_owner=self.owner.check
@@ -220,9 +220,9 @@ class Relay:
         """Whether a batch of what runs was finished, or it is over; raises if it has failed."""
         run = self.run
         failure = run.failure()
-        settled = run.has_finished_a_batch() or (failure is None and not run.query.isActive)
+        is_done = run.has_finished_a_batch() or (failure is None and not run.query.isActive)
         # A plan counts as soon as a batch was finished under it, whatever fails after that.
-        if settled or (failure and self.checkpoint.logs.last_commit() >= run.first):
+        if is_done or (failure and self.checkpoint.logs.last_commit() >= run.first):
             self._before_trial = None
             return True
         if failure is not None and not self._restart(failure):

@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.errors import RunError
-from muntin.runtime.stream_plan.stream_plan import Running
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.output.stacking import Stacking, alike
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.settings import settings
-from muntin.spark.sinks.micro_batch import BatchAnswers
+from muntin.spark.sinks.micro_batch import MicroBatch
 from muntin.spark.sinks.sinks import Sink
 from muntin.spark.stream.source import SETTINGS, BoundStream
 
@@ -28,7 +28,7 @@ class StreamRun:
     def __init__(
         self,
         bound: BoundStream,
-        running: Running,
+        running: StreamPlan,
         *,
         sink: Sink,
         figures: Figures,
@@ -143,7 +143,7 @@ class StreamRun:
         """Give a batch's answers to the sink."""
         try:
             self._check_owner()
-            self._sink.write(batch, BatchAnswers(self.projected, self._stacking, frame))
+            self._sink.write(batch, MicroBatch(self.projected, self._stacking, frame))
         except RunError as error:
             self._failed = error
             raise

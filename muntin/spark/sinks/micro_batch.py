@@ -11,7 +11,7 @@ from muntin.spark.sinks.sinks import Answer, Stack
 from muntin.spark.stream.stream_answers import StreamAnswers
 
 
-class BatchAnswers:
+class MicroBatch:
     """What a stream gave in a batch. It is computed once, by whatever the sink does with it."""
 
     def __init__(self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame) -> None:

@@ -18,7 +18,7 @@ from muntin.model.sql_text import SqlText
 from muntin.runtime.columns.layout import kept
 from muntin.runtime.stream_plan.component_columns import Held, functions_of
 from muntin.runtime.stream_plan.room import kind_of
-from muntin.runtime.stream_plan.stream_plan import START, Running, RunningLane
+from muntin.runtime.stream_plan.stream_plan import START, RunningLane, StreamPlan
 from muntin.spark.batch.slices import OVERFLOWED
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.family_sql import selected
@@ -38,13 +38,13 @@ _BEFORE_TIME = -(1 << 63)
 _WATERMARK = "spark.watermarkDelayMs"
 
 
-def watermark_metadata(running: Running) -> dict[str, int]:
+def watermark_metadata(running: StreamPlan) -> dict[str, int]:
     """What marks a column as event time."""
     return {_WATERMARK: running.delay // 1000}
 
 
 def stream_slices(
-    running: Running,
+    running: StreamPlan,
     bound: Mapping[int, BoundTree],
     records: Mapping[int, dict[str, str]],
     relations: Relations,
@@ -52,7 +52,7 @@ def stream_slices(
     """Partials per (lane, keys, slice), each when the watermark passes the end of its slice.
 
     `bound` has the types of every lane, by its number; `records` has an event as SQL, for the lanes
-    of user-defined windows.
+    of data windows.
     """
     lifts = {lane.number: _columns(lane, bound[lane.number], running) for lane in running.lanes}
     lifts.update(records)
@@ -85,16 +85,16 @@ def stream_slices(
     )
 
 
-def _needing_all(running: Running) -> str:
+def _needing_all(running: StreamPlan) -> str:
     """The lane, as SQL that seems to need every column: Spark would drop the others, and with them
     their places in the state."""
     absent = " OR ".join(f"{slot} IS NULL" for slot in running.room.value_slots)
     return f"CASE WHEN {START} = {_BEFORE_TIME}L AND ({absent}) THEN -1 ELSE {LANE} END"
 
 
-def _aggregates(running: Running) -> list[str]:
+def _aggregates(running: StreamPlan) -> list[str]:
     """The aggregate in each column of the room, as SQL."""
-    functions = functions_of(running.held, checked=running.checked)
+    functions = functions_of(running.held, ansi=running.ansi)
     calls = []
     for slot in running.room.value_slots:
         # Any function does for a column to spare, if it has the types of the column's kind.
@@ -106,11 +106,11 @@ def _aggregates(running: Running) -> list[str]:
     return calls
 
 
-def _partials(running: Running) -> dict[str, str]:
+def _partials(running: StreamPlan) -> dict[str, str]:
     """The columns of all lanes' partials, each as SQL over the room's columns."""
     found: dict[str, str] = {}
     for held in running.held:
-        keep = kept(held.component, number=held.number, name=held.name, checked=running.checked)
+        keep = kept(held.component, number=held.number, name=held.name, ansi=running.ansi)
         found.update(zip(keep.columns, _parts(held), strict=True))
     return found
 
@@ -137,13 +137,13 @@ def _parts(held: Held) -> list[str]:
             return list(held.slots)
 
 
-def _bucket(running: Running) -> str:
+def _bucket(running: StreamPlan) -> str:
     """The label of the bucket of a row's key."""
     labels = ", ".join(map(str, running.buckets))
     return f"element_at(array({labels}), pmod({_hash(running)}, {len(running.buckets)}) + 1)"
 
 
-def _hash(running: Running) -> str:
+def _hash(running: StreamPlan) -> str:
     """A number that all rows of one key have; records have more in those columns than their key."""
     every = f"hash({', '.join([LANE, *running.room.key_slots])})"
     if not running.records:
@@ -178,7 +178,7 @@ def _events(families: Mapping[int, Family], lifts: Mapping[int, dict[str, str]])
     )
 
 
-def _columns(lane: RunningLane, bound: BoundTree, running: Running) -> dict[str, str]:
+def _columns(lane: RunningLane, bound: BoundTree, running: StreamPlan) -> dict[str, str]:
     """One event as SQL, for a lane of slices."""
     time = micros(lane.tree.family.time, bound.time_type)
     keys = zip(lane.key_slots, lane.tree.family.keys, bound.keys, strict=True)
@@ -195,7 +195,7 @@ def _columns(lane: RunningLane, bound: BoundTree, running: Running) -> dict[str,
 
 
 def event_columns(
-    running: Running,
+    running: StreamPlan,
     *,
     lane: int,
     time: str,
@@ -220,7 +220,7 @@ def event_columns(
     parts = {
         slot: (one.component, use.role)
         for one in held
-        for slot, use in one.uses(checked=running.checked).items()
+        for slot, use in one.uses(ansi=running.ansi).items()
     }
     for slot in running.room.value_slots:
         mark = next(marks)
@@ -260,6 +260,6 @@ def _never(time: str, mark: int) -> str:
     return f"{time} = {_BEFORE_TIME + mark}L"
 
 
-def key_types(running: Running) -> dict[str, DataType]:
+def key_types(running: StreamPlan) -> dict[str, DataType]:
     """The Spark types of all key columns."""
     return {slot: KEY_TYPES[kind_of(slot)] for slot in running.room.key_slots}

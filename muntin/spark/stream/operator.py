@@ -23,7 +23,7 @@ from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.record_tree import END as WINDOW_END
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.record_lane import RecordLane
-from muntin.runtime.stream_plan.stream_plan import Running
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.stream.bucket_processor import BucketProcessor
 from muntin.spark.stream.event_slices import key_types, watermark_metadata
@@ -32,16 +32,14 @@ from muntin.spark.worker import same_python
 
 
 def answer_slices(
-    running: Running, slices: DataFrame, records: Sequence[RecordLane] = ()
+    running: StreamPlan, slices: DataFrame, records: Sequence[RecordLane] = ()
 ) -> DataFrame:
     """Answers of all lanes: lane and node number, key columns, window begin, and typed slots.
 
-    `records` are the lanes of user-defined windows; with them, answers have the window's end, too.
+    `records` are the lanes of data windows; with them, answers have the window's end, too.
     """
     same_python(slices.sparkSession)
-    lanes = [
-        one.at_run_time(checked=running.checked, retain=running.retain) for one in running.lanes
-    ]
+    lanes = [one.at_run_time(ansi=running.ansi, retain=running.retain) for one in running.lanes]
     packed = StructType(
         [
             StructField(BUCKET, IntegerType()),
@@ -62,7 +60,7 @@ def answer_slices(
     )
 
 
-def _schema(running: Running, lanes: list[Lane], records: Sequence[RecordLane]) -> StructType:
+def _schema(running: StreamPlan, lanes: list[Lane], records: Sequence[RecordLane]) -> StructType:
     slots = dict.fromkeys(slot for lane in lanes for slot in all_slots(lane.tree, lane.layout))
     slots |= dict.fromkeys(s for one in records for s in all_slots(one.tree, one.layout.layout))
     return StructType(

@@ -18,14 +18,14 @@ from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_plan import first_start
-from muntin.runtime.stream_plan.stream_plan import Needs, Running
+from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STEADY, optimize
 from muntin.spark.batch.slices import number_of
-from muntin.spark.binding.bind_data_windows import bind_discretized
+from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.instants import micros
-from muntin.spark.binding.relations import Relations, first_line, is_case_sensitive, is_checked
+from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_slices import stream_slices
 from muntin.spark.stream.key_codes import is_instant, key_code
@@ -88,7 +88,7 @@ def stream(
         buckets=bucket_labels(session, buckets),
         delay=source.delay,
         retain=0,
-        checked=is_checked(session),
+        ansi=is_ansi(session),
         spare=0,
     )
     answers, projected = bound.run(running)
@@ -140,7 +140,7 @@ class Source:
             raise RunError(first_line(error)) from None
         relations = Relations(frame, plan.queries, streaming=True)
         found = bind(plan, relations)
-        whole, discretized = bind_discretized(found.plan, relations)
+        whole, record_trees = bind_record_trees(found.plan, relations)
         for query in whole.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         if whole.trees != found.plan.trees:
@@ -152,7 +152,7 @@ class Source:
             plan=whole,
             trees=found.trees,
             needs=[_needs(tree, found.plan) for tree in found.trees],
-            records=[bind_records(one, relations) for one in discretized],
+            records=[bind_records(one, relations) for one in record_trees],
             relations=relations,
         )
 
@@ -206,7 +206,7 @@ class Source:
 
     def _family(self, plan: Plan) -> Family:
         """The family of some queries; all take their time from the one column."""
-        families = [*(tree.family for tree in plan.trees), *(t.family for t in plan.discretized)]
+        families = [*(tree.family for tree in plan.trees), *(t.family for t in plan.record_trees)]
         times = {".".join(name_parts(self._column(one) or one.time)).lower() for one in families}
         if len(times) > 1:
             raise RunError(
@@ -227,10 +227,10 @@ class BoundStream:
 
     @property
     def record_needs(self) -> list[RecordNeeds]:
-        """What the trees of user-defined windows need."""
+        """What the trees of data windows need."""
         return [one.needs for one in self.records]
 
-    def run(self, running: Running) -> tuple[DataFrame, StreamAnswers]:
+    def run(self, running: StreamPlan) -> tuple[DataFrame, StreamAnswers]:
         """The operator's answers as a streaming DataFrame, and what queries make of them."""
         bound = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
         records = {
@@ -242,8 +242,7 @@ class BoundStream:
         }
         slices = stream_slices(running, bound, lifts, self.relations)
         lanes = [
-            record_lane(lane, records[lane.number], checked=running.checked)
-            for lane in running.records
+            record_lane(lane, records[lane.number], ansi=running.ansi) for lane in running.records
         ]
         projected = StreamAnswers(running, bound, records, self.relations)
         return answer_slices(running, slices, lanes), projected

@@ -12,14 +12,14 @@ from pyspark.sql.types import StructField, StructType
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Node, Tree
 from muntin.model.query import Query
-from muntin.model.record_tree import DiscretizedNode
-from muntin.model.windows.data_windows import Kind
+from muntin.model.record_tree import RecordNode
+from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout, slots_of
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.state.record_lane import RunningRecords
-from muntin.runtime.stream_plan.stream_plan import Running, RunningLane
-from muntin.spark.binding.bind_data_windows import BoundDiscretized
+from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
+from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.output.naming import NUMBER
@@ -47,13 +47,13 @@ class StreamAnswers:
 
     def __init__(
         self,
-        running: Running,
+        running: StreamPlan,
         bound: Mapping[int, BoundTree],
         records: Mapping[int, BoundRecords],
         relations: Relations,
     ) -> None:
         self._running = running
-        self._bound: dict[int, BoundTree | BoundDiscretized] = {
+        self._bound: dict[int, BoundTree | BoundRecordTree] = {
             **bound,
             **{number: one.bound for number, one in records.items()},
         }
@@ -63,7 +63,7 @@ class StreamAnswers:
         self._lanes: list[RunningLane | RunningRecords] = [*running.lanes, *running.records]
         self.places: dict[str, tuple[RunningLane | RunningRecords, int]] = {}
         for lane in self._lanes:
-            nodes: Sequence[Node | DiscretizedNode] = lane.tree.nodes
+            nodes: Sequence[Node | RecordNode] = lane.tree.nodes
             for number, node in enumerate(nodes):
                 self.places.update(dict.fromkeys(node.queries, (lane, number)))
         self._projections = {name: self._projection(name) for name in self.places}
@@ -140,7 +140,7 @@ class StreamAnswers:
         }
 
     @cached_property
-    def _nodes(self) -> list[Node | DiscretizedNode]:
+    def _nodes(self) -> list[Node | RecordNode]:
         return [node for lane in self._lanes for node in lane.tree.nodes]
 
     @cached_property
@@ -195,16 +195,16 @@ class StreamAnswers:
         return found if first is None else replace(found, condition=f"{BEGIN} >= {first}L")
 
     def _layout(self, lane: RunningLane) -> Layout:
-        return lane.at_run_time(checked=self._running.checked, retain=self._running.retain).layout
+        return lane.at_run_time(ansi=self._running.ansi, retain=self._running.retain).layout
 
 
-def _size(window: Window | Kind) -> str | None:
+def _size(window: Window | DataWindow) -> str | None:
     """A window's size as SQL; other windows than periodic ones have an end of their own."""
     return f"{window.size}L" if isinstance(window, Window) else None
 
 
 def _from_slots(
-    node: Node | DiscretizedNode, layout: Layout, bound: BoundTree | BoundDiscretized
+    node: Node | RecordNode, layout: Layout, bound: BoundTree | BoundRecordTree
 ) -> dict[Aggregate, str]:
     """Each aggregate of a node as SQL; extremes of instants were kept as integers."""
     found = from_slots(node, layout, bound)

@@ -17,22 +17,22 @@ from muntin.runtime.columns.layout import INTEGER, Layout, kept
 from muntin.runtime.records.custom_state import save
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.record_lane import ALIKE, RecordLane, RecordNeeds, RunningRecords, grains
-from muntin.runtime.stream_plan.stream_plan import START, Running
+from muntin.runtime.stream_plan.stream_plan import START, StreamPlan
 from muntin.spark.batch.records import layout_of, looked_at
-from muntin.spark.binding.bind_data_windows import BoundDiscretized
+from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.bind_periodic import is_carried
 from muntin.spark.binding.family_sql import selected
 from muntin.spark.binding.instants import micros, slice_end, slice_start
-from muntin.spark.binding.relations import Relations, is_checked
+from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.spark.stream.event_slices import event_columns
 from muntin.spark.stream.key_codes import key_code
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundRecords:
-    """A tree of user-defined windows on a stream: what its records carry, and of which types."""
+    """A tree of data windows on a stream: what its records carry, and of which types."""
 
-    bound: BoundDiscretized
+    bound: BoundRecordTree
     layout: RecordLayout
     # The columns of records as Spark SQL, and their types; grains have none.
     columns: Mapping[str, str]
@@ -77,9 +77,9 @@ def _check_aggregate(query: Query, aggregate: Aggregate, own: dict[str, UserAggr
             )
 
 
-def bind_records(bound: BoundDiscretized, relations: Relations) -> BoundRecords:
+def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
     """Find out what the records of a tree carry, or say why that cannot be streamed."""
-    layout = layout_of(bound.tree, bound.types, checked=is_checked(relations.session))
+    layout = layout_of(bound.tree, bound.types, ansi=is_ansi(relations.session))
     name = bound.tree.nodes[0].queries[0]
     try:
         keys = tuple(key_code(field.dataType).kind for field in bound.keys)
@@ -117,7 +117,9 @@ def bind_records(bound: BoundDiscretized, relations: Relations) -> BoundRecords:
     )
 
 
-def record_columns(lane: RunningRecords, records: BoundRecords, running: Running) -> dict[str, str]:
+def record_columns(
+    lane: RunningRecords, records: BoundRecords, running: StreamPlan
+) -> dict[str, str]:
     """One event as SQL: to a grain what slices are, else with all it carries among its keys."""
     bound = records.bound
     family, cut = lane.tree.family, grains(lane.tree)
@@ -143,7 +145,7 @@ def record_columns(lane: RunningRecords, records: BoundRecords, running: Running
     )
 
 
-def record_lane(lane: RunningRecords, records: BoundRecords, *, checked: bool) -> RecordLane:
+def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> RecordLane:
     """What the operator runs."""
     if lane.tree.grain is None:
         return RecordLane(
@@ -174,7 +176,7 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, checked: bool) -
                         one.component,
                         number=one.number,
                         name=names[one.component],
-                        checked=checked,
+                        ansi=ansi,
                     )
                     for one in records.layout.layout.kept
                 ),

@@ -30,7 +30,7 @@ AGGREGATES = {
 }
 
 
-def layout_of(tree: Tree, *, checked: bool = False) -> Layout:
+def layout_of(tree: Tree, *, ansi: bool = False) -> Layout:
     components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
     return Layout(
         key_columns=("k",),
@@ -42,7 +42,7 @@ def layout_of(tree: Tree, *, checked: bool = False) -> Layout:
                 if component.argument == "x" and component.kind != "count"
                 else INTEGER,
                 name=f"c{index}",
-                checked=checked,
+                ansi=ansi,
             )
             for index, component in enumerate(components)
         ),
@@ -158,7 +158,7 @@ def test_any_batches_give_the_naive_answers(data, rows, asked):
         for i, window in enumerate(asked)
     ]
     (tree,) = optimize(workload(queries), "shared").trees
-    layout = layout_of(tree, checked=data.draw(st.booleans()))
+    layout = layout_of(tree, ansi=data.draw(st.booleans()))
     table = batch_of(rows, layout)
     batches = [
         batch

@@ -252,7 +252,7 @@ def test_aggregates_of_the_users_own():
     kinds = [count_window(7, every=3), KINDS["hopping"], KINDS["punctuation"]]
     tree = tree_of(kinds, {"first": first, "top": top})
     values = {first.components[0]: ("i", "x"), top.components[0]: ("x",)}
-    parts = tuple(kept(c, number=FLOAT, name="c", checked=False) for c in values)
+    parts = tuple(kept(c, number=FLOAT, name="c", ansi=False) for c in values)
     layout = layout_of(tree)
     layout = replace(layout, layout=replace(layout.layout, kept=parts), values=values)
     events = tied([Event(t // 2, t % 7 / 4, t, t % 5 == 0, False, None) for t in range(40)])

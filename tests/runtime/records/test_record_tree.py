@@ -25,12 +25,12 @@ from muntin import (
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import avg, count, max_, sum_, variance
 from muntin.model.query import Family
-from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.runtime.columns.layout import FLOAT, INTEGER, Layout, kept, slots_of
 from muntin.runtime.records.cutter import DEFAULT, STORES
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import DiscretizedRuntime
+from muntin.runtime.records.record_tree import RecordTreeRuntime
 from muntin.techniques import cutty
 from tests.support.record_windows import Event, windows
 
@@ -135,18 +135,18 @@ def in_order(steps: list[Event]) -> list[Event]:
     return found
 
 
-def tree_of(kinds, aggregates=AGGREGATES) -> DiscretizedTree:
+def tree_of(kinds, aggregates=AGGREGATES) -> RecordTree:
     asked = tuple(aggregates.values())
-    return DiscretizedTree(
+    return RecordTree(
         family=Family(relation=SqlText(("", ""), ("",)), time="ts", where=None, keys=("k",)),
         nodes=tuple(
-            DiscretizedNode(window=kind, aggregates=asked, queries=(str(number),))
+            RecordNode(window=kind, aggregates=asked, queries=(str(number),))
             for number, kind in enumerate(kinds)
         ),
     )
 
 
-def layout_of(tree: DiscretizedTree) -> RecordLayout:
+def layout_of(tree: RecordTree) -> RecordLayout:
     components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
     return RecordLayout(
         layout=Layout(
@@ -159,7 +159,7 @@ def layout_of(tree: DiscretizedTree) -> RecordLayout:
                     if component.argument == "x" and component.kind != "count"
                     else INTEGER,
                     name=f"c{index}",
-                    checked=False,
+                    ansi=False,
                 )
                 for index, component in enumerate(components)
             ),
@@ -253,7 +253,7 @@ def check_together(keys, chosen, rows_a_batch, store, aggregates):
     kinds = [*(KINDS[name] for name in chosen), LAST_THREE]
     tree = tree_of(kinds, aggregates)
     layout = layout_of(tree)
-    runtime = DiscretizedRuntime(tree, layout, store=store)
+    runtime = RecordTreeRuntime(tree, layout, store=store)
     found = answers(tree, layout, runtime, table_of(keys), rows_a_batch)
     if store == DEFAULT:
         for cutter, _ in runtime.cutters:
@@ -270,7 +270,7 @@ def test_a_window_alone_equals_the_naive_answer(name, steps, rows_a_batch):
     events = in_order(steps)
     tree = tree_of([KINDS[name]])
     layout = layout_of(tree)
-    runtime = DiscretizedRuntime(tree, layout)
+    runtime = RecordTreeRuntime(tree, layout)
     found = answers(tree, layout, runtime, table_of([events]), rows_a_batch)
     assert_same_rows(found[0], expected(KINDS[name], [events]))
 
@@ -278,7 +278,7 @@ def test_a_window_alone_equals_the_naive_answer(name, steps, rows_a_batch):
 def run_alone(kind, events, rows_a_batch=100):
     tree = tree_of([kind], {"n": count(), "total": sum_("i")})
     layout = layout_of(tree)
-    runtime = DiscretizedRuntime(tree, layout)
+    runtime = RecordTreeRuntime(tree, layout)
     return runtime, answers(tree, layout, runtime, table_of([events]), rows_a_batch)[0]
 
 
@@ -317,7 +317,7 @@ def test_many_slices_of_windows_that_nest_and_overlap():
     events = [event(t, i=t * 37 % 101) for t in range(2000)]
     tree = tree_of(kinds, {"n": count(), "total": sum_("i")})
     layout = layout_of(tree)
-    runtime = DiscretizedRuntime(tree, layout)
+    runtime = RecordTreeRuntime(tree, layout)
     found = answers(tree, layout, runtime, table_of([events, events[:50]]), 333)
     for number, (size, every) in enumerate(sizes):
         wanted = []
@@ -397,11 +397,11 @@ def test_aggregates_of_the_users_own():
         layout,
         layout=replace(
             layout.layout,
-            kept=tuple(kept(c, number=FLOAT, name="c", checked=False) for c in values),
+            kept=tuple(kept(c, number=FLOAT, name="c", ansi=False) for c in values),
         ),
         values=values,
     )
-    runtime = DiscretizedRuntime(tree, layout)
+    runtime = RecordTreeRuntime(tree, layout)
     found = answers(tree, layout, runtime, table_of([events]), 9)
     for number, kind in enumerate(kinds):
         wanted = []

@@ -147,7 +147,7 @@ def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
         state = bucket.state
         written.append(store.writes - before[0])
         read.append(store.rows - before[1])
-    runs, cells = state.runs[3], state.cells[3]
+    runs, cells = state.segments[3], state.cells[3]
     assert store.data.keys() == {cells.number, *(run.number for run in runs)}
     assert min(run.last for run in runs) >= 999 - 600
     assert len(runs) < 150

@@ -14,9 +14,9 @@ from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.record_lane import ALIKE, RecordLane, RecordNeeds, grains
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.change_records import resumed
-from muntin.runtime.stream_plan.stream_plan_json import running_from_json, running_to_json
+from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from muntin.share.evolve.pin_data_windows import with_code
-from muntin.share.evolve.pin_running_queries import settled
+from muntin.share.evolve.pin_running_queries import pinned
 from muntin.share.optimizer import optimize
 from tests.support.simulated_streams import Memory
 from tests.support.user_aggregates import Tens
@@ -43,7 +43,7 @@ def plan_of(*queries):
 
 def needs_of(plan):
     found = []
-    for tree in plan.discretized:
+    for tree in plan.record_trees:
         columns = {sql: "long" for sql in tree.conditions}
         columns |= {c.argument: "long" for a in tree.aggregates for c in a.components if c.argument}
         numbers = {ALIKE: INTEGER}
@@ -57,12 +57,12 @@ def needs_of(plan):
 
 def started(*queries, spare=2):
     plan = plan_of(*queries)
-    facts = {"buckets": (0, 1), "delay": SECOND, "retain": 0, "checked": False, "spare": spare}
+    facts = {"buckets": (0, 1), "delay": SECOND, "retain": 0, "ansi": False, "spare": spare}
     return first_start(plan, [], needs_of(plan), **facts)
 
 
 def changes(running, *queries, watermark=100 * SECOND):
-    plan = settled(plan_of(*queries), running.plan)
+    plan = pinned(plan_of(*queries), running.plan)
     return changed(running, plan, [], needs_of(plan), watermark=watermark, given=watermark)
 
 
@@ -116,15 +116,15 @@ def test_without_room_a_change_is_refused():
 
 def test_checkpoints_have_names_and_the_plan_has_the_code():
     running = started(VISITS, COUNTS, TENS, OWN)
-    data = running_to_json(running)
-    back = running_from_json(json.loads(json.dumps(data)))
-    assert running_to_json(back) == data
+    data = stream_plan_to_json(running)
+    back = stream_plan_from_json(json.loads(json.dumps(data)))
+    assert stream_plan_to_json(back) == data
     plan = plan_of(VISITS, COUNTS, TENS, OWN)
-    again = settled(plan, back.plan)
+    again = pinned(plan, back.plan)
     assert {one.name: one.window for one in again.queries}["tens"] == TENS.window
-    assert TENS.window in again.discretized[1].kinds
+    assert TENS.window in again.record_trees[1].kinds
     found = resumed(back, again)
-    assert running_to_json(found) == data
+    assert stream_plan_to_json(found) == data
     assert TENS.window in found.records[1].tree.kinds
     assert OWN.aggregates["p"] in found.records[1].tree.aggregates
     # Of a plan that has left some, the others are known again.
@@ -137,9 +137,9 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
 
 
 def grain_lane():
-    (tree,) = plan_of(VISITS).discretized
+    (tree,) = plan_of(VISITS).record_trees
     (component,) = tree.aggregates[0].components
-    part = kept(component, number=INTEGER, name="n", checked=False)
+    part = kept(component, number=INTEGER, name="n", ansi=False)
     layout = Layout(key_columns=("k",), start="first", kept=(part,))
     return RecordLane(number=0, tree=tree, layout=RecordLayout(layout=layout, last="last"))
 
@@ -180,13 +180,13 @@ def test_grains_of_a_session_in_a_bucket():
 
 
 def test_records_that_are_alike_are_told_apart_again():
-    (tree,) = plan_of(COUNTS).discretized
+    (tree,) = plan_of(COUNTS).record_trees
     (component,) = tree.aggregates[0].components
     layout = RecordLayout(
         layout=Layout(
             key_columns=("text0",),
             start="start",
-            kept=(kept(component, number=INTEGER, name="c", checked=False),),
+            kept=(kept(component, number=INTEGER, name="c", ansi=False),),
         ),
         values={component: ("v",)},
     )

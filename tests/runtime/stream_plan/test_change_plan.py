@@ -12,7 +12,7 @@ from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.runtime.periodic import rollups as cells_module
 from muntin.runtime.state import slice_store as retained_module
 from muntin.runtime.stream_plan.change_plan import changed, first_start
-from muntin.share.evolve.pin_running_queries import settled
+from muntin.share.evolve.pin_running_queries import pinned
 from muntin.share.optimizer import STRATEGIES, optimize
 from tests.support.simulated_streams import Engine, needs_of
 
@@ -195,7 +195,7 @@ def test_queries_that_stay_stay_together(data):
     before = optimize(workload(first), data.draw(st.sampled_from(["weave", "auto", "unshared"])))
     stay = first[data.draw(st.integers(0, len(first) - 1)) :]
     wanted = optimize(workload([*more, *stay]), data.draw(st.sampled_from(["weave", "auto"])))
-    found = settled(wanted, before)
+    found = pinned(wanted, before)
     groups = [{n for node in tree.nodes for n in node.queries} for tree in found.trees]
     for tree in before.trees:
         names = {n for node in tree.nodes for n in node.queries} & {q.name for q in stay}
@@ -208,7 +208,7 @@ def test_another_type_under_the_same_name_starts_anew():
     query = ask("one", tumbling(4 * UNIT), m=max_("x"))
     plan = optimize(workload([query]), "shared")
     (need,) = needs_of(plan)
-    running = first_start(plan, [need], buckets=(0,), delay=0, retain=0, checked=False, spare=1)
+    running = first_start(plan, [need], buckets=(0,), delay=0, retain=0, ansi=False, spare=1)
     floats = replace(need, numbers=dict.fromkeys(need.numbers, "float"))
     found = changed(running, plan, [floats], watermark=100 * UNIT, given=90 * UNIT)
     assert found.lanes[0].number != running.lanes[0].number

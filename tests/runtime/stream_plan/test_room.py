@@ -4,11 +4,11 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.runtime.columns.layout import FLOAT, INTEGER
 from muntin.runtime.stream_plan.room import placed, room_for, uses_of
 
-LEAST = uses_of(Component(kind="min", argument="x"), FLOAT, checked=True)
-TOTAL = uses_of(Component(kind="float_sum", argument="x"), FLOAT, checked=True)
-COUNT = uses_of(Component(kind="count"), INTEGER, checked=True)
-CHECKED = uses_of(Component(kind="sum", argument="n"), INTEGER, checked=True)
-MOMENTS = uses_of(Component(kind="moments", argument="x"), FLOAT, checked=True)
+LEAST = uses_of(Component(kind="min", argument="x"), FLOAT, ansi=True)
+TOTAL = uses_of(Component(kind="float_sum", argument="x"), FLOAT, ansi=True)
+COUNT = uses_of(Component(kind="count"), INTEGER, ansi=True)
+CHECKED = uses_of(Component(kind="sum", argument="n"), INTEGER, ansi=True)
+MOMENTS = uses_of(Component(kind="moments", argument="x"), FLOAT, ansi=True)
 
 
 def test_lanes_share_columns_that_are_aggregated_alike():

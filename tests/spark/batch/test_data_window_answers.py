@@ -57,14 +57,14 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
     with mt.run(asked, readings) as results:
         # Decimals are not the runtime's; Spark has sessions of its own.
         assert [one.name for one in results.plan.plain] == ["decimals"]
-        assert [tree.is_alone for tree in results.plan.discretized] == [False] * 3
+        assert [tree.is_alone for tree in results.plan.record_trees] == [False] * 3
         assert_equal_answers(results, readings)
 
 
 def test_a_session_query_alone_is_sparks_own(readings: DataFrame):
     one = query("alone", mt.session("2 seconds"), where="load > 3", having="n > 1")
     with mt.run([one, *sessions("gap", (1000, 7000))], readings) as results:
-        assert [tree.is_alone for tree in results.plan.discretized] == [True, False]
+        assert [tree.is_alone for tree in results.plan.record_trees] == [True, False]
         assert_same(results["alone"], plain(one, readings))
         python = {
             name: "MapInArrow" in results[name]._jdf.queryExecution().toString()
@@ -103,7 +103,7 @@ def test_sessions_in_sql_equal_sparks_own(spark: SparkSession, readings: DataFra
     readings.createOrReplaceTempView("readings")
     with mt.run(mt.parse_sql(text), {"readings": readings}) as results:
         assert [one.name for one in results.plan.plain] == ["gaps"]
-        assert [len(tree.nodes) for tree in results.plan.discretized] == [2, 2]
+        assert [len(tree.nodes) for tree in results.plan.record_trees] == [2, 2]
         for name, one in texts.items():
             assert_same(results[name], spark.sql(one), name)
 
@@ -189,7 +189,7 @@ def test_periodic_windows_among_windows_found_in_the_data_equal_sparks_own(readi
         query("decimals", mt.tumbling("4 seconds"), aggregates={"p": mt.sum("price")}),
     ]
     with mt.run([query("rows", mt.count_window(4)), *periodic], readings) as results:
-        (tree,) = results.plan.discretized
+        (tree,) = results.plan.record_trees
         windows = [node.window for node in tree.nodes]
         assert windows == [mt.count_window(4), periodic[0].window, periodic[1].window]
         # Decimals are not the runtime's; slices take them.

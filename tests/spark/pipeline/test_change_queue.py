@@ -7,7 +7,7 @@ import pytest
 from muntin.spark.pipeline.change_queue import ChangeQueue
 
 
-class Running:
+class StreamPlan:
     """Names that run; some are refused when they are to run."""
 
     def __init__(self, *names, refused=()):
@@ -51,27 +51,27 @@ def in_threads(running, names):
 
 
 def test_changes_that_wait_are_one_restart():
-    running = Running("a")
+    running = StreamPlan("a")
     assert in_threads(running, ["b", "c", "d"]) == {}
     assert set(running.names) == {"a", "b", "c", "d"}
     assert running.restarts == 1
 
 
 def test_what_cannot_be_asked_is_left_out_of_the_restart():
-    running = Running("a")
+    running = StreamPlan("a")
     assert list(in_threads(running, ["b", "a", "c"]).values()) == [KeyError]
     assert set(running.names) == {"a", "b", "c"}
     assert running.restarts == 1
 
 
 def test_what_is_refused_is_refused_alone():
-    running = Running("a", refused={"x"})
+    running = StreamPlan("a", refused={"x"})
     assert list(in_threads(running, ["b", "x", "c"]).values()) == [ValueError]
     assert set(running.names) == {"a", "b", "c"}
 
 
 def test_a_block_of_changes_is_one_and_all_or_none():
-    running = Running("a", refused={"x"})
+    running = StreamPlan("a", refused={"x"})
     with running.queue.together():
         running.add("b")
         running.add("c")

@@ -107,7 +107,7 @@ def stored(spark, tmp_path):
         buckets=(0, 1, 2),
         delay=10 * SECOND,
         retain=0,
-        checked=True,
+        ansi=True,
         spare=1,
     )
     folder = tmp_path / "check"

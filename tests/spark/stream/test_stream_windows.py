@@ -57,7 +57,7 @@ FOUND = [SESSIONS, COUNTS, *RECORDS[-2:]]
 def released(window, watermark):
     """The instant before which all records have been seen."""
     if isinstance(window, mt.model.windows.data_windows.Session):
-        (tree,) = mt.plan(query("q", window)).discretized
+        (tree,) = mt.plan(query("q", window)).record_trees
         watermark -= watermark % grains(tree).edges[0].period
     return watermark
 

@@ -48,7 +48,9 @@ def test_the_text_says_that_a_session_query_alone_is_left_to_spark():
 
 def test_a_plan_of_such_windows_alone_is_compared_too():
     alone = mt.plan(
-        [query for query in plan().queries if isinstance(query.window, mt.Kind)], rate=50, keys=10
+        [query for query in plan().queries if isinstance(query.window, mt.DataWindow)],
+        rate=50,
+        keys=10,
     )
     assert "a tree per query" in alone.explain()
 

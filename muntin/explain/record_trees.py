@@ -1,20 +1,20 @@
-"""Trees of user-defined windows, as text and as boxes: a row for each window."""
+"""Trees of data windows, as text and as boxes: a row for each window."""
 
 import textwrap
 from collections.abc import Iterator
 
 from muntin.explain import words
 from muntin.explain.canvas import BAND, BOX, MUTED, Canvas, clipped, listed
-from muntin.model.record_tree import DiscretizedNode, DiscretizedTree
+from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.time import format_duration
-from muntin.model.windows.data_windows import Absent, CountWindow, Custom, Delta, Kind
+from muntin.model.windows.data_windows import Absent, CountWindow, Custom, DataWindow, Delta
 from muntin.runtime.state.record_lane import grains
 
 _ROW = 30.0
 _PADDING = 18.0
 
 
-def how(tree: DiscretizedTree) -> str:
+def how(tree: RecordTree) -> str:
     """How the stream is cut."""
     if tree.is_alone:
         return "nothing to share it with: in a batch Spark's own session_window answers"
@@ -24,7 +24,7 @@ def how(tree: DiscretizedTree) -> str:
     return text
 
 
-def streamed(tree: DiscretizedTree) -> str:
+def streamed(tree: RecordTree) -> str:
     """What a stream keeps of the tree."""
     cut = grains(tree)
     text = "in a stream: records wait for the watermark"
@@ -37,7 +37,7 @@ def streamed(tree: DiscretizedTree) -> str:
     return f"{text}; keys are forgotten as their windows close"
 
 
-def lines(tree: DiscretizedTree, width: int) -> Iterator[str]:
+def lines(tree: RecordTree, width: int) -> Iterator[str]:
     """The tree as text."""
     name = "windows found in the data: "
     about = f"{words.relation(tree.family)} {' '.join(words.conditions(tree.family))}"
@@ -56,14 +56,12 @@ def lines(tree: DiscretizedTree, width: int) -> Iterator[str]:
         yield start + _most(rest, max(16, width - len(start)))
 
 
-def height(tree: DiscretizedTree) -> float:
+def height(tree: RecordTree) -> float:
     """How high the picture of a tree is."""
     return 2 * _PADDING + 44 + _ROW * len(tree.nodes)
 
 
-def draw(
-    canvas: Canvas, tree: DiscretizedTree, x: float, y: float, width: float, colour: str
-) -> float:
+def draw(canvas: Canvas, tree: RecordTree, x: float, y: float, width: float, colour: str) -> float:
     """A band with a box for each window; gives the height."""
     total = height(tree)
     canvas.rect(x, y, width, total, BAND, rx=8)
@@ -89,16 +87,16 @@ def draw(
     return total
 
 
-def _window(node: DiscretizedNode) -> str:
+def _window(node: RecordNode) -> str:
     return words.clean(str(node.window))
 
 
-def _aggregates(node: DiscretizedNode) -> tuple[str, ...]:
+def _aggregates(node: RecordNode) -> tuple[str, ...]:
     return tuple(words.clean(str(one)) for one in node.aggregates)
 
 
-def _story(node: DiscretizedNode) -> str:
-    found = "found in the data" if isinstance(node.window, Kind) else "periodic"
+def _story(node: RecordNode) -> str:
+    found = "found in the data" if isinstance(node.window, DataWindow) else "periodic"
     return "\n".join(
         [
             f"{_window(node)} ({found})",
