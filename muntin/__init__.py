@@ -1,7 +1,7 @@
 """muntin: many window aggregate queries over one stream, computed once, on Apache Spark."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from muntin.errors import ModelError, MuntinError, ParseError, PlanError, RunError
 from muntin.model.aggregates.aggregate import (
@@ -10,6 +10,7 @@ from muntin.model.aggregates.aggregate import (
     count,
     count_if,
     every,
+    function_call,
     stddev,
     variance,
 )
@@ -17,6 +18,7 @@ from muntin.model.aggregates.aggregate import any_ as any
 from muntin.model.aggregates.aggregate import max_ as max
 from muntin.model.aggregates.aggregate import min_ as min
 from muntin.model.aggregates.aggregate import sum_ as sum
+from muntin.model.aggregates.table import FUNCTIONS
 from muntin.model.aggregates.user_aggregate import aggregate
 from muntin.model.plan import Plan
 from muntin.model.prices import Prices
@@ -60,9 +62,11 @@ _LATER = {
 _RENAMED = {"Kind": DataWindow}
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name in _RENAMED:
         return _RENAMED[name]
+    if name in FUNCTIONS:
+        return function_call(name)
     if name not in _LATER:
         raise AttributeError(f"module 'muntin' has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.moments import deviation, merged_moments
 from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import quoted, squeeze
@@ -86,7 +85,7 @@ class _Statement:
     def _node(self, node: Node) -> str:
         """The window of a node from the rows of what it reads."""
         parts = dict.fromkeys(part for one in node.aggregates for part in one.components)
-        columns = [f"{combined(part, self._names[part])} AS {self._names[part]}" for part in parts]
+        columns = [f"{part.combined(self._names[part])} AS {self._names[part]}" for part in parts]
         parent = node.parent
         if parent is None or parent.is_tumbling:
             source = SLICES if parent is None else self._tables[parent]
@@ -133,46 +132,28 @@ class _Statement:
         return f"SELECT * FROM (\n{_indented(plain)}\n) WHERE false\nUNION ALL\n{answer}"
 
     def _lowered(self, aggregate: Aggregate) -> str:
-        names = [self._names[part] for part in aggregate.components]
-        match aggregate.definition.kinds:
-            case ("count",) | ("count_if",):
-                return f"coalesce({names[0]}, 0L)"
-            case ("float_sum", "count"):
-                return f"({names[0]} / nullif({names[1]}, 0L))"
-            case ("moments",):
-                return f"({deviation(aggregate.function, names[0])})"
+        scalars: list[str] = []
+        for part in aggregate.components:
+            name, fields = self._names[part], list(part.part.scalars)
+            scalars += [f"{name}.{field}" for field in fields] if len(fields) > 1 else [name]
+        text = aggregate.lowered(scalars)
+        match aggregate.definition.result:
+            case "count":
+                return f"coalesce({text}, 0L)"
+            case "double":
+                return f"({text})"
             case _:
                 kind = self._types.get(aggregate)
-                return names[0] if kind is None else f"CAST({names[0]} AS {kind})"
+                return text if kind is None else f"CAST({text} AS {kind})"
 
 
 def lifted(part: Component) -> str:
     """What a slice keeps of a component."""
-    value = "1" if part.argument is None else part.argument
-    number = f"CAST({value} AS DOUBLE)"
-    only = "" if part.where is None else f" FILTER (WHERE {part.where})"
-    match part.kind:
-        case "float_sum":
-            return f"sum({number}){only}"
-        case "moments":
-            return (
-                f"named_struct(\n    'n', CAST(count({number}){only} AS DOUBLE),\n"
-                f"    'mean', avg({number}){only},\n"
-                f"    'squares', var_pop({number}){only} * count({number}){only})"
-            )
-        case kind:
-            return f"{kind}({value}){only}"
-
-
-def combined(part: Component, name: str) -> str:
-    """A component's partials in one."""
-    match part.kind:
-        case "min" | "max":
-            return f"{part.kind}({name})"
-        case "moments":
-            return merged_moments(name)
-        case _:
-            return f"sum({name})"
+    scalars = part.lifted()
+    if len(scalars) == 1:
+        return next(iter(scalars.values()))
+    fields = ",\n".join(f"    '{name}', {sql}" for name, sql in scalars.items())
+    return f"named_struct(\n{fields})"
 
 
 def _call(window: Window, time: str) -> str:

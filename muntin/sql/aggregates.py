@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from muntin.model.aggregates.aggregate import FUNCTIONS, SPELLINGS, Aggregate
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.table import FUNCTIONS, SPELLINGS
 from muntin.sql.functions import AGGREGATES, UNSTABLE, calls, is_call
 from muntin.sql.tokens import NotSharedError, Span, closing, kind_at, norms, render, split
 
@@ -55,12 +56,12 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
 
     quantifier = kind_at(inside, 0)
     if quantifier in {"DISTINCT", "ALL"} and len(inside) > 1:
-        if quantifier == "DISTINCT" and not FUNCTIONS[function].ignores_distinct:
+        if quantifier == "DISTINCT" and not FUNCTIONS[function].idempotent:
             raise NotSharedError(f"{call} needs every distinct value")
         inside = inside[1:]
-    arguments = len(split(inside))
-    if arguments != 1:
-        raise NotSharedError(f"{call} has {arguments or 'no'} arguments")
+    arguments = split(inside)
+    if len(arguments) != FUNCTIONS[function].arguments:
+        raise NotSharedError(f"{call} has {len(arguments) or 'no'} arguments")
     for part in (inside, condition):
         check_row_expression(part, call)
     counts_rows = function == "count" and (
@@ -68,15 +69,18 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
     )
     if not counts_rows and star_places(inside):
         raise NotSharedError(f"{call} reads every column")
-    argument: Span = () if counts_rows else inside
+    if counts_rows:
+        arguments = []
+    texts = [render(text, argument) for argument in arguments]
     return Call(
         aggregate=Aggregate(
             function=function,
-            argument=render(text, argument) if argument else None,
+            argument=texts[0] if texts else None,
             where=render(text, condition) if condition else None,
+            others=tuple(texts[1:]),
         ),
         stop=stop,
-        identity=(function, norms(argument), norms(condition)),
+        identity=(function, norms(() if counts_rows else inside), norms(condition)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from muntin.errors import PlanError, nearest
-from muntin.model.aggregates.aggregate import Monoid
+from muntin.model.aggregates.monoids import Monoid
 from muntin.model.plan import BEST
 from muntin.techniques import (
     b_int,

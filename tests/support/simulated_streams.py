@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query, workload
-from muntin.runtime.columns.layout import INTEGER, slots_of
+from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from muntin.model.aggregates import aggregate as ag
-from muntin.model.aggregates.aggregate import Monoid
+from muntin.model.aggregates import monoids as mo
+from muntin.model.aggregates.monoids import Monoid
 
 
 def add_pairs(a: Any, b: Any) -> Any:
@@ -85,13 +85,13 @@ class Case:
 
 
 COMPILED = [
-    Case(ag.ADD, INTS, (np.int64,)),
-    Case(ag.ADD_FLOAT, QUARTERS, (np.float64,)),
-    Case(ag.MAX, NASTY, (np.float64,)),
-    Case(ag.ADD_WIDE, st.tuples(INTS, st.integers(-3, 3)), (np.int64, np.int64)),
+    Case(mo.ADD, INTS, (np.int64,)),
+    Case(mo.ADD_FLOAT, QUARTERS, (np.float64,)),
+    Case(mo.MAX, NASTY, (np.float64,)),
+    Case(mo.ADD_WIDE, st.tuples(INTS, st.integers(-3, 3)), (np.int64, np.int64)),
     Case(AVERAGE, st.tuples(QUARTERS, st.integers(0, 9)), (np.float64, np.int64)),
     Case(
-        ag.MOMENTS,
+        mo.MOMENTS,
         st.tuples(st.integers(0, 5).map(float), QUARTERS, st.integers(0, 9).map(float)),
         (np.float64,) * 3,
         exact=False,
@@ -102,9 +102,9 @@ PLAIN = [
     Case(TEXT, st.text("abc", max_size=2)),
     Case(TEXT_CUT, st.text("abc", max_size=2)),
     Case(UNION, st.frozensets(st.integers(0, 5), max_size=2)),
-    Case(ag.MAX, NASTY),
-    Case(ag.MIN, NASTY),
+    Case(mo.MAX, NASTY),
+    Case(mo.MIN, NASTY),
     Case(FIRST, st.integers(0, 9)),
     Case(LAST, st.integers(0, 9)),
-    Case(ag.ADD, st.integers(-9, 9)),
+    Case(mo.ADD, st.integers(-9, 9)),
 ]

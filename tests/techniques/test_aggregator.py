@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.errors import PlanError, RunError
-from muntin.model.aggregates import aggregate as ag
+from muntin.model.aggregates import monoids as mo
 from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.table import TECHNIQUES
 from tests.techniques.monoids import PLAIN, TEXT
@@ -18,7 +18,7 @@ STREAMING = [it for it in TECHNIQUES.values() if it.name != "recalc"]
 
 
 def monoid_for(technique):
-    return ag.MAX if technique.allows(ag.MAX) else ag.ADD
+    return mo.MAX if technique.allows(mo.MAX) else mo.ADD
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_batches_compiled_with_a_pickled_state_in_between(technique):
 
 
 def test_one_partial_at_a_time_compiled():
-    window = Aggregator(ag.MAX, [3], technique="daba_lite")
+    window = Aggregator(mo.MAX, [3], technique="daba_lite")
     for x in (5.0, 4, 2, 3):
         window.insert(x)
     assert window.query() == 4.0
@@ -82,7 +82,7 @@ def test_one_partial_at_a_time_compiled():
 
 
 def test_a_wide_monoid_takes_and_gives_columns():
-    window = Aggregator(ag.ADD_WIDE, [2], dtype=np.int64)
+    window = Aggregator(mo.ADD_WIDE, [2], dtype=np.int64)
     low, turns = window.insert_many(([2**63 - 1, 1, 1], [0, 0, 0]))
     assert low.tolist() == [[2**63 - 1], [-(2**63)], [2]]
     assert turns.tolist() == [[0], [1], [0]]
@@ -90,18 +90,18 @@ def test_a_wide_monoid_takes_and_gives_columns():
 
 def test_an_aggregator_of_many_windows_refuses_a_technique_of_one():
     with pytest.raises(PlanError, match="two_stacks answers windows of one size only"):
-        Aggregator(ag.MAX, [2, 3], technique="two_stacks")
+        Aggregator(mo.MAX, [2, 3], technique="two_stacks")
 
 
 def test_recalculation_has_no_state():
     with pytest.raises(PlanError, match="recalc keeps no state between calls; panes does"):
-        Aggregator(ag.MAX, [2], technique="recalc")
+        Aggregator(mo.MAX, [2], technique="recalc")
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [-3, 5]])
 def test_a_window_holds_something(sizes):
     with pytest.raises(PlanError, match="at least one partial"):
-        Aggregator(ag.MAX, sizes)
+        Aggregator(mo.MAX, sizes)
 
 
 def test_what_cannot_be_asked():
@@ -121,12 +121,12 @@ def test_what_cannot_be_asked():
 @pytest.mark.parametrize(
     ("technique", "monoid", "sizes", "message"),
     [
-        ("flat_fit", ag.MAX, [3], "technique 'panes', and this window 'flat_fit'"),
-        ("panes", ag.MIN, [3], "monoid 'max', and this window 'min'"),
-        ("panes", ag.MAX, [4], r"sizes \(3,\), and this window \(4,\)"),
+        ("flat_fit", mo.MAX, [3], "technique 'panes', and this window 'flat_fit'"),
+        ("panes", mo.MIN, [3], "monoid 'max', and this window 'min'"),
+        ("panes", mo.MAX, [4], r"sizes \(3,\), and this window \(4,\)"),
     ],
 )
 def test_a_state_of_another_structure_is_refused(technique, monoid, sizes, message):
-    state = Aggregator(ag.MAX, [3], technique="panes", dtype=object).save()
+    state = Aggregator(mo.MAX, [3], technique="panes", dtype=object).save()
     with pytest.raises(RunError, match=message):
         Aggregator(monoid, sizes, technique=technique, dtype=object).restore(state)

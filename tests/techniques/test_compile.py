@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muntin.model.aggregates.aggregate import MAX, MIN, Monoid
+from muntin.model.aggregates.monoids import MAX, MIN, Monoid
 from muntin.techniques import daba, panes, recalc
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.aggregates import aggregate as ag
+from muntin.model.aggregates import monoids as mo
 from muntin.model.plan import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
@@ -18,7 +18,7 @@ SLIDES = 2048
 
 def counted(technique, sizes, *, monoid=None, compiled=False, slides=SLIDES):
     """Operations per slide in the steady state, on random data."""
-    monoid = monoid or (ag.ADD if technique == "subtract" else ag.MAX)
+    monoid = monoid or (mo.ADD if technique == "subtract" else mo.MAX)
     warm = 2 * max(sizes)
     values = np.random.default_rng(1).random(warm + slides)
     return (
@@ -55,7 +55,7 @@ def test_one_window_takes_what_table_2_says(technique, amortised):
     ("technique", "worst"), [("daba", 8), ("daba_lite", 6), ("subtract", 2), ("flat_fat", 3 * 6)]
 )
 def test_no_slide_takes_more_than_the_worst_case(technique, worst):
-    monoid = ag.ADD if technique == "subtract" else ag.MAX
+    monoid = mo.ADD if technique == "subtract" else mo.MAX
     values = np.random.default_rng(2).random(300).tolist()
     totals = [
         operations_of_slides(
@@ -104,7 +104,7 @@ def test_equation_5_for_flat_fit(sizes):
 @settings(max_examples=12, deadline=None)
 @given(sizes=sizes_of_workload)
 def test_equation_6_for_slick_deque_with_an_inverse_is_exact(sizes):
-    found = counted("slick_deque", sizes, monoid=ag.ADD, slides=200)
+    found = counted("slick_deque", sizes, monoid=mo.ADD, slides=200)
     assert found == formula("subtract", sizes)
 
 
@@ -130,7 +130,7 @@ def test_a_fold_is_counted_too():
     highs = np.arange(1, 101)
     lows = np.maximum(highs - 10, 0)
     values = np.arange(100.0)
-    found = operations_of_fold(ag.MAX, values, lows, highs, technique="recalc")
+    found = operations_of_fold(mo.MAX, values, lows, highs, technique="recalc")
     assert (found.combines, found.inverses) == (sum(range(10)) + 90 * 9, 0)
-    found = operations_of_fold(ag.ADD, values, lows, highs, technique="subtract")
+    found = operations_of_fold(mo.ADD, values, lows, highs, technique="subtract")
     assert (found.combines, found.inverses) == (99, 90)

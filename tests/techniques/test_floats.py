@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from muntin.model.aggregates import aggregate as ag
+from muntin.model.aggregates import monoids as mo
 from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.table import fold
 
@@ -26,16 +26,16 @@ def test_a_sum_after_an_outlier():
     values = stream()
     values[500] = 1e16
     exact = [math.fsum(values[low:high]) for low, high in zip(LOWS, HIGHS, strict=True)]
-    assert worst_error(fold(ag.ADD_FLOAT, values, LOWS, HIGHS), exact) <= 1e-12
+    assert worst_error(fold(mo.ADD_FLOAT, values, LOWS, HIGHS), exact) <= 1e-12
     # The reason why floats are not subtracted.
-    assert worst_error(fold(ag.ADD, values, LOWS, HIGHS, technique="subtract"), exact) > 1e-4
+    assert worst_error(fold(mo.ADD, values, LOWS, HIGHS, technique="subtract"), exact) > 1e-4
 
 
 def test_sums_of_many_windows_after_an_outlier():
     values = stream()
     values[500] = 1e16
     sizes = [3, 50, SIZE]
-    found = Aggregator(ag.ADD_FLOAT, sizes).insert_many(values)
+    found = Aggregator(mo.ADD_FLOAT, sizes).insert_many(values)
     for column, size in enumerate(sizes):
         exact = [math.fsum(values[max(0, high - size) : high]) for high in HIGHS]
         assert worst_error(found[:, column], exact) <= 1e-12
@@ -45,7 +45,7 @@ def test_moments_after_an_outlier():
     values = stream()
     values[500] = 1e8
     partials = (np.ones(len(values)), values, np.zeros(len(values)))
-    _, means, squares = fold(ag.MOMENTS, partials, LOWS, HIGHS)
+    _, means, squares = fold(mo.MOMENTS, partials, LOWS, HIGHS)
     after = slice(500 + SIZE, None)
     exact = [values[low:high] for low, high in zip(LOWS[after], HIGHS[after], strict=True)]
     assert worst_error(means[after], [math.fsum(it) / SIZE for it in exact]) <= 1e-12
@@ -53,7 +53,7 @@ def test_moments_after_an_outlier():
 
 
 @pytest.mark.parametrize("intruder", [math.inf, -math.inf, math.nan])
-@pytest.mark.parametrize("monoid", [ag.ADD_FLOAT, ag.MAX, ag.MIN], ids=lambda it: it.name)
+@pytest.mark.parametrize("monoid", [mo.ADD_FLOAT, mo.MAX, mo.MIN], ids=lambda it: it.name)
 def test_recovery_once_what_is_not_finite_has_left(monoid, intruder):
     clean = stream()
     values = clean.copy()
@@ -71,6 +71,6 @@ def test_recovery_of_moments():
     values = stream()
     values[500] = math.inf
     partials = (np.ones(len(values)), values, np.zeros(len(values)))
-    _, means, squares = fold(ag.MOMENTS, partials, LOWS, HIGHS)
+    _, means, squares = fold(mo.MOMENTS, partials, LOWS, HIGHS)
     assert np.isfinite(means[600:]).all()
     assert np.isfinite(squares[600:]).all()

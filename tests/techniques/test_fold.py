@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.aggregates import aggregate as ag
+from muntin.model.aggregates import monoids as mo
 from muntin.model.plan import BEST
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind_python
@@ -99,7 +99,7 @@ def test_the_same_source_runs_as_plain_python(technique, case, data):
 
 
 @pytest.mark.parametrize(
-    "technique", [it for it in TECHNIQUES.values() if it.allows(ag.MOMENTS)], ids=lambda it: it.name
+    "technique", [it for it in TECHNIQUES.values() if it.allows(mo.MOMENTS)], ids=lambda it: it.name
 )
 def test_python_and_machine_code_round_alike(technique):
     means = np.random.default_rng(5).normal(size=300) * 10.0 ** np.linspace(-5, 5, 300)
@@ -107,16 +107,16 @@ def test_python_and_machine_code_round_alike(technique):
     highs = np.arange(1, 301)
     lows = np.maximum(highs - 37, 0)
     answers = [None] * 300
-    kernel = python_fold(technique, ag.MOMENTS)
+    kernel = python_fold(technique, mo.MOMENTS)
     kernel(list(zip(*map(np.ndarray.tolist, partials), strict=True)), lows, highs, answers)
-    found = fold(ag.MOMENTS, partials, lows, highs, technique=technique.name)
+    found = fold(mo.MOMENTS, partials, lows, highs, technique=technique.name)
     np.testing.assert_array_equal(np.transpose(found), answers)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100, 127, 128, 129])
 @pytest.mark.parametrize("technique", TECHNIQUES)
 def test_sizes_that_are_powers_of_two_and_those_that_are_not(technique, size):
-    monoid = ag.MAX if TECHNIQUES[technique].allows(ag.MAX) else ag.ADD
+    monoid = mo.MAX if TECHNIQUES[technique].allows(mo.MAX) else mo.ADD
     values = np.random.default_rng(size).integers(0, 50, 700).astype(float)
     highs = np.arange(1, 701)
     lows = np.maximum(highs - size, 0)
@@ -128,12 +128,12 @@ def test_sizes_that_are_powers_of_two_and_those_that_are_not(technique, size):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_many_windows_from_one_deque(data):
-    case = next(it for it in COMPILED if it.monoid is ag.MAX)
+    case = next(it for it in COMPILED if it.monoid is mo.MAX)
     partials = data.draw(columns(case))
     values = case.column(partials)
     ranges = data.draw(st.lists(advancing(len(partials)), max_size=4))
     technique = data.draw(st.sampled_from(("slick_deque", BEST)))
-    shared = Fold(ag.MAX, values, windows=data.draw(st.sampled_from([1, 100])))
+    shared = Fold(mo.MAX, values, windows=data.draw(st.sampled_from([1, 100])))
     for lows, highs in ranges:
         answers = shared(lows, highs, technique)
         np.testing.assert_array_equal(answers, recalculated(case, partials, lows, highs))
@@ -141,14 +141,14 @@ def test_many_windows_from_one_deque(data):
 
 def test_one_deque_where_it_pays():
     for windows, deque in ((2, False), (100, True)):
-        shared = Fold(ag.MAX, np.arange(100.0) % 7, windows=windows)
+        shared = Fold(mo.MAX, np.arange(100.0) % 7, windows=windows)
         assert shared(np.array([3]), np.array([12])).tolist() == [6.0]
         # What was built once is there to be used again.
         assert ("_losses" in vars(shared)) == deque
 
 
 def test_many_windows_of_a_monoid_that_does_not_select():
-    shared = Fold(ag.ADD_FLOAT, np.arange(10.0), windows=100)
+    shared = Fold(mo.ADD_FLOAT, np.arange(10.0), windows=100)
     assert shared(np.array([0, 3]), np.array([4, 9])).tolist() == [6.0, 33.0]
     assert shared(np.array([2]), np.array([3])).tolist() == [2.0]
     assert "_losses" not in vars(shared)

@@ -3,7 +3,7 @@
 import pytest
 
 from muntin.errors import PlanError
-from muntin.model.aggregates import aggregate as ag
+from muntin.model.aggregates import monoids as mo
 from muntin.techniques.table import TECHNIQUES, technique_for, technique_for_many
 from tests.techniques.monoids import TEXT
 
@@ -11,11 +11,11 @@ from tests.techniques.monoids import TEXT
 @pytest.mark.parametrize(
     ("monoid", "best", "of_many"),
     [
-        (ag.ADD, "subtract", "slick_deque"),
-        (ag.ADD_WIDE, "subtract", "slick_deque"),
-        (ag.ADD_FLOAT, "two_stacks_lite", "flat_fit"),
-        (ag.MOMENTS, "two_stacks_lite", "flat_fit"),
-        (ag.MAX, "two_stacks_lite", "slick_deque"),
+        (mo.ADD, "subtract", "slick_deque"),
+        (mo.ADD_WIDE, "subtract", "slick_deque"),
+        (mo.ADD_FLOAT, "two_stacks_lite", "flat_fit"),
+        (mo.MOMENTS, "two_stacks_lite", "flat_fit"),
+        (mo.MAX, "two_stacks_lite", "slick_deque"),
         (TEXT, "two_stacks_lite", "flat_fit"),
     ],
     ids=lambda it: getattr(it, "name", it),
@@ -27,7 +27,7 @@ def test_defaults(monoid, best, of_many):
 
 def test_subtraction_is_refused_to_a_maximum():
     with pytest.raises(PlanError) as refusal:
-        technique_for(ag.MAX, "subtract")
+        technique_for(mo.MAX, "subtract")
     assert str(refusal.value) == (
         "subtract needs an exact inverse (counts and integer sums), which max lacks; it allows: "
         "recalc, panes, flat_fat, b_int, flat_fit, two_stacks, two_stacks_lite, daba, daba_lite, "
@@ -36,7 +36,7 @@ def test_subtraction_is_refused_to_a_maximum():
 
 
 @pytest.mark.parametrize("name", ["subtract", "slick_deque"])
-@pytest.mark.parametrize("monoid", [ag.ADD_FLOAT, ag.MOMENTS, TEXT], ids=lambda it: it.name)
+@pytest.mark.parametrize("monoid", [mo.ADD_FLOAT, mo.MOMENTS, TEXT], ids=lambda it: it.name)
 def test_neither_inverse_nor_choice(monoid, name):
     with pytest.raises(PlanError, match=f"{name} needs .*, which {monoid.name} lacks"):
         technique_for(monoid, name)
@@ -44,18 +44,18 @@ def test_neither_inverse_nor_choice(monoid, name):
 
 def test_a_misspelt_technique_is_told_the_nearest():
     with pytest.raises(PlanError, match="did you mean 'flat_fit'"):
-        technique_for(ag.MAX, "flatfit")
+        technique_for(mo.MAX, "flatfit")
 
 
 def test_techniques_of_one_window_are_refused_many():
     with pytest.raises(PlanError, match=r"daba answers windows of one size only; of many: .*b_int"):
-        technique_for_many(ag.MAX, "daba")
+        technique_for_many(mo.MAX, "daba")
 
 
 def test_slick_deque_is_another_algorithm_where_there_is_an_inverse():
     technique = TECHNIQUES["slick_deque"]
-    assert technique.algorithm_for(ag.ADD) is technique.inverting
-    assert technique.algorithm_for(ag.MAX) is technique.algorithm
+    assert technique.algorithm_for(mo.ADD) is technique.inverting
+    assert technique.algorithm_for(mo.MAX) is technique.algorithm
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES.values(), ids=lambda it: it.name)

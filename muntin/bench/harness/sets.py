@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
-from muntin.model.aggregates.aggregate import FUNCTIONS, Aggregate
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.table import FUNCTIONS
 from muntin.model.query import Query
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.windows.data_windows import Session

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from muntin.bench.harness.experiment import Claim, Experiment, Figure
 from muntin.console.progress import Steps
+from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Plan, Slicing, Tree
 from muntin.model.query import Workload
 from muntin.model.time import SECOND
-from muntin.runtime.columns.layout import INTEGER, Layout, kept
+from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.share.optimizer import optimize
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from muntin.bench.harness.cycles import calibrate, cycles
 from muntin.bench.harness.machine import machine
-from muntin.model.aggregates.aggregate import ADD, MAX, Monoid
+from muntin.model.aggregates.monoids import ADD, MAX, Monoid
 from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.compiled.compile import bind
 from muntin.techniques.compiled.drive import push, slide

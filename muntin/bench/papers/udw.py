@@ -17,7 +17,8 @@ from muntin.bench.harness.machine import machine
 from muntin.bench.papers.techniques import Target, as_json
 from muntin.bench.papers.udw_runtime import per_second
 from muntin.bench.papers.udw_ways import WAYS, Figure, Way, aims
-from muntin.model.aggregates.aggregate import ADD_FLOAT, Component
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.monoids import ADD_FLOAT
 from muntin.model.windows.data_windows import CountWindow
 from muntin.runtime.columns.partials import Int64s, PartialColumn
 from muntin.runtime.records.cutter import Cutter

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import count, max_
+from muntin.model.aggregates.table import FLOAT, INTEGER
 from muntin.model.query import Family
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
@@ -24,7 +25,7 @@ from muntin.model.windows.data_windows import (
     threshold,
 )
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import FLOAT, INTEGER, Layout, kept
+from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.records.record_tree import RecordTreeRuntime
 

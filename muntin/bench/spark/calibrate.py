@@ -20,7 +20,8 @@ from muntin.bench.harness.events import readings, stored
 from muntin.bench.harness.measure import measure
 from muntin.bench.harness.turns import in_turns
 from muntin.console.progress import Steps
-from muntin.model.aggregates.aggregate import ADD_FLOAT, max_
+from muntin.model.aggregates.aggregate import max_
+from muntin.model.aggregates.monoids import ADD_FLOAT
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Query

@@ -1,177 +1,96 @@
-"""Aggregates as algebra: what is kept per slice, how two partials combine, what that permits.
+"""Aggregates as queries ask for them, and the components that a slice keeps for them.
 
-An `Aggregate` is what a query asks for (`avg(temp)`). It is made of `Component`s, the columns kept
-per slice (a sum and a count). A component combines by a `Monoid`. Combines are plain functions of
-scalars or tuples, so that the same source runs in Python and compiled.
+An `Aggregate` is a call (`avg(temp)`) of a row of the table of functions. It is made of
+`Component`s, the columns kept per slice (a sum and a count), each a part of the table.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from muntin.errors import ModelError, nearest
+from muntin.model.aggregates.formula import Sql, merged
+from muntin.model.aggregates.monoids import Monoid
+from muntin.model.aggregates.table import FLOAT, FUNCTIONS, PARTS, Function, Part
 from muntin.model.sql_text import uncommented
 
 
 @dataclass(frozen=True, kw_only=True)
-class Monoid:
-    """An associative `combine` with an identity; what else it permits is said by its fields."""
-
-    name: str
-    combine: Callable[[Any, Any], Any]
-    # `inverse(combine(a, b), a) == b`, exactly; never for floats, where subtraction drifts.
-    inverse: Callable[[Any, Any], Any] | None = None
-    # `combine(a, b)` is always `a` or `b`: a deque of candidates can answer it.
-    selective: bool = False
-    # `combine(a, a) == a`: overlapping parents do no harm.
-    idempotent: bool = False
-    # Scalars in one partial; more than one travel as a tuple.
-    width: int = 1
-
-
-def add(a: Any, b: Any) -> Any:
-    """Sum of two partials; integers wrap, as Spark's do with ANSI off."""
-    return a + b
-
-
-def subtract(a: Any, b: Any) -> Any:
-    """Inverse of `add`, for integers."""
-    return a - b
-
-
-def add_wide(a: Any, b: Any) -> Any:
-    """Sum of (low word, times it went round): an int64 sum that knows whether it overflowed."""
-    low = a[0] + b[0]
-    turns = a[1] + b[1]
-    if (a[0] >= 0) == (b[0] >= 0) and (low >= 0) != (a[0] >= 0):
-        turns += 1 if a[0] >= 0 else -1
-    return (low, turns)
-
-
-def subtract_wide(a: Any, b: Any) -> Any:
-    """Inverse of `add_wide`."""
-    low = a[0] - b[0]
-    turns = a[1] - b[1]
-    if (a[0] >= 0) != (b[0] >= 0) and (low >= 0) != (a[0] >= 0):
-        turns += 1 if a[0] >= 0 else -1
-    return (low, turns)
-
-
-def smaller(a: Any, b: Any) -> Any:
-    """Minimum in Spark's order, in which NaN is above everything; `x != x` asks for NaN."""
-    if a != a:
-        return b
-    if b != b:
-        return a
-    return a if a <= b else b
-
-
-def larger(a: Any, b: Any) -> Any:
-    """Maximum in Spark's order, in which NaN is above everything."""
-    if a != a:
-        return a
-    if b != b:
-        return b
-    return a if a >= b else b
-
-
-def merge_moments(a: Any, b: Any) -> Any:
-    """Chan's merge of (count, mean, sum of squared deviations)."""
-    if a[0] == 0.0:
-        return b
-    if b[0] == 0.0:
-        return a
-    count = a[0] + b[0]
-    delta = b[1] - a[1]
-    share = delta / count
-    return (count, a[1] + share * b[0], a[2] + b[2] + delta * share * a[0] * b[0])
-
-
-ADD = Monoid(name="add", combine=add, inverse=subtract)
-ADD_WIDE = Monoid(name="add_wide", combine=add_wide, inverse=subtract_wide, width=2)
-ADD_FLOAT = Monoid(name="add_float", combine=add)
-MIN = Monoid(name="min", combine=smaller, selective=True, idempotent=True)
-MAX = Monoid(name="max", combine=larger, selective=True, idempotent=True)
-MOMENTS = Monoid(name="moments", combine=merge_moments, width=3)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Component:
-    """One thing kept per slice: a kind (how it is lifted and combined) of an argument.
+    """One thing kept per slice: a part of the table, of some arguments.
 
-    `argument` and `where` are Spark SQL; `where` is the aggregate's own FILTER clause.
+    Arguments and `where` are Spark SQL; `where` is the aggregate's own FILTER clause.
     """
 
     kind: str
     argument: str | None = None
     where: str | None = None
+    # Arguments behind the first.
+    others: tuple[str, ...] = ()
 
+    @property
+    def part(self) -> Part:
+        """Its row of the table."""
+        return PARTS[self.kind]
 
-@dataclass(frozen=True, kw_only=True)
-class Function:
-    """An aggregate function that can be built from slices."""
+    @property
+    def is_never_null(self) -> bool:
+        """Whether its partial of no values is a partial, too."""
+        return self.part.is_never_null
 
-    name: str
-    kinds: tuple[str, ...]
-    # Every monoid it is made of, taken over the types it may meet.
-    idempotent: bool = False
-    selective: bool = False
-    aliases: tuple[str, ...] = ()
-    # DISTINCT changes nothing: min and max.
-    ignores_distinct: bool = False
+    def combines_by(self, storage: str, *, ansi: bool) -> Monoid:
+        """How its partials in a storage combine; `ansi` integer sums notice overflow."""
+        return self.part.monoid(storage, ansi=ansi)
 
+    @property
+    def storage(self) -> str | None:
+        """Whether it is kept as integers or floats, where that is the same for all types."""
+        return self.part.storage
 
-FUNCTIONS: dict[str, Function] = {
-    function.name: function
-    for function in (
-        Function(name="count", kinds=("count",)),
-        Function(name="count_if", kinds=("count_if",)),
-        Function(name="sum", kinds=("sum",)),
-        Function(name="avg", kinds=("float_sum", "count"), aliases=("mean",)),
-        Function(
-            name="min", kinds=("min",), idempotent=True, selective=True, ignores_distinct=True
-        ),
-        Function(
-            name="max", kinds=("max",), idempotent=True, selective=True, ignores_distinct=True
-        ),
-        Function(name="var_samp", kinds=("moments",), aliases=("variance",)),
-        Function(name="var_pop", kinds=("moments",)),
-        Function(name="stddev_samp", kinds=("moments",), aliases=("stddev", "std")),
-        Function(name="stddev_pop", kinds=("moments",)),
-        Function(
-            name="bool_or",
-            kinds=("max",),
-            idempotent=True,
-            selective=True,
-            aliases=("any", "some"),
-            ignores_distinct=True,
-        ),
-        Function(
-            name="bool_and",
-            kinds=("min",),
-            idempotent=True,
-            selective=True,
-            aliases=("every",),
-            ignores_distinct=True,
-        ),
-    )
-}
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What it is taken of; without an argument every row has a value."""
+        return ("1",) if self.argument is None else (self.argument, *self.others)
 
-# Every spelling of a shared function, in lower case, to its canonical name.
-SPELLINGS: dict[str, str] = {
-    spelling: function.name
-    for function in FUNCTIONS.values()
-    for spelling in (function.name, *function.aliases)
-}
+    def values(self, cast: str | None = None) -> dict[str, str]:
+        """Its arguments as Spark SQL, by the names that the part has for them.
+
+        A part of floats casts them itself. Of two, each is null where the other is.
+        """
+        cast = "DOUBLE" if self.storage == FLOAT else cast
+        texts = self.arguments
+        values = [text if cast is None else f"CAST({text} AS {cast})" for text in texts]
+        if len(texts) == 2:
+            pairs = zip(values, reversed(texts), strict=True)
+            values = [f"IF(({other}) IS NULL, NULL, {value})" for value, other in pairs]
+        return dict(zip("xy", values, strict=False))
+
+    def lifted(self) -> dict[str, str]:
+        """The scalars of its partial as Spark SQL over events: aggregates under its filter."""
+        values = self.values()
+        only = "" if self.where is None else f" FILTER (WHERE {self.where})"
+        calls = {
+            name: f"{call.function}({', '.join(values[one] for one in call.of)}){only}"
+            for name, call in self.part.calls.items()
+        }
+        return {name: sql.format(**calls) for name, sql in self.part.scalars.items()}
+
+    def combined(self, struct: str, finish: str | None = None) -> str:
+        """Partials of one column in a group as one, by Spark; `finish` as in `formula.merged`."""
+        if self.part.combined_by is not None:
+            return f"{self.part.combined_by}({struct})"
+        (monoid,) = self.part.monoids.values()
+        return merged(monoid.combine, struct, list(self.part.scalars), finish)
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Aggregate:
-    """`function(argument) FILTER (WHERE where)`; no argument means `count(*)`."""
+    """`function(arguments) FILTER (WHERE where)`; no argument means `count(*)`."""
 
     function: str
     argument: str | None = None
     where: str | None = None
+    # Arguments behind the first.
+    others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.function not in FUNCTIONS:
@@ -179,79 +98,119 @@ class Aggregate:
                 f"{self.function!r} is not an aggregate that is built from slices; "
                 + nearest(self.function, list(FUNCTIONS))
             )
-        if self.argument is None and self.function != "count":
-            raise ModelError(f"{self.function} needs an argument, such as {self.function}('temp')")
+        wanted = FUNCTIONS[self.function].arguments
+        given = len(self.others) + (self.argument is not None)
+        if given != wanted and (given or self.function != "count"):
+            raise ModelError(
+                f"{self.function} needs an argument, such as {self.function}('temp')"
+                if wanted == 1 and not given
+                else f"{self.function} takes {wanted} arguments, not {given}"
+            )
         for part in ("argument", "where"):
             text = getattr(self, part)
             object.__setattr__(self, part, text and uncommented(text))
+        object.__setattr__(self, "others", tuple(uncommented(one) for one in self.others))
 
     @property
     def definition(self) -> Function:
-        """The function's entry in `FUNCTIONS`."""
+        """The function's row of the table."""
         return FUNCTIONS[self.function]
 
     @property
     def components(self) -> tuple[Component, ...]:
         """What a slice keeps for this aggregate."""
         return tuple(
-            Component(kind=kind, argument=self.argument, where=self.where)
-            for kind in self.definition.kinds
+            Component(kind=part, argument=self.argument, where=self.where, others=self.others)
+            for part in self.definition.parts
         )
+
+    def lowered(self, scalars: list[str]) -> str:
+        """The answer as Spark SQL over the scalars of all components."""
+        row = self.definition
+        if row.answer is None:
+            return scalars[0]
+        values = [Sql(scalar) for scalar in scalars]
+        text = str(row.answer(*values))
+        if row.constant is not None:
+            condition, constant = row.constant
+            text = f"CASE WHEN {condition(*values)} THEN {constant}D ELSE {text} END"
+        if row.has_answer is None:
+            return text
+        return f"CASE WHEN {row.has_answer(*values)} THEN {text} END"
 
     def to_sql(self) -> str:
         """The call as Spark SQL."""
-        call = f"{self.function}({'*' if self.argument is None else self.argument})"
+        arguments = "*" if self.argument is None else ", ".join([self.argument, *self.others])
+        call = f"{self.function}({arguments})"
         return call if self.where is None else f"{call} FILTER (WHERE {self.where})"
 
     def __str__(self) -> str:
         return self.to_sql()
 
 
-def count(argument: str | None = None) -> Aggregate:
+def function_call(function: str) -> Callable[..., Aggregate]:
+    """The function of Python that calls a function of the table: `call("y", "x", where=...)`."""
+
+    def call(*arguments: str, where: str | None = None) -> Aggregate:
+        argument, *others = arguments or (None,)
+        return Aggregate(
+            function=function, argument=argument, where=where, others=tuple(map(str, others))
+        )
+
+    call.__name__ = call.__qualname__ = function
+    call.__doc__ = f"Spark's `{function}`, of rows for which `where` holds."
+    return call
+
+
+def count(argument: str | None = None, *, where: str | None = None) -> Aggregate:
     """`count(*)`, or the rows where `argument` is not null."""
-    return Aggregate(function="count", argument=argument)
+    return Aggregate(function="count", argument=argument, where=where)
 
 
-def count_if(condition: str) -> Aggregate:
+def count_if(condition: str, *, where: str | None = None) -> Aggregate:
     """The rows where `condition` is true."""
-    return Aggregate(function="count_if", argument=condition)
+    return Aggregate(function="count_if", argument=condition, where=where)
 
 
-def sum_(argument: str) -> Aggregate:
+def sum_(argument: str, *, where: str | None = None) -> Aggregate:
     """The sum of a Spark expression."""
-    return Aggregate(function="sum", argument=argument)
+    return Aggregate(function="sum", argument=argument, where=where)
 
 
-def avg(argument: str) -> Aggregate:
+def avg(argument: str, *, where: str | None = None) -> Aggregate:
     """The mean of a Spark expression."""
-    return Aggregate(function="avg", argument=argument)
+    return Aggregate(function="avg", argument=argument, where=where)
 
 
-def min_(argument: str) -> Aggregate:
+def min_(argument: str, *, where: str | None = None) -> Aggregate:
     """The least value of a Spark expression."""
-    return Aggregate(function="min", argument=argument)
+    return Aggregate(function="min", argument=argument, where=where)
 
 
-def max_(argument: str) -> Aggregate:
+def max_(argument: str, *, where: str | None = None) -> Aggregate:
     """The greatest value of a Spark expression."""
-    return Aggregate(function="max", argument=argument)
+    return Aggregate(function="max", argument=argument, where=where)
 
 
-def variance(argument: str, *, population: bool = False) -> Aggregate:
+def variance(argument: str, *, population: bool = False, where: str | None = None) -> Aggregate:
     """The variance of a Spark expression, of a sample unless told otherwise."""
-    return Aggregate(function="var_pop" if population else "var_samp", argument=argument)
+    return Aggregate(
+        function="var_pop" if population else "var_samp", argument=argument, where=where
+    )
 
 
-def stddev(argument: str, *, population: bool = False) -> Aggregate:
+def stddev(argument: str, *, population: bool = False, where: str | None = None) -> Aggregate:
     """The standard deviation of a Spark expression, of a sample unless told otherwise."""
-    return Aggregate(function="stddev_pop" if population else "stddev_samp", argument=argument)
+    return Aggregate(
+        function="stddev_pop" if population else "stddev_samp", argument=argument, where=where
+    )
 
 
-def any_(condition: str) -> Aggregate:
+def any_(condition: str, *, where: str | None = None) -> Aggregate:
     """Whether a condition holds in some row."""
-    return Aggregate(function="bool_or", argument=condition)
+    return Aggregate(function="bool_or", argument=condition, where=where)
 
 
-def every(condition: str) -> Aggregate:
+def every(condition: str, *, where: str | None = None) -> Aggregate:
     """Whether a condition holds in all rows."""
-    return Aggregate(function="bool_and", argument=condition)
+    return Aggregate(function="bool_and", argument=condition, where=where)

@@ -5,11 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import Aggregate, Component, Function, Monoid
+from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.monoids import Monoid
+from muntin.model.aggregates.table import FLOAT, Function, Part
 
 # Scalars that one partial may have.
 MOST_SCALARS = 3
-_FUNCTION = Function(name="aggregate", kinds=("user",))
+_FUNCTION = Function(name="aggregate", parts=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +22,25 @@ class UserComponent(Component):
     monoid: Monoid
     # The partial of no record, a scalar each: what a record counts as that has none.
     identity: tuple[float, ...]
+
+    @property
+    def part(self) -> Part:
+        """None of the table."""
+        raise ModelError(f"{self.monoid.name} is an aggregate of the user's, and in no table")
+
+    @property
+    def storage(self) -> str | None:
+        """Floats."""
+        return FLOAT
+
+    @property
+    def is_never_null(self) -> bool:
+        """Records without a value count as the identity."""
+        return True
+
+    def combines_by(self, storage: str, *, ansi: bool) -> Monoid:
+        """By the user's own function."""
+        return self.monoid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,11 +130,8 @@ class AbsentAggregate(Aggregate):
 
 def aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
     """An aggregate as JSON; of one of the user's there are the names of its functions."""
-    if isinstance(aggregate, AbsentAggregate):
-        lists = {"lift": list(aggregate.lift), "identity": list(aggregate.identity)}
-        return {**asdict(aggregate), **lists}
     if not isinstance(aggregate, UserAggregate):
-        return asdict(aggregate)
+        return call_to_json(aggregate)
     return {
         "function": aggregate.function,
         "argument": aggregate.argument,
@@ -125,12 +143,25 @@ def aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
     }
 
 
+def call_to_json(call: Aggregate | Component) -> dict[str, Any]:
+    """An aggregate or a component as JSON; arguments behind the first stand there if there are."""
+    fields = {name: value for name, value in asdict(call).items() if name != "others" or value}
+    return {name: list(value) if type(value) is tuple else value for name, value in fields.items()}
+
+
 def aggregate_from_json(data: Mapping[str, Any]) -> Aggregate:
     """The aggregate that `aggregate_to_json` wrote."""
-    if "lift" not in data:
-        return Aggregate(**data)
-    lists = {name: tuple(data[name]) for name in ("lift", "identity")}
-    return AbsentAggregate(**{**data, **lists})
+    fields = _with_tuples(data)
+    return AbsentAggregate(**fields) if "lift" in data else Aggregate(**fields)
+
+
+def component_from_json(data: Mapping[str, Any]) -> Component:
+    """The component that `call_to_json` wrote."""
+    return Component(**_with_tuples(data))
+
+
+def _with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in data.items()}
 
 
 def function_name(function: Callable[..., Any]) -> str:

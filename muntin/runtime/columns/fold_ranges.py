@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from muntin.model.aggregates.aggregate import MAX, MIN, Monoid
+from muntin.model.aggregates.monoids import Monoid
 from muntin.runtime.columns.partials import Int64s, PartialColumn, Scalars
 from muntin.techniques.table import Fold
 
@@ -40,9 +40,4 @@ class Folding:
 
 def neutral(monoid: Monoid, dtype: np.dtype[Any]) -> Any:
     """What a missing partial counts as."""
-    if monoid == MIN:
-        # NaN is above everything in Spark's order.
-        return dtype.type(np.nan if dtype.kind == "f" else np.iinfo(dtype).max)
-    if monoid == MAX:
-        return dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
-    return dtype.type(0)
+    return dtype.type(monoid.identity[dtype.kind == "f"])

@@ -4,23 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muntin.errors import PlanError
-from muntin.model.aggregates.aggregate import (
-    ADD,
-    ADD_FLOAT,
-    ADD_WIDE,
-    MAX,
-    MIN,
-    MOMENTS,
-    Component,
-    Monoid,
-)
-from muntin.model.aggregates.user_aggregate import UserComponent
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.monoids import ADD_WIDE, Monoid
+from muntin.model.aggregates.table import DOUBLE, INTEGER
 from muntin.model.plan import Node, Tree
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.window import Window
-
-INTEGER = "integer"
-FLOAT = "float"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,19 +27,7 @@ def kept(component: Component, *, number: str, name: str, ansi: bool) -> Kept:
 
     `ansi` integer sums know whether they overflowed, as Spark's do under ANSI.
     """
-    monoid: Monoid
-    if isinstance(component, UserComponent):
-        monoid = component.monoid
-    elif component.kind == "moments":
-        monoid = MOMENTS
-    elif component.kind in ("min", "max"):
-        monoid = MIN if component.kind == "min" else MAX
-    elif number == FLOAT:
-        monoid = ADD_FLOAT
-    elif component.kind == "sum" and ansi:
-        monoid = ADD_WIDE
-    else:
-        monoid = ADD
+    monoid = component.combines_by(number, ansi=ansi)
     width = monoid.width
     columns = tuple(f"{name}_{index}" for index in range(width)) if width > 1 else (name,)
     return Kept(component=component, number=number, monoid=monoid, columns=columns)
@@ -99,7 +76,7 @@ def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
         if first.monoid == ADD_WIDE:
             places.append((integer_slot(integers), integer_slot(integers + 1)))
             integers += 2
-        elif first.number == INTEGER and len(aggregate.components) == 1:
+        elif first.number == INTEGER and aggregate.definition.result != DOUBLE:
             places.append((integer_slot(integers),))
             integers += 1
         else:

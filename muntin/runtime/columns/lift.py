@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import ADD_WIDE, MOMENTS, Component
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.monoids import ADD_WIDE
+from muntin.model.aggregates.table import FLOAT, INTEGER
 from muntin.model.aggregates.user_aggregate import UserComponent
-from muntin.runtime.columns.layout import FLOAT, INTEGER, Kept
-from muntin.runtime.columns.partials import PartialColumn
+from muntin.runtime.columns.layout import Kept
+from muntin.runtime.columns.partials import Bools, PartialColumn
 
 
 def lifted(
@@ -26,26 +28,22 @@ def lifted(
     rows = batch.num_rows
     if not names:
         return PartialColumn(scalars=(np.ones(rows, np.int64),))
-    column = batch.column(names[0])
-    if isinstance(kept.component, UserComponent):
-        return _own(kept.component, [batch.column(name) for name in names])
-    there = column.is_valid().to_numpy(zero_copy_only=False)
-    if kept.component.kind == "count":
-        return PartialColumn(scalars=(there.astype(np.int64),))
-    scalar = numbers(column, kept.number)
-    if kept.component.kind == "count_if":
-        return PartialColumn(scalars=(scalar,))
-    if kept.monoid == MOMENTS:
-        return PartialColumn(scalars=(there.astype(np.float64), scalar, np.zeros(rows)))
-    present = None if there.all() else there
-    if kept.monoid == ADD_WIDE:
-        return PartialColumn(scalars=(scalar, np.zeros(rows, np.int64)), present=present)
-    return PartialColumn(scalars=(scalar,), present=present)
-
-
-def _own(component: UserComponent, columns: list[pa.Array]) -> PartialColumn:
-    """Partials of the user's; a record of which some part is null counts as the identity."""
+    columns = [batch.column(name) for name in names]
     there = np.logical_and.reduce([c.is_valid().to_numpy(zero_copy_only=False) for c in columns])
+    if isinstance(kept.component, UserComponent):
+        return _own(kept.component, columns, there)
+    counts = there.astype(np.int64 if kept.number == INTEGER else np.float64)
+    part = kept.component.part
+    read = [numbers(c, kept.number) for c in columns] if part.is_of_values else []
+    scalars = part.of_record(counts, *read)
+    if kept.monoid == ADD_WIDE:
+        scalars = (*scalars, np.zeros(rows, np.int64))
+    present = None if kept.component.is_never_null or there.all() else there
+    return PartialColumn(scalars=scalars, present=present)
+
+
+def _own(component: UserComponent, columns: list[pa.Array], there: Bools) -> PartialColumn:
+    """Partials of the user's; a record of which some part is null counts as the identity."""
     pairs = zip(columns, component.identity, strict=True)
     return PartialColumn(
         scalars=tuple(np.where(there, numbers(c, FLOAT), identity) for c, identity in pairs)
@@ -56,7 +54,7 @@ def read_partials(kept: Kept, batch: pa.RecordBatch) -> PartialColumn:
     """A component's columns of the slices as partials."""
     first = batch.column(kept.columns[0])
     present = None
-    if first.null_count and kept.monoid != MOMENTS:
+    if first.null_count and not kept.component.is_never_null:
         present = first.is_valid().to_numpy(zero_copy_only=False)
     scalars = tuple(numbers(batch.column(name), kept.number) for name in kept.columns)
     return PartialColumn(scalars=scalars, present=present)

@@ -1,11 +1,11 @@
 """Partials to answers: the last step of an aggregate, into its slots."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import ADD_WIDE, MOMENTS, Aggregate
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.monoids import ADD_WIDE
+from muntin.model.aggregates.table import Function
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Bools, PartialColumn, Partials
@@ -18,17 +18,25 @@ def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.
     columns = [partials.columns[component] for component in aggregate.components]
     if isinstance(aggregate, UserAggregate):
         return (_own(aggregate, columns[0]),)
-    monoid = layout.of(aggregate.components[0]).monoid
-    if monoid == MOMENTS:
-        return (_moments(aggregate.function, columns[0]),)
-    if aggregate.function == "avg":
-        total, count = columns[0].scalars[0], columns[1].scalars[0]
-        missing = count == 0
-        return (pa.array(total / np.where(missing, 1, count), mask=missing),)
-    missing_or_none = None if columns[0].present is None else ~columns[0].present
-    if monoid == ADD_WIDE:
-        return _checked(columns[0], missing_or_none)
-    return (pa.array(columns[0].scalars[0], mask=missing_or_none),)
+    row = aggregate.definition
+    if row.answer is not None:
+        return (_answer(row, [scalar for column in columns for scalar in column.scalars]),)
+    missing = None if columns[0].present is None else ~columns[0].present
+    if layout.of(aggregate.components[0]).monoid == ADD_WIDE:
+        return _checked(columns[0], missing)
+    return (pa.array(columns[0].scalars[0], mask=missing),)
+
+
+def _answer(row: Function, scalars: list[np.ndarray]) -> pa.Array:
+    """What a row of the table makes of the scalars of all parts."""
+    # Where there is no answer the formula may divide by zero.
+    with np.errstate(all="ignore"):
+        answers = row.answer(*scalars) if row.answer else scalars[0]
+        if row.constant is not None:
+            condition, constant = row.constant
+            answers = np.where(condition(*scalars), constant, answers)
+    missing = None if row.has_answer is None else ~row.has_answer(*scalars)
+    return pa.array(answers, mask=missing)
 
 
 def _own(aggregate: UserAggregate, column: PartialColumn) -> pa.Array:
@@ -47,20 +55,3 @@ def _checked(column: PartialColumn, missing: Bools | None) -> tuple[pa.Array, ..
         pa.array(np.where(turns == 0, low, limit), mask=missing),
         pa.array(np.sign(turns).astype(np.int64), mask=missing),
     )
-
-
-_FROM_MOMENTS: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {
-    "var_samp": (1, lambda variance: variance),
-    "var_pop": (0, lambda variance: variance),
-    "stddev_samp": (1, np.sqrt),
-    "stddev_pop": (0, np.sqrt),
-}
-
-
-def _moments(function: str, column: PartialColumn) -> pa.Array:
-    """Variance or deviation; a sample of one has none, and Spark answers null."""
-    count, _, squares = column.scalars
-    lost, finish = _FROM_MOMENTS[function]
-    missing = count <= lost
-    freedom = np.where(missing, 1.0, count - lost)
-    return pa.array(finish(squares / freedom), mask=missing)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from muntin.model.aggregates.aggregate import Component, Monoid
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.monoids import Monoid
 from muntin.model.plan import Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.fold_ranges import Folding

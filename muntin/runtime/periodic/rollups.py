@@ -16,10 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import BEST, Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.keys import changes
-from muntin.runtime.columns.layout import INTEGER, Layout
+from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Bools, Int64s, Partials
 from muntin.runtime.columns.row_order import ordered
 from muntin.runtime.periodic.feed import Feed

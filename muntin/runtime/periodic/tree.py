@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
+from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Node, Tree
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.keys import KeyNumbers
-from muntin.runtime.columns.layout import INTEGER, Kept, Layout, all_slots, node_numbers, slots_of
+from muntin.runtime.columns.layout import Kept, Layout, all_slots, node_numbers, slots_of
 from muntin.runtime.columns.lift import numbers, read_partials
 from muntin.runtime.columns.lower import lower
 from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials

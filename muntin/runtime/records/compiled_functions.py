@@ -7,7 +7,7 @@ function of its own, equal to the one before.
 from types import ModuleType
 from typing import Any
 
-from muntin.model.aggregates.aggregate import Monoid
+from muntin.model.aggregates.monoids import Monoid
 
 _KNOWN: dict[Any, Monoid] = {}
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from muntin.model.aggregates.aggregate import MOMENTS, Component, Monoid
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.monoids import Monoid
 from muntin.runtime.columns.fold_ranges import neutral
 from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Scalars
 from muntin.runtime.records.record_batch import Marks
@@ -258,7 +259,7 @@ def _present(
     column: _Column, given: PartialColumn, rows: int, cuts: Int64s, reads: Int64s, slices: Int64s
 ) -> Bools | None:
     """For each read, whether its window holds a value; none where a missing one counts as zero."""
-    if column.component.kind.startswith(("count", "user")) or column.monoid == MOMENTS:
+    if column.component.is_never_null:
         return None
     if given.present is None:
         counts = column.seen + np.arange(rows + 1)

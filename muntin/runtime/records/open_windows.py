@@ -189,4 +189,5 @@ def _component(component: Component) -> str:
     if isinstance(component, UserComponent):
         name = function_name(component.monoid.combine)
         return json.dumps([component.kind, component.lift, component.identity, name])
-    return json.dumps([component.kind, component.argument, component.where])
+    others = [component.others] if component.others else []
+    return json.dumps([component.kind, component.argument, component.where, *others])

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.runtime.columns.layout import INTEGER, Layout
+from muntin.model.aggregates.table import INTEGER
+from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.lift import lifted
 from muntin.runtime.columns.partials import Int64s, PartialColumn
 from muntin.runtime.records.periodic_edges import grow

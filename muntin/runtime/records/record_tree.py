@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Component, Monoid
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.monoids import Monoid
+from muntin.model.aggregates.table import INTEGER
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.keys import KeyNumbers
-from muntin.runtime.columns.layout import INTEGER, Layout, Slots, all_slots, slots_of
+from muntin.runtime.columns.layout import Layout, Slots, all_slots, slots_of
 from muntin.runtime.columns.lower import lower
 from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather

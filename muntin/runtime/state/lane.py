@@ -5,8 +5,9 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Tree
-from muntin.runtime.columns.layout import INTEGER, Layout
+from muntin.runtime.columns.layout import Layout
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.table import INTEGER
 from muntin.runtime.stream_plan.room import Use, uses_of
 
 
@@ -20,7 +21,7 @@ class Held:
     def name(self) -> str:
         """What its partials are called outside the state, where a column may serve two lanes."""
         name = "_".join(self.slots)
-        return f"n_{name}" if self.component.kind in ("count", "count_if") else name
+        return f"n_{name}" if self.component.storage == INTEGER else name
 
     def uses(self, *, ansi: bool) -> dict[str, Use]:
         """What it has in each of its columns."""

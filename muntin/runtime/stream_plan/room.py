@@ -11,41 +11,45 @@ from dataclasses import dataclass
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
-from muntin.runtime.columns.layout import INTEGER
+from muntin.model.aggregates.table import FLOAT, INTEGER
 
 # What a column of keys may hold; every key type that streams is one of these on the way.
 KEY_KINDS = ("long", "double", "text", "bytes")
 # What a column of partials may hold: any aggregate of floats; sums and counts of integers; least
 # and greatest integers, apart from those, since a sum that found one in its place might overflow;
-# and the variance of floats, which Spark keeps in three columns that are never null.
-VALUE_KINDS = ("float", "integer", "extreme", "variance")
-# Variances are rare, and wide.
-_SPARE_VARIANCES = 1
+# and moments of floats, which Spark keeps in several columns that are never null.
+VALUE_KINDS = ("float", "integer", "extreme", "variance", "skewness", "kurtosis", "covariance")
+# Moments are rare, and wide.
+_MOST_SPARE = {"variance": 1, "skewness": 0, "kurtosis": 0, "covariance": 0}
 
 
-# The aggregate function of each part that a component may have in a column. A count adds up ones.
-_FUNCTIONS = {
-    "count": "sum",
-    "sum": "sum",
-    "high": "sum",
-    "low": "sum",
-    "min": "min",
-    "max": "max",
+# The aggregate function of each kind of column that has but one.
+MOMENTS = {
     "variance": "var_pop",
+    "skewness": "skewness",
+    "kurtosis": "kurtosis",
+    "covariance": "covar_pop",
 }
+_KINDS = {function: kind for kind, function in MOMENTS.items()}
+# A count adds up ones, and a sum that must not overflow the halves of its words.
+_SUMS = {"count": "sum", "count_if": "sum", "high": "sum", "low": "sum"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """What a component puts into one column: the kind of column, and the part that it has there."""
+    """What a component puts into one column: the kind of column, and the part that it has there.
+
+    `of` says which of its arguments.
+    """
 
     kind: str
     role: str
+    of: tuple[str, ...] = ("x",)
 
     @property
     def function(self) -> str:
         """How Spark aggregates it: all lanes that have this column must do it alike."""
-        return _FUNCTIONS[self.role]
+        return _SUMS.get(self.role, self.role)
 
 
 def uses_of(component: Component, number: str, *, ansi: bool) -> tuple[Use, ...]:
@@ -54,23 +58,23 @@ def uses_of(component: Component, number: str, *, ansi: bool) -> tuple[Use, ...]
     `ansi` integer sums are kept as two, of the words' upper and lower halves, which cannot
     overflow themselves.
     """
-    match component.kind:
-        case "count" | "count_if":
-            return (Use(kind="integer", role="count"),)
-        case "moments":
-            return (
-                Use(kind="variance", role="variance"),
-                Use(kind="float", role="sum"),
-                Use(kind="integer", role="count"),
-            )
-        case "min" | "max" as role:
-            return (Use(kind="extreme" if number == INTEGER else "float", role=role),)
-        case "sum" if number == INTEGER and ansi:
-            return (Use(kind="integer", role="high"), Use(kind="integer", role="low"))
-        case "sum" if number == INTEGER:
-            return (Use(kind="integer", role="sum"),)
-        case _:
-            return (Use(kind="float", role="sum"),)
+    if component.kind == "sum" and number == INTEGER and ansi:
+        return (Use(kind="integer", role="high"), Use(kind="integer", role="low"))
+    return tuple(
+        Use(kind=_kind(call.function, number), role=call.function, of=call.of)
+        for call in component.part.calls.values()
+    )
+
+
+def _kind(function: str, number: str) -> str:
+    """The kind of column that an aggregate of integers or floats is kept in."""
+    if function in _KINDS:
+        return _KINDS[function]
+    if function in ("count", "count_if"):
+        return "integer"
+    if number == FLOAT:
+        return "float"
+    return "integer" if function == "sum" else "extreme"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,5 +155,5 @@ def room_for(
     for kind in ("long", "text"):
         keys[kind] += min(spare, 1)
     values = {kind: sum(kind_of(slot) == kind for slot in functions) for kind in VALUE_KINDS}
-    more = {kind: spare for kind in VALUE_KINDS} | {"variance": min(spare, _SPARE_VARIANCES)}
+    more = {kind: min(spare, _MOST_SPARE.get(kind, spare)) for kind in VALUE_KINDS}
     return Room(keys=keys, values={kind: values[kind] + more[kind] for kind in VALUE_KINDS})

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.user_aggregate import call_to_json, component_from_json
 from muntin.model.plan_json import (
     plan_from_json,
     plan_to_json,
@@ -18,7 +18,7 @@ from muntin.model.plan_json import (
 )
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
-from muntin.runtime.stream_plan.room import Room
+from muntin.runtime.stream_plan.room import VALUE_KINDS, Room
 from muntin.runtime.stream_plan.stream_plan import Epoch, RunningLane, StreamPlan
 
 VERSION = 3
@@ -54,7 +54,7 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
         plan=plan_from_json(data["plan"]),
         lanes=tuple(_lane_from_json(one) for one in data["lanes"]),
         records=tuple(_records_from_json(one) for one in data.get("records", ())),
-        room=Room(**data["room"]),
+        room=_room(data["room"]),
         buckets=_buckets(data["buckets"]),
         delay=data["delay"],
         retain=data["retain"],
@@ -75,7 +75,7 @@ def _lane_to_json(lane: RunningLane) -> dict[str, Any]:
         "number": lane.number,
         "tree": tree_to_json(lane.tree),
         "key_slots": list(lane.key_slots),
-        "held": [asdict(one) for one in lane.held],
+        "held": [_held_to_json(one) for one in lane.held],
         "kept_from": lane.kept_from,
         "epochs": [
             {"slicing": slicing_to_json(one.slicing), "until": one.until} for one in lane.epochs
@@ -103,7 +103,7 @@ def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
         "tree": record_tree_to_json(lane.tree),
         "key_slots": list(lane.key_slots),
         "columns": dict(lane.columns),
-        "held": [asdict(one) for one in lane.held],
+        "held": [_held_to_json(one) for one in lane.held],
         "since": lane.since,
     }
 
@@ -119,10 +119,19 @@ def _records_from_json(data: Mapping[str, Any]) -> RunningRecords:
     )
 
 
+def _room(data: Mapping[str, Any]) -> Room:
+    # Kinds of columns that came later, there are none of.
+    return Room(keys=data["keys"], values={**dict.fromkeys(VALUE_KINDS, 0), **data["values"]})
+
+
+def _held_to_json(held: Held) -> dict[str, Any]:
+    return {**asdict(held), "component": call_to_json(held.component)}
+
+
 def _held(data: Mapping[str, Any]) -> tuple[Held, ...]:
     return tuple(
         Held(
-            component=Component(**one["component"]),
+            component=component_from_json(one["component"]),
             number=one["number"],
             slots=tuple(one["slots"]),
             since=one["since"],

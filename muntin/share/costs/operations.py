@@ -9,16 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.errors import PlanError, nearest
-from muntin.model.aggregates.aggregate import (
-    ADD,
-    ADD_FLOAT,
-    ADD_WIDE,
-    FUNCTIONS,
-    MAX,
-    MIN,
-    MOMENTS,
-    Monoid,
-)
+from muntin.model.aggregates.table import FUNCTIONS
 from muntin.model.plan import BEST, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
@@ -142,30 +133,17 @@ def operations_per_slice(technique: str, windows: Iterable[Window], slicing: Sli
     return operations_of(technique)(load_of(windows), slicing.rate)
 
 
-# What each kind of component may be combined by, over all types it may meet.
-_MONOIDS: dict[str, tuple[Monoid, ...]] = {
-    "count": (ADD,),
-    "count_if": (ADD,),
-    "sum": (ADD, ADD_WIDE, ADD_FLOAT),
-    "float_sum": (ADD_FLOAT,),
-    "min": (MIN,),
-    "max": (MAX,),
-    "moments": (MOMENTS,),
-}
-
-
 @cache
 def steady_operations(function: str) -> float:
     """The fewest combines per slice of a technique that takes as many however long the window is.
 
     It must do for every type that the aggregate may meet, since a plan does not know them.
     """
-    monoids = [monoid for kind in FUNCTIONS[function].kinds for monoid in _MONOIDS[kind]]
     long = load_of([Window(size=1 << 40, slide=1)])
     return min(
         count(long, SECOND)
         for name, count in OPERATIONS.items()
-        if all(TECHNIQUES[name].allows(monoid) for monoid in monoids)
+        if all(TECHNIQUES[name].allows(monoid) for monoid in FUNCTIONS[function].monoids)
     )
 
 

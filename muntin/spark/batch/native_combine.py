@@ -5,7 +5,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import DataType
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.moments import merged_moments
+from muntin.model.aggregates.table import VALUE
 from muntin.model.plan import Node
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.spark.batch.slices import START, Slices, present_column
@@ -40,30 +40,32 @@ def combine_natively(node: Node, slices: Slices, types: dict[Aggregate, DataType
 
 def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
     """Combine an aggregate's partials and lower them, as Spark SQL."""
-    names = [slices.names[component] for component in aggregate.components]
-    result = kind.simpleString()
-    match aggregate.definition.kinds:
-        case ("count",) | ("count_if",):
-            return f"sum({names[0]})"
-        case ("min",) | ("max",) as kinds:
-            chosen = f"{kinds[0]}({names[0]})"
-            # Slices that the runtime reads too have lost their narrower type.
-            return f"CAST({chosen} AS {result})" if isinstance(kind, NUMERIC) else chosen
-        case ("float_sum", "count"):
-            return f"sum({names[0]}) / nullif(sum({names[1]}), 0)"
-        case ("moments",):
-            struct = (
-                f"named_struct('n', {names[0]}_0, 'mean', {names[0]}_1, 'squares', {names[0]}_2)"
-            )
-            return merged_moments(struct, finish=aggregate.function)
-        case _:
-            if f"{names[0]}_1" in slices.frame.columns:
-                # Turns are zero, or so many that this overflows, with Spark's own error.
-                return f"sum({names[0]}_0) + sum({names[0]}_1) * 9223372036854775807L"
-            total = f"CAST(sum({names[0]}) AS {result})"
-            present = present_column(names[0])
-            if present not in slices.frame.columns:
-                return total
-            # A null sum of values that were there has overflowed, and so has what holds it.
-            lost = f"bool_or({names[0]} IS NULL AND {present} > 0)"
-            return f"CASE WHEN {lost} THEN NULL ELSE {total} END"
+    components = aggregate.components
+    names = [slices.names[component] for component in components]
+    if components[0].kind == "sum":
+        return _sum(names[0], slices, kind)
+    if components[0].part.combined_by is None:
+        (component,) = components
+        fields = list(component.part.scalars)
+        places = ", ".join(f"'{field}', {names[0]}_{index}" for index, field in enumerate(fields))
+        answer = aggregate.lowered([f"a.{field}" for field in fields])
+        return component.combined(f"named_struct({places})", finish=answer)
+    pairs = zip(components, names, strict=True)
+    answer = aggregate.lowered([component.combined(name) for component, name in pairs])
+    # Slices that the runtime reads too have lost their narrower type.
+    is_narrow = aggregate.definition.result == VALUE and isinstance(kind, NUMERIC)
+    return f"CAST({answer} AS {kind.simpleString()})" if is_narrow else answer
+
+
+def _sum(name: str, slices: Slices, kind: DataType) -> str:
+    """A sum of sums, which overflows where one of them did."""
+    if f"{name}_1" in slices.frame.columns:
+        # Turns are zero, or so many that this overflows, with Spark's own error.
+        return f"sum({name}_0) + sum({name}_1) * 9223372036854775807L"
+    total = f"CAST(sum({name}) AS {kind.simpleString()})"
+    present = present_column(name)
+    if present not in slices.frame.columns:
+        return total
+    # A null sum of values that were there has overflowed, and so has what holds it.
+    lost = f"bool_or({name} IS NULL AND {present} > 0)"
+    return f"CASE WHEN {lost} THEN NULL ELSE {total} END"

@@ -7,11 +7,12 @@ from pyspark.sql.functions import col, expr, to_json
 from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, MapType
 
 from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.table import INTEGER
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.record_tree import RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.windows.data_windows import Custom
-from muntin.runtime.columns.layout import INTEGER, Kept, Layout, kept
+from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.spark.batch.slices import START, lift, number_of
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
@@ -151,16 +152,16 @@ def _values(one: Kept) -> tuple[str, ...]:
         return tuple(f"CAST(({sql}) AS DOUBLE)" for sql in component.lift)
     if component.argument is None and component.where is None:
         return ()
-    value = "1" if component.argument is None else f"({component.argument})"
-    if component.kind == "count":
-        value = f"IF({value} IS NULL, NULL, 1L)"
+    if not component.part.is_of_values:
+        values = [f"IF(({value}) IS NULL, NULL, 1L)" for value in component.values().values()]
     elif component.kind == "count_if":
-        value = f"IF({value}, 1L, 0L)"
+        values = [f"IF({component.arguments[0]}, 1L, 0L)"]
     else:
-        value = f"CAST({value} AS {'BIGINT' if one.number == INTEGER else 'DOUBLE'})"
+        cast = "BIGINT" if one.number == INTEGER else "DOUBLE"
+        values = list(component.values(cast).values())
     if component.where is not None:
-        value = f"CASE WHEN {component.where} THEN {value} END"
-    return (value,)
+        values = [f"CASE WHEN {component.where} THEN {value} END" for value in values]
+    return tuple(values)
 
 
 def _plain_zero(key: str, kind: DataType) -> str:

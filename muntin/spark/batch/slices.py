@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DoubleType, FloatType
 
-from muntin.model.aggregates.aggregate import ADD_WIDE, Aggregate, Component
+from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.monoids import ADD_WIDE
+from muntin.model.aggregates.table import FLOAT, INTEGER
 from muntin.model.plan import Tree
 from muntin.model.query import Family
-from muntin.runtime.columns.layout import FLOAT, INTEGER, Kept, Layout, kept
+from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.spark.binding.family_sql import call, grouped, key_column
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations
@@ -74,8 +76,8 @@ def present_column(name: str) -> str:
 
 def number_of(component: Component, kind: DataType) -> str:
     """Whether a component of an aggregate of Spark's type `kind` is kept as integers or floats."""
-    if component.kind in ("count", "count_if"):
-        return INTEGER
+    if component.storage is not None:
+        return component.storage
     return FLOAT if isinstance(kind, FloatType | DoubleType) else INTEGER
 
 
@@ -84,27 +86,25 @@ def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
 
     For the runtime all integers (and booleans) are one type, and all floats are one.
     """
+    if component.kind == "sum" and (keep is None or keep.monoid == ADD_WIDE):
+        return _lift_sum(component, name, is_wide=keep is not None)
+    scalars = component.lifted()
+    if len(scalars) > 1:
+        return {f"{name}_{index}": sql for index, sql in enumerate(scalars.values())}
+    (value,) = scalars.values()
+    if keep is not None and component.storage is None:
+        value = f"CAST({value} AS {'BIGINT' if keep.number == INTEGER else 'DOUBLE'})"
+    return {name: value}
+
+
+def _lift_sum(component: Component, name: str, *, is_wide: bool) -> dict[str, str]:
+    """A sum that may overflow: two words for the runtime, or as Spark has it, beside a count."""
     count = call("count", component)
-    match component.kind:
-        case "float_sum":
-            return {name: call("sum", component, "DOUBLE")}
-        case "moments":
-            return {
-                f"{name}_0": f"CAST({count} AS DOUBLE)",
-                f"{name}_1": call("avg", component, "DOUBLE"),
-                f"{name}_2": f"{call('var_pop', component, 'DOUBLE')} * {count}",
-            }
-        case "sum" if keep is None:
-            return {name: call("sum", component), present_column(name): count}
-        case "sum" if keep is not None and keep.monoid == ADD_WIDE:
-            # An overflow is an error of the queries that ask for this sum, not of all in the tree.
-            total = call("try_sum", component)
-            lost = f"CASE WHEN {total} IS NULL AND {count} > 0 THEN {OVERFLOWED}L ELSE 0L END"
-            # Null means that there was no value; a sum that overflowed had some.
-            word = f"coalesce({total}, CASE WHEN {count} > 0 THEN 0L END)"
-            return {f"{name}_0": word, f"{name}_1": lost}
-        case kind if keep is not None:
-            number = "BIGINT" if keep.number == INTEGER else "DOUBLE"
-            return {name: f"CAST({call(kind, component)} AS {number})"}
-        case kind:
-            return {name: call(kind, component)}
+    if not is_wide:
+        return {name: call("sum", component), present_column(name): count}
+    # An overflow is an error of the queries that ask for this sum, not of all in the tree.
+    total = call("try_sum", component)
+    lost = f"CASE WHEN {total} IS NULL AND {count} > 0 THEN {OVERFLOWED}L ELSE 0L END"
+    # Null means that there was no value; a sum that overflowed had some.
+    word = f"coalesce({total}, CASE WHEN {count} > 0 THEN 0L END)"
+    return {f"{name}_0": word, f"{name}_1": lost}

@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.table import DOUBLE
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.binding.family_sql import answer_types
@@ -33,8 +34,6 @@ from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_ca
 
 # Types of answers that the compiled runtime takes.
 NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
-# Aggregates of which a slice keeps how many values there were: text that is no number is none.
-_OF_NUMBERS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
 # Key types that go to Python and back unchanged, and can be sorted.
 _CARRIED = (
     *NUMERIC,
@@ -140,15 +139,18 @@ def reason_alone(
     legacy = relations.session.conf.get("spark.sql.legacy.statisticalAggregate", "false")
     for aggregate in query.aggregates.values():
         kind = types[aggregate]
-        if aggregate.function == "avg" and not isinstance(kind, DoubleType):
+        row = aggregate.definition
+        if row.result == DOUBLE and not isinstance(kind, DoubleType):
             return f"{aggregate} is {kind.simpleString()}, which Spark rounds once, at the end"
-        if aggregate.function.endswith("_samp") and legacy == "true":
+        if row.has_legacy and legacy == "true":
             return "spark.sql.legacy.statisticalAggregate is on"
-        if aggregate.function in _OF_NUMBERS and not is_ansi(relations.session):
-            argument = relations.type_of(query.source, aggregate.argument)
-            if not isinstance(argument, NumericType):
-                return (
-                    f"{aggregate} is of {argument.simpleString()}, which Spark casts value by "
-                    f"value; write {aggregate.function}(CAST({aggregate.argument} AS DOUBLE))"
-                )
+        if row.casts and not is_ansi(relations.session):
+            # Of text that is no number a slice would have to know that it is none.
+            for argument in aggregate.components[0].arguments:
+                found = relations.type_of(query.source, argument)
+                if not isinstance(found, NumericType):
+                    return (
+                        f"{aggregate} is of {found.simpleString()}, which Spark casts value by "
+                        f"value; write CAST({argument} AS DOUBLE) in its place"
+                    )
     return None

@@ -60,10 +60,7 @@ def selected(family: Family, columns: dict[str, str]) -> SqlText:
     )
 
 
-def call(function: str, component: Component, cast: str | None = None) -> str:
+def call(function: str, component: Component) -> str:
     """An aggregate function of a component's argument, under its filter."""
-    value = "1" if component.argument is None else component.argument
-    if cast is not None:
-        value = f"CAST({value} AS {cast})"
     only = "" if component.where is None else f" FILTER (WHERE {component.where})"
-    return f"{function}({value}){only}"
+    return f"{function}({', '.join(component.arguments)}){only}"

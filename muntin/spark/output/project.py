@@ -10,7 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType
 
-from muntin.model.aggregates.aggregate import ADD_WIDE, Aggregate
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.monoids import ADD_WIDE
+from muntin.model.aggregates.table import COUNT
 from muntin.model.plan import Node
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode
@@ -180,4 +182,4 @@ def from_columns(node: Node) -> dict[Aggregate, str]:
 
 def _never_null(aggregate: Aggregate, value: str) -> str:
     """Counts are never null, and Spark's schema says so."""
-    return f"coalesce({value}, 0L)" if aggregate.function.startswith("count") else value
+    return f"coalesce({value}, 0L)" if aggregate.definition.result == COUNT else value

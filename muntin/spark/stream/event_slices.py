@@ -17,7 +17,7 @@ from muntin.model.query import Family
 from muntin.model.sql_text import SqlText
 from muntin.runtime.columns.layout import kept
 from muntin.runtime.stream_plan.component_columns import Held, functions_of
-from muntin.runtime.stream_plan.room import kind_of
+from muntin.runtime.stream_plan.room import MOMENTS, Use, kind_of
 from muntin.runtime.stream_plan.stream_plan import START, RunningLane, StreamPlan
 from muntin.spark.batch.slices import OVERFLOWED
 from muntin.spark.binding.bind_periodic import BoundTree
@@ -98,11 +98,11 @@ def _aggregates(running: StreamPlan) -> list[str]:
     calls = []
     for slot in running.room.value_slots:
         # Any function does for a column to spare, if it has the types of the column's kind.
-        spare = "var_pop" if kind_of(slot) == "variance" else "max"
-        function = functions.get(slot, spare)
+        function = functions.get(slot, MOMENTS.get(kind_of(slot), "max"))
+        values = ", ".join(_inputs(slot))
         # Without the filter Spark would read and write the partial of every column for every event,
         # also of those to spare.
-        calls.append(f"{function}({slot}) FILTER (WHERE {slot} IS NOT NULL) AS {slot}")
+        calls.append(f"{function}({values}) FILTER (WHERE {slot} IS NOT NULL) AS {slot}")
     return calls
 
 
@@ -118,23 +118,24 @@ def _partials(running: StreamPlan) -> dict[str, str]:
 def _parts(held: Held) -> list[str]:
     """The columns of a component's partials as SQL. None fails, whatever a column holds of a lane
     that has it for something else, or had."""
-    match held.slots:
-        case (variance, total, count):
-            return [
-                f"CAST(coalesce({count}, 0L) AS DOUBLE)",
-                f"try_divide({total}, {count})",
-                f"{variance} * {count}",
-            ]
-        case (high, low):
-            carried = f"({high} + shiftright({low}, 32))"
-            word = f"shiftleft({carried}, 32) | ({low} & {_LOW_HALF}L)"
-            fits = f"{carried} BETWEEN {-1 << 31} AND {(1 << 31) - 1}"
-            # An overflow is an error of the queries that ask for this sum, not of all in the lane.
-            return [word, f"CASE WHEN NOT ({fits}) THEN {OVERFLOWED}L ELSE 0L END"]
-        case (slot,) if held.component.kind in ("count", "count_if"):
-            return [f"coalesce({slot}, 0L)"]
-        case _:
-            return list(held.slots)
+    part = held.component.part
+    if part.name == "sum" and len(held.slots) == 2:
+        high, low = held.slots
+        carried = f"({high} + shiftright({low}, 32))"
+        word = f"shiftleft({carried}, 32) | ({low} & {_LOW_HALF}L)"
+        fits = f"{carried} BETWEEN {-1 << 31} AND {(1 << 31) - 1}"
+        # An overflow is an error of the queries that ask for this sum, not of all in the lane.
+        return [word, f"CASE WHEN NOT ({fits}) THEN {OVERFLOWED}L ELSE 0L END"]
+    calls = {
+        name: f"coalesce({slot}, 0L)" if call.function in ("count", "count_if") else slot
+        for (name, call), slot in zip(part.calls.items(), held.slots, strict=True)
+    }
+    return [sql.format(**calls) for sql in part.scalars.values()]
+
+
+def _inputs(slot: str) -> tuple[str, ...]:
+    """The columns of an event that a column of the room aggregates."""
+    return (slot, f"{slot}_y") if kind_of(slot) == "covariance" else (slot,)
 
 
 def _bucket(running: StreamPlan) -> str:
@@ -218,36 +219,39 @@ def event_columns(
             columns[slot] = f"CASE WHEN {_never(time, mark)} THEN CAST('0' AS {kind}) END"
     columns[START], columns[END] = span
     parts = {
-        slot: (one.component, use.role)
+        slot: (one.component, use)
         for one in held
         for slot, use in one.uses(ansi=running.ansi).items()
     }
     for slot in running.room.value_slots:
         mark = next(marks)
         kind = "BIGINT" if kind_of(slot) in ("integer", "extreme") else "DOUBLE"
-        if slot in parts:
-            component, role = parts[slot]
-            answer = types.get(component, LongType())
-            columns[slot] = _argument(component, role, _always(time, mark), kind, answer)
-        else:
-            columns[slot] = f"CASE WHEN {_never(time, mark)} THEN CAST(0 AS {kind}) END"
+        for index, name in enumerate(_inputs(slot)):
+            if slot in parts:
+                component, use = parts[slot]
+                answer = types.get(component, LongType())
+                always = _always(time, mark)
+                columns[name] = _argument(component, use, use.of[index], always, kind, answer)
+            else:
+                columns[name] = f"CASE WHEN {_never(time, mark)} THEN CAST(0 AS {kind}) END"
     return columns
 
 
-def _argument(component: Component, role: str, always: str, kind: str, answer: DataType) -> str:
+def _argument(
+    component: Component, use: Use, which: str, always: str, kind: str, answer: DataType
+) -> str:
     """What a component takes of an event: null where its filter or it itself leaves it out."""
     condition = always if component.where is None else f"{always} AND ({component.where})"
-    argument = "1" if component.argument is None else component.argument
-    if component.kind == "count_if":
-        return f"CASE WHEN {condition} AND ({argument}) THEN 1L END"
-    if role == "count":
-        return f"CASE WHEN {condition} AND ({argument}) IS NOT NULL THEN 1L END"
-    value = f"CAST(({argument}) AS {kind})"
+    if use.role == "count_if":
+        return f"CASE WHEN {condition} AND ({component.arguments[0]}) THEN 1L END"
+    if use.role == "count":
+        return f"CASE WHEN {condition} AND ({component.values()[which]}) IS NOT NULL THEN 1L END"
+    value = component.values(kind)[which]
     if is_instant(answer):
-        value = key_code(answer).encode(f"({argument})")
-    if role == "high":
+        value = key_code(answer).encode(f"({component.arguments[0]})")
+    if use.role == "high":
         value = f"shiftright({value}, 32)"
-    elif role == "low":
+    elif use.role == "low":
         value = f"{value} & {_LOW_HALF}L"
     return f"CASE WHEN {condition} THEN {value} END"
 

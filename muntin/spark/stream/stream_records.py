@@ -9,11 +9,12 @@ from pyspark.sql.types import AtomicType, DataType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.table import INTEGER
 from muntin.model.aggregates.user_aggregate import AbsentAggregate, UserAggregate, function_name
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Absent, Custom
-from muntin.runtime.columns.layout import INTEGER, Layout, kept
+from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.custom_state import save
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.record_lane import ALIKE, RecordLane, RecordNeeds, RunningRecords, grains

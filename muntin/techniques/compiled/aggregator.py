@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.errors import PlanError, RunError
-from muntin.model.aggregates.aggregate import Monoid
+from muntin.model.aggregates.monoids import Monoid
 from muntin.model.plan import BEST
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind, bind_python
@@ -35,7 +35,7 @@ class Aggregator:
     source as plain Python, for a monoid of any objects. A call costs about a microsecond: push
     batches through `insert_many`, where an element costs nanoseconds.
 
-    >>> from muntin.model.aggregates.aggregate import MAX
+    >>> from muntin.model.aggregates.monoids import MAX
     >>> window = Aggregator(MAX, sizes=[2, 3])
     >>> window.insert_many([5.0, 1.0, 2.0, 0.0]).tolist()
     [[5.0, 5.0], [5.0, 5.0], [2.0, 5.0], [2.0, 2.0]]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numba
 
-from muntin.model.aggregates.aggregate import Monoid
+from muntin.model.aggregates.monoids import Monoid
 from muntin.techniques.compiled.layout import COUNTED, LAYOUTS, OBJECTS
 
 Function = Callable[..., Any]

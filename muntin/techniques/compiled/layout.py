@@ -71,6 +71,64 @@ def blank_three(values: Any, length: int) -> Any:
     )
 
 
+def load_five(values: Any, index: int) -> Any:
+    """The partial at `index` of five columns."""
+    return (
+        values[0][index],
+        values[1][index],
+        values[2][index],
+        values[3][index],
+        values[4][index],
+    )
+
+
+def store_five(values: Any, index: int, partial: Any) -> None:
+    """Put a partial at `index` of five columns."""
+    values[0][index], values[1][index], values[2][index] = partial[0], partial[1], partial[2]
+    values[3][index], values[4][index] = partial[3], partial[4]
+
+
+def blank_five(values: Any, length: int) -> Any:
+    """Five uninitialised columns like `values`."""
+    return (
+        np.empty(length, values[0].dtype),
+        np.empty(length, values[1].dtype),
+        np.empty(length, values[2].dtype),
+        np.empty(length, values[3].dtype),
+        np.empty(length, values[4].dtype),
+    )
+
+
+def load_six(values: Any, index: int) -> Any:
+    """The partial at `index` of six columns."""
+    return (
+        values[0][index],
+        values[1][index],
+        values[2][index],
+        values[3][index],
+        values[4][index],
+        values[5][index],
+    )
+
+
+def store_six(values: Any, index: int, partial: Any) -> None:
+    """Put a partial at `index` of six columns."""
+    values[0][index], values[1][index], values[2][index] = partial[0], partial[1], partial[2]
+    values[3][index], values[4][index], values[5][index] = partial[3], partial[4], partial[5]
+
+
+def blank_six(values: Any, length: int) -> Any:
+    """Six uninitialised columns like `values`."""
+    return (
+        np.empty(length, values[0].dtype),
+        np.empty(length, values[1].dtype),
+        np.empty(length, values[2].dtype),
+        np.empty(length, values[3].dtype),
+        np.empty(length, values[4].dtype),
+        np.empty(length, values[5].dtype),
+    )
+
+
 def blank_object(values: Any, length: int) -> Any:
     """A list of `length` places."""
     return [None] * length
@@ -86,6 +144,8 @@ LAYOUTS: dict[int, dict[str, Function]] = {
     1: {"load": load_one, "store": store_one, "blank": blank_one, "same": same_value},
     2: {"load": load_two, "store": store_two, "blank": blank_two, "same": same_value},
     3: {"load": load_three, "store": store_three, "blank": blank_three, "same": same_value},
+    5: {"load": load_five, "store": store_five, "blank": blank_five, "same": same_value},
+    6: {"load": load_six, "store": store_six, "blank": blank_six, "same": same_value},
 }
 # Partials that are any Python object, in a list.
 OBJECTS: dict[str, Function] = {

@@ -9,7 +9,7 @@ from rich.console import Console
 from muntin.bench.papers import techniques as bench
 from muntin.bench.papers.technique_figures import draw
 from muntin.bench.papers.techniques import Latency, Many, Memory, Report, Single, Target
-from muntin.model.aggregates.aggregate import MAX
+from muntin.model.aggregates.monoids import MAX
 from muntin.techniques.table import TECHNIQUES
 
 REPORT = Report(

@@ -1,81 +1,11 @@
-"""Laws of every monoid: associativity, and an inverse or a selection where one is claimed."""
+"""Aggregates as calls: what they are built of, how they are spelt, and what is refused."""
 
-import math
-
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+import muntin as mt
 from muntin.errors import ModelError
 from muntin.model.aggregates import aggregate as ag
-
-integers = st.integers(-(2**40), 2**40)
-floats = st.one_of(
-    st.sampled_from([math.nan, math.inf, -math.inf, 0.0]), st.floats(-1e6, 1e6, width=32)
-)
-PARTIALS = {
-    "add": integers,
-    "add_float": st.integers(-1000, 1000).map(float),
-    "min": floats,
-    "max": floats,
-    "moments": st.tuples(
-        st.integers(0, 5).map(float), st.integers(-20, 20).map(float), st.integers(0, 9).map(float)
-    ),
-}
-MONOIDS = [ag.ADD, ag.ADD_FLOAT, ag.MIN, ag.MAX, ag.MOMENTS]
-
-
-def close(a, b) -> bool:
-    if isinstance(a, tuple):
-        return all(close(x, y) for x, y in zip(a, b, strict=True))
-    return (a != a and b != b) or a == b or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
-
-
-@pytest.mark.parametrize("monoid", MONOIDS, ids=lambda monoid: monoid.name)
-@given(data=st.data())
-def test_laws(monoid, data):
-    a, b, c = (data.draw(PARTIALS[monoid.name]) for _ in range(3))
-    combine = monoid.combine
-    assert close(combine(combine(a, b), c), combine(a, combine(b, c)))
-    if monoid.inverse is not None:
-        assert monoid.inverse(combine(a, b), a) == b
-    if monoid.selective:
-        assert any(close(combine(a, b), one) for one in (a, b))
-    if monoid.idempotent:
-        assert close(combine(a, a), a)
-
-
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=8))
-def test_wide_sums_know_whether_they_overflowed(values):
-    def wrapped(value):
-        with np.errstate(over="ignore"):
-            return np.int64(value)
-
-    with np.errstate(over="ignore"):
-        total = (wrapped(values[0]), np.int64(0))
-        for value in values[1:]:
-            total = ag.add_wide(total, (wrapped(value), np.int64(0)))
-        exact = sum(values)
-        assert int(total[0]) + (int(total[1]) << 64) == exact
-        rest = ag.subtract_wide(total, (wrapped(values[0]), np.int64(0)))
-        assert int(rest[0]) + (int(rest[1]) << 64) == exact - values[0]
-
-
-def test_nan_is_above_everything():
-    assert ag.smaller(math.nan, 1.0) == ag.smaller(1.0, math.nan) == 1.0
-    assert math.isnan(ag.larger(math.nan, math.inf))
-    assert math.isnan(ag.larger(math.inf, math.nan))
-
-
-def test_moments_merge_to_those_of_all():
-    left, right = np.array([1.0, 4.0, 4.5]), np.array([-2.0, 7.0])
-
-    def moments(values):
-        return (float(len(values)), values.mean(), ((values - values.mean()) ** 2).sum())
-
-    merged = ag.merge_moments(moments(left), moments(right))
-    assert merged == pytest.approx(moments(np.concatenate([left, right])))
+from muntin.model.aggregates.table import FUNCTIONS, SPELLINGS
 
 
 def test_an_aggregate_is_built_of_components():
@@ -96,6 +26,44 @@ def test_what_cannot_be_an_aggregate_is_refused():
 
 
 def test_every_spelling_leads_to_a_function():
-    assert ag.SPELLINGS["stddev"] == "stddev_samp"
-    assert ag.SPELLINGS["some"] == "bool_or"
-    assert set(ag.SPELLINGS.values()) == set(ag.FUNCTIONS)
+    assert SPELLINGS["stddev"] == "stddev_samp"
+    assert SPELLINGS["some"] == "bool_or"
+    assert set(SPELLINGS.values()) == set(FUNCTIONS)
+
+
+def test_every_function_of_the_table_can_be_called_from_python():
+    for name, row in FUNCTIONS.items():
+        arguments = ("y", "x")[: row.arguments]
+        found = ag.function_call(name)(*arguments, where="z > 0")
+        assert found.to_sql() == f"{name}({', '.join(arguments)}) FILTER (WHERE z > 0)"
+    assert mt.corr("y", "x") == ag.Aggregate(function="corr", argument="y", others=("x",))
+    assert mt.bit_or("x", where="x > 1").to_sql() == "bit_or(x) FILTER (WHERE x > 1)"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        mt.count(where="z"),
+        mt.count_if("x > 1", where="z"),
+        mt.sum("x", where="z"),
+        mt.avg("x", where="z"),
+        mt.min("x", where="z"),
+        mt.max("x", where="z"),
+        mt.variance("x", where="z"),
+        mt.stddev("x", population=True, where="z"),
+        mt.any("x", where="z"),
+        mt.every("x", where="z"),
+    ],
+    ids=str,
+)
+def test_every_aggregate_takes_a_filter(made):
+    assert made.to_sql().endswith(" FILTER (WHERE z)")
+
+
+def test_the_number_of_arguments_is_checked():
+    with pytest.raises(ModelError, match="corr takes 2 arguments, not 1"):
+        mt.corr("x")
+    with pytest.raises(ModelError, match="skewness takes 1 arguments, not 2"):
+        mt.skewness("x", "y")
+    with pytest.raises(ModelError, match="bit_and needs an argument"):
+        mt.bit_and()

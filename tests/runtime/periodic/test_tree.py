@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
+from muntin.model.aggregates.table import FLOAT, INTEGER
 from muntin.model.plan import Edges, Node, Slicing, Tree
 from muntin.model.query import Query, workload
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import FLOAT, INTEGER, Layout, kept, slots_of
+from muntin.runtime.columns.layout import Layout, kept, slots_of
 from muntin.runtime.periodic import node as node_module
 from muntin.runtime.periodic import tree as tree_module
 from muntin.runtime.periodic.tree import TreeRuntime

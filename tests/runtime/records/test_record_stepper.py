@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from muntin import aggregate, count_window, custom, landmark, session, threshold
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, sum_
+from muntin.model.aggregates.table import FLOAT
 from muntin.model.windows.data_windows import Landmark, Threshold
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import FLOAT, kept, slots_of
+from muntin.runtime.columns.layout import kept, slots_of
 from muntin.runtime.records.compiled_functions import interned
 from muntin.runtime.records.record_stepper import Stepper
 from tests.runtime.records.test_record_tree import (

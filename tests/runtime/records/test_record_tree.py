@@ -24,10 +24,11 @@ from muntin import (
 )
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import avg, count, max_, sum_, variance
+from muntin.model.aggregates.table import FLOAT, INTEGER
 from muntin.model.query import Family
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
-from muntin.runtime.columns.layout import FLOAT, INTEGER, Layout, kept, slots_of
+from muntin.runtime.columns.layout import Layout, kept, slots_of
 from muntin.runtime.records.cutter import DEFAULT, STORES
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.records.record_tree import RecordTreeRuntime

@@ -8,7 +8,8 @@ import pytest
 import muntin as mt
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
-from muntin.runtime.columns.layout import INTEGER, Layout, kept
+from muntin.model.aggregates.table import INTEGER
+from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.record_lane import ALIKE, RecordLane, RecordNeeds, grains

@@ -1,0 +1,87 @@
+"""Formulas: arithmetic that is written once as a Python function and read as Spark SQL, too.
+
+Given numbers or arrays a formula computes; given `Sql` it writes itself down.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Formula = Callable[..., Any]
+
+
+class Sql:
+    """An expression as Spark SQL; operators on it give longer ones."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __add__(self, other: Any) -> "Sql":
+        return _infix(self, "+", other)
+
+    def __radd__(self, other: Any) -> "Sql":
+        return _infix(other, "+", self)
+
+    def __sub__(self, other: Any) -> "Sql":
+        return _infix(self, "-", other)
+
+    def __rsub__(self, other: Any) -> "Sql":
+        return _infix(other, "-", self)
+
+    def __mul__(self, other: Any) -> "Sql":
+        return _infix(self, "*", other)
+
+    def __rmul__(self, other: Any) -> "Sql":
+        return _infix(other, "*", self)
+
+    def __truediv__(self, other: Any) -> "Sql":
+        return _infix(self, "/", other)
+
+    def __pow__(self, power: float) -> "Sql":
+        return Sql(f"sqrt({self})" if power == 0.5 else f"power({self}, {_text(power)})")
+
+    def __gt__(self, other: Any) -> "Sql":
+        return _infix(self, ">", other)
+
+    def __eq__(self, other: object) -> "Sql":  # type: ignore[override]
+        return _infix(self, "=", other)
+
+    def __ne__(self, other: object) -> "Sql":  # type: ignore[override]
+        return _infix(self, "<>", other)
+
+    def __and__(self, other: Any) -> "Sql":
+        return _infix(self, "AND", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        """No: a combine asks whether a side is empty, and the SQL around it has seen to that."""
+        return False
+
+
+def _infix(left: Any, sign: str, right: Any) -> Sql:
+    return Sql(f"({_text(left)} {sign} {_text(right)})")
+
+
+def _text(value: Any) -> str:
+    return f"{value}D" if isinstance(value, float) else str(value)
+
+
+def merged(combine: Formula, struct: str, fields: Sequence[str], finish: str | None = None) -> str:
+    """An aggregate call that combines a group's structs into one, or into `finish` over that, `a`.
+
+    The first field of a struct is its count, by which an empty one is known.
+    """
+    sides = [tuple(Sql(f"{side}.{field}") for field in fields) for side in "ab"]
+    values = zip(fields, combine(*sides), strict=True)
+    both = ", ".join(f"'{field}', {value}" for field, value in values)
+    none = ", ".join(f"'{field}', 0D" for field in fields)
+    count = fields[0]
+    combined = (
+        f"(a, b) -> CASE WHEN b.{count} = 0 THEN a WHEN a.{count} = 0 THEN b\n"
+        f"    ELSE named_struct({both}) END"
+    )
+    last = "" if finish is None else f",\n    a -> {finish}"
+    return f"aggregate(collect_list({struct}), named_struct({none}),\n    {combined}{last})"

@@ -1,0 +1,163 @@
+"""Monoids: how two partials combine, and what that permits.
+
+Combines are plain functions of scalars or tuples, so that one source runs in Python, compiled, and,
+traced by `formula.py`, as Spark SQL.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Monoid:
+    """An associative `combine` with an identity; what else it permits is said by its fields."""
+
+    name: str
+    combine: Callable[[Any, Any], Any]
+    # `inverse(combine(a, b), a) == b`, exactly; never for floats, where subtraction drifts.
+    inverse: Callable[[Any, Any], Any] | None = None
+    # `combine(a, b)` is always `a` or `b`: a deque of candidates can answer it.
+    selective: bool = False
+    # `combine(a, a) == a`: overlapping parents do no harm.
+    idempotent: bool = False
+    # Scalars in one partial; more than one travel as a tuple.
+    width: int = 1
+    # What a missing partial counts as, in integers and in floats; each scalar of a wide one.
+    identity: tuple[int, float] = (0, 0.0)
+
+
+def add(a: Any, b: Any) -> Any:
+    """Sum of two partials; integers wrap, as Spark's do with ANSI off."""
+    return a + b
+
+
+def subtract(a: Any, b: Any) -> Any:
+    """Inverse of `add`, for integers."""
+    return a - b
+
+
+def add_wide(a: Any, b: Any) -> Any:
+    """Sum of (low word, times it went round): an int64 sum that knows whether it overflowed."""
+    low = a[0] + b[0]
+    turns = a[1] + b[1]
+    if (a[0] >= 0) == (b[0] >= 0) and (low >= 0) != (a[0] >= 0):
+        turns += 1 if a[0] >= 0 else -1
+    return (low, turns)
+
+
+def subtract_wide(a: Any, b: Any) -> Any:
+    """Inverse of `add_wide`."""
+    low = a[0] - b[0]
+    turns = a[1] - b[1]
+    if (a[0] >= 0) != (b[0] >= 0) and (low >= 0) != (a[0] >= 0):
+        turns += 1 if a[0] >= 0 else -1
+    return (low, turns)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """Minimum in Spark's order, in which NaN is above everything; `x != x` asks for NaN."""
+    if a != a:
+        return b
+    if b != b:
+        return a
+    return a if a <= b else b
+
+
+def larger(a: Any, b: Any) -> Any:
+    """Maximum in Spark's order, in which NaN is above everything."""
+    if a != a:
+        return a
+    if b != b:
+        return b
+    return a if a >= b else b
+
+
+def bits_of_both(a: Any, b: Any) -> Any:
+    """The bits that two integers share."""
+    return a & b
+
+
+def bits_of_either(a: Any, b: Any) -> Any:
+    """The bits that at least one of two integers has."""
+    return a | b
+
+
+def bits_of_one(a: Any, b: Any) -> Any:
+    """The bits that exactly one of two integers has; its own inverse."""
+    return a ^ b
+
+
+def merge_moments(a: Any, b: Any) -> Any:
+    """Chan's merge of (count, mean, sum of squared deviations)."""
+    if a[0] == 0.0:
+        return b
+    if b[0] == 0.0:
+        return a
+    count = a[0] + b[0]
+    delta = b[1] - a[1]
+    share = delta / count
+    return (count, a[1] + share * b[0], a[2] + b[2] + delta * share * a[0] * b[0])
+
+
+def merge_four_moments(a: Any, b: Any) -> Any:
+    """Pébay's merge of (count, mean, sums of the deviations' second to fourth powers)."""
+    if a[0] == 0.0:
+        return b
+    if b[0] == 0.0:
+        return a
+    count = a[0] + b[0]
+    delta = b[1] - a[1]
+    share = delta / count
+    both = a[0] * b[0]
+    second = delta * share * both
+    return (
+        count,
+        a[1] + share * b[0],
+        a[2] + b[2] + second,
+        a[3] + b[3] + second * share * (a[0] - b[0]) + 3.0 * share * (a[0] * b[2] - b[0] * a[2]),
+        a[4]
+        + b[4]
+        + second * share * share * (a[0] * a[0] - both + b[0] * b[0])
+        + 6.0 * share * share * (a[0] * a[0] * b[2] + b[0] * b[0] * a[2])
+        + 4.0 * share * (a[0] * b[3] - b[0] * a[3]),
+    )
+
+
+def merge_pair_moments(a: Any, b: Any) -> Any:
+    """Merge of (count, means of x and y, squared deviations of x and of y, their products)."""
+    if a[0] == 0.0:
+        return b
+    if b[0] == 0.0:
+        return a
+    count = a[0] + b[0]
+    across = b[1] - a[1]
+    along = b[2] - a[2]
+    weight = a[0] * b[0] / count
+    return (
+        count,
+        a[1] + across / count * b[0],
+        a[2] + along / count * b[0],
+        a[3] + b[3] + across * across * weight,
+        a[4] + b[4] + along * along * weight,
+        a[5] + b[5] + across * along * weight,
+    )
+
+
+ADD = Monoid(name="add", combine=add, inverse=subtract)
+ADD_WIDE = Monoid(name="add_wide", combine=add_wide, inverse=subtract_wide, width=2)
+ADD_FLOAT = Monoid(name="add_float", combine=add)
+# NaN is above everything in Spark's order.
+MIN = Monoid(
+    name="min", combine=smaller, selective=True, idempotent=True, identity=(_GREATEST, nan)
+)
+MAX = Monoid(name="max", combine=larger, selective=True, idempotent=True, identity=(_LEAST, -inf))
+BIT_AND = Monoid(name="bit_and", combine=bits_of_both, idempotent=True, identity=(-1, nan))
+BIT_OR = Monoid(name="bit_or", combine=bits_of_either, idempotent=True)
+BIT_XOR = Monoid(name="bit_xor", combine=bits_of_one, inverse=bits_of_one)
+MOMENTS = Monoid(name="moments", combine=merge_moments, width=3)
+FOUR_MOMENTS = Monoid(name="four_moments", combine=merge_four_moments, width=5)
+PAIR_MOMENTS = Monoid(name="pair_moments", combine=merge_pair_moments, width=6)

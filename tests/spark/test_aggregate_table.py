@@ -1,0 +1,176 @@
+"""Every row of the table of aggregates on every path: its answers are plain Spark's."""
+
+import json
+import math
+import random
+
+import pytest
+
+import muntin as mt
+from muntin.model.aggregates.aggregate import Aggregate, function_call
+from muntin.model.aggregates.table import FUNCTIONS
+from muntin.model.plan_json import plan_from_json, plan_to_json
+from tests.support.answers import plain
+from tests.support.streams import Input, at, closed, events
+
+# What each function of one argument is taken of; other functions, of numbers that vary.
+OF = {"count_if": "i > 2", "bool_or": "i > 4", "bool_and": "i > 1"}
+OF |= dict.fromkeys(["bit_and", "bit_or", "bit_xor"], "i")
+SCHEMA = "t LONG, device STRING, x DOUBLE, y DOUBLE, i INT"
+
+
+def aggregates(of, y, x, where=None):
+    """A call of every function of the table."""
+    return {
+        name: function_call(name)(*((y, x) if row.arguments == 2 else (of.get(name, x),)))
+        if where is None
+        else function_call(name)(
+            *((y, x) if row.arguments == 2 else (of.get(name, x),)), where=where
+        )
+        for name, row in FUNCTIONS.items()
+    }
+
+
+def queries(keys, *windows, where=None):
+    return [
+        mt.Query(
+            name=f"q{index}",
+            window=window,
+            aggregates=aggregates(OF, "y", "x", where),
+            keys=keys,
+            time="ts",
+        )
+        for index, window in enumerate(windows)
+    ]
+
+
+PERIODIC = (mt.tumbling("1 minute"), mt.hopping("3 minutes", every="1 minute"))
+
+
+@pytest.fixture(scope="module")
+def data(spark):
+    """Events of keys that vary, do not vary, are sometimes missing, and hold what is no number."""
+    rng = random.Random(5)
+    rows = []
+    for device in ("varies", "still", "level", "holes", "odd", None):
+        for _ in range(40):
+            x = rng.choice([0.1, 0.3, 2.5, 7.0, rng.uniform(1, 9)])
+            y = 3 * x + rng.uniform(0, 2)
+            if device == "still":
+                x = 0.1
+            if device == "level":
+                y = 0.3
+            if device == "holes":
+                x, y = rng.choice([(None, y), (x, None), (None, None), (x, y)])
+            if device == "odd" and rng.random() < 0.1:
+                x = rng.choice([math.nan, math.inf])
+            i = rng.choice([None, 0, 1, 2, 3, 5, -8, 1 << 30])
+            rows.append((1_700_000_000_000_000 + rng.randrange(600_000_000), device, x, y, i))
+    frame = spark.createDataFrame(rows, SCHEMA)
+    frame = frame.selectExpr("timestamp_micros(t) AS ts", "*").coalesce(2).cache()
+    yield frame
+    frame.unpersist()
+
+
+def rows_of(frame, query):
+    """The rows by key and window."""
+    found = {}
+    for row in frame.collect():
+        key = tuple(row[name] for name in row.asDict() if name not in query.aggregates)
+        assert key not in found
+        found[key] = [row[name] for name in query.aggregates]
+    return found
+
+
+def assert_like(found, expected, query):
+    """The same rows; floats to nine digits, or to what is left of sums that cancel out."""
+    assert [(f.name, f.dataType) for f in found.schema] == [
+        (f.name, f.dataType) for f in expected.schema
+    ]
+    ours, theirs = rows_of(found, query), rows_of(expected, query)
+    assert ours.keys() == theirs.keys()
+    assert theirs
+    for key, values in theirs.items():
+        for name, one, other in zip(query.aggregates, ours[key], values, strict=True):
+            where = f"{query.name} {name} {key}: {one}, and Spark has {other}"
+            if isinstance(one, float) and isinstance(other, float):
+                same = math.isnan(one) and math.isnan(other)
+                assert same or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9), where
+            else:
+                assert one == other, where
+
+
+@pytest.mark.parametrize(
+    ("keys", "where"),
+    [(["device"], None), (["device"], "i > 0"), ({"device": "device COLLATE UTF8_LCASE"}, None)],
+    ids=["compiled", "filtered", "native"],
+)
+def test_batches(data, keys, where):
+    asked = queries(keys, *PERIODIC, where=where)
+    with mt.run(mt.plan(asked, strategy="shared"), data) as results:
+        assert len(results.plan.trees) == 1
+        for query in asked:
+            assert_like(results[query.name], plain(query, data), query)
+
+
+def test_plans_as_sql(spark, data):
+    asked = queries(["device"], *PERIODIC)
+    data.createOrReplaceTempView("data")
+    with mt.run(mt.plan(asked, strategy="shared"), data) as results:
+        for query in asked:
+            assert_like(spark.sql(results.to_sql(query.name)), plain(query, data), query)
+
+
+def test_data_windows(data):
+    asked = queries(["device"], mt.session("10 seconds"), mt.session("20 seconds"))
+    with mt.run(asked, data) as results:
+        assert len(results.plan.record_trees) == 1
+        for query in asked:
+            assert_like(results[query.name], plain(query, data), query)
+
+
+def test_streams(spark, tmp_path):
+    source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
+    of = {name: sql.replace("i", "load") for name, sql in OF.items()}
+    query = mt.Query(
+        name="all",
+        window=mt.hopping("2 minutes", every="1 minute"),
+        aggregates=aggregates(of, "temp / 4", "load % 100"),
+        keys=["device"],
+        time="ts",
+        where="temp < 1e9",
+    )
+    source.put(*events(17, files=4))
+    with mt.start(
+        [query], source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=2
+    ) as pipeline:
+        pipeline.process_all_available()
+        watermark = at(pipeline.status().watermark)
+    found = spark.read.parquet(str(out / "all"))
+    assert_like(found, closed(plain(query, source.batch()), query, watermark), query)
+
+
+def test_json():
+    plan = mt.plan(queries(["device"], *PERIODIC))
+    again = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
+    assert plan_to_json(again) == plan_to_json(plan)
+    assert again.trees == plan.trees
+
+
+def test_one_argument_is_written_as_it_always_was():
+    plan = mt.plan(
+        mt.Query(name="q", window=mt.tumbling("1 minute"), aggregates={"m": mt.max("x")}, time="t")
+    )
+    (query,) = plan_to_json(plan)["queries"]
+    assert query["aggregates"] == [["m", {"function": "max", "argument": "x", "where": None}]]
+
+
+def test_sql_reads_every_function():
+    calls = ", ".join(
+        f"{name}({', '.join(('y', 'x')[: row.arguments])}) AS a_{name}"
+        for name, row in FUNCTIONS.items()
+    )
+    (query,) = mt.parse_sql(f"SELECT {calls} FROM data GROUP BY window(ts, '1 minute')")
+    assert isinstance(query, mt.Query)
+    assert {one.function for one in query.aggregates.values()} == set(FUNCTIONS)
+    assert all(isinstance(one, Aggregate) for one in query.aggregates.values())
