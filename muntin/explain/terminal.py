@@ -68,7 +68,7 @@ def _usual(lengths: list[int]) -> int:
 def _heading(plan: Plan) -> Iterator[str]:
     made, trees, rate, keys = words.facts(plan)
     yield f"{words.clean(plan.strategy)} plan: {made}, {trees}, costs for {rate} and {keys}"
-    if not plan.trees and not plan.record_trees:
+    if not plan.all_trees:
         return
     compared = [(name, words.cost(cost), beside) for name, cost, beside in words.comparison(plan)]
     width = max(len(cost) for _, cost, _ in compared)

@@ -79,7 +79,7 @@ def facts(plan: Plan) -> tuple[str, ...]:
     """What the plan is made of and what its costs assume."""
     return (
         counted(len(plan.queries), "query", "queries"),
-        counted(len(plan.trees) + len(plan.record_trees), "tree"),
+        counted(len(plan.all_trees), "tree"),
         f"{amount(plan.rate)} events/s",
         counted(plan.keys, "key"),
     )

@@ -6,8 +6,9 @@ from functools import cached_property
 
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.any_tree import AnyTree
 from muntin.model.query import Family, PlainQuery, Query
-from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.record_tree import RecordTree
 from muntin.model.windows.window import Window
 
 # The technique of a node that leaves the choice to the runtime, which knows the types.
@@ -87,7 +88,7 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tree:
+class Tree(AnyTree):
     """One slicing and everything computed from it; nodes stand after the node that they read."""
 
     family: Family
@@ -128,16 +129,6 @@ class Tree:
                             f"intervals overlap, and would count twice"
                         )
             seen[node.window] = node
-
-    @property
-    def cost(self) -> float:
-        """Operations per second of the whole tree."""
-        return self.cut_cost + sum(node.cost for node in self.nodes)
-
-    @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
-        """Every aggregate that some node needs, once each."""
-        return tuple(dict.fromkeys(a for node in self.nodes for a in node.aggregates))
 
     def node(self, window: Window) -> Node:
         """The node of a window."""
@@ -198,9 +189,7 @@ class Plan:
     taken: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        nodes: list[Node | RecordNode] = [node for tree in self.trees for node in tree.nodes]
-        nodes += [node for cut in self.record_trees for node in cut.nodes]
-        answered = [name for node in nodes for name in node.queries]
+        answered = [name for tree in self.all_trees for name in tree.queries]
         wanted = sorted(query.name for query in self.queries if isinstance(query, Query))
         if sorted(answered) != wanted:
             raise ModelError(f"the plan answers {sorted(answered)}, the queries are {wanted}")
@@ -208,8 +197,12 @@ class Plan:
     @property
     def cost(self) -> float:
         """Operations per second of all trees."""
-        record_trees = sum(tree.cost for tree in self.record_trees)
-        return record_trees + sum(tree.cost for tree in self.trees)
+        return sum(tree.cost for tree in self.all_trees)
+
+    @property
+    def all_trees(self) -> tuple[Tree | RecordTree, ...]:
+        """Trees of both kinds: those of periodic windows, then those of data windows."""
+        return (*self.trees, *self.record_trees)
 
     @property
     def plain(self) -> tuple[PlainQuery, ...]:
@@ -229,16 +222,20 @@ class Plan:
                 f"no query is called {name!r}; {nearest(name, list(self._by_name))}"
             ) from None
 
+    def queries_of(self, tree: AnyTree) -> dict[str, Query]:
+        """The queries that a tree answers, by name."""
+        found = {name: self.query(name) for name in tree.queries}
+        return {name: query for name, query in found.items() if isinstance(query, Query)}
+
     def place(self, name: str) -> tuple[Tree, Node]:
-        """The tree and the node that answer a query."""
+        """The tree and the node that answer a query of a periodic window."""
         for tree in self.trees:
-            for node in tree.nodes:
-                if name in node.queries:
-                    return tree, node
+            if name in tree.queries:
+                return tree, tree.nodes[tree.number_of(name)]
         raise ModelError(f"no tree answers {name!r}")
 
-    def __iter__(self) -> Iterator[Tree]:
-        return iter(self.trees)
+    def __iter__(self) -> Iterator[Tree | RecordTree]:
+        return iter(self.all_trees)
 
     # The ways to look at a plan. `explain` stands above this layer, so it is fetched on call.
 

@@ -14,9 +14,8 @@ def on_slices(plan: Plan) -> Plan:
     guests = [
         query
         for tree in plan.record_trees
-        for node in tree.nodes
-        for name in node.queries
-        if isinstance(query := plan.query(name), Query) and query.is_periodic
+        for query in plan.queries_of(tree).values()
+        if query.is_periodic
     ]
     return sliced(plan, guests) if guests else plan
 

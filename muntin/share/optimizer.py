@@ -106,7 +106,7 @@ def _cost(trees: Iterable[Tree]) -> float:
 
 def _rehung(tree: Tree, workload: Workload) -> Tree:
     queries = {query.name: query for query in workload.shared}
-    asked = nodes_of(queries[name] for node in tree.nodes for name in node.queries)
+    asked = nodes_of(queries[name] for name in tree.queries)
     return min(tree, best_tree(tree.family, asked, workload), key=lambda one: one.cost)
 
 

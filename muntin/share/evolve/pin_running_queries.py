@@ -26,14 +26,11 @@ def pinned(plan: Plan, running: Plan) -> Plan:
     homes = _homes(plan, running)
     groups: dict[tuple[str, int], list[str]] = {}
     for number, tree in enumerate(plan.trees):
-        names = [name for node in tree.nodes for name in node.queries]
-        near = Counter(homes[name] for name in names if name in homes)
+        near = Counter(homes[name] for name in tree.queries if name in homes)
         free = ("runs", near.most_common(1)[0][0]) if near else ("new", number)
-        for name in names:
+        for name in tree.queries:
             groups.setdefault(("runs", homes[name]) if name in homes else free, []).append(name)
-    as_planned = {
-        frozenset(name for node in tree.nodes for name in node.queries): tree for tree in plan.trees
-    }
+    as_planned = {frozenset(tree.queries): tree for tree in plan.trees}
     trees = [as_planned.get(frozenset(names)) or _grown(names, plan) for names in groups.values()]
     record_trees = pinned_trees(plan, running, _staying(plan, running))
     return replace(plan, trees=tuple(trees), record_trees=record_trees)
@@ -45,8 +42,7 @@ def _homes(plan: Plan, running: Plan) -> dict[str, int]:
     return {
         name: number
         for number, tree in enumerate(running.trees)
-        for node in tree.nodes
-        for name in node.queries
+        for name in tree.queries
         if name in stays
     }
 

@@ -44,12 +44,7 @@ class TreeAnswers:
         self._bound = bound
         self._relations = relations
         self._keys = plan.keys if plan.keys_known else None
-        self.queries = {
-            name: query
-            for node in bound.tree.nodes
-            for name in node.queries
-            if isinstance(query := plan.query(name), Query)
-        }
+        self.queries = plan.queries_of(bound.tree)
         self._kept: DataFrame | None = None
         self._gathered: DataFrame | None = None
 
@@ -178,12 +173,12 @@ class TreeAnswers:
         return combine_compiled(tree, self._ordered)
 
     def _from_runtime(self, query: Query, tree: Tree, combined: DataFrame) -> DataFrame:
-        number = next(n for n, node in enumerate(tree.nodes) if query.name in node.queries)
+        number = tree.number_of(query.name)
         rows = combined.where(f"{NODE} = {number}")
         return self._project(query, self._slots(query, tree)).apply(rows)
 
     def _slots(self, query: Query, tree: Tree) -> dict[Aggregate, str]:
-        node = next(node for node in tree.nodes if query.name in node.queries)
+        node = tree.nodes[tree.number_of(query.name)]
         return from_slots(node, self._slices.layout, self._bound)
 
     def _project(

@@ -18,7 +18,6 @@ from pyspark.sql.types import (
     NumericType,
     ShortType,
     StringType,
-    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -28,6 +27,7 @@ from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import PlainQuery, Query
+from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.family_sql import answer_types
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 
@@ -47,13 +47,10 @@ _CARRIED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundTree:
-    """A tree and the Spark types of what it reads and answers."""
+class BoundTree(AnyBoundTree):
+    """A tree of periodic windows and its types."""
 
     tree: Tree
-    time_type: DataType
-    keys: tuple[StructField, ...]
-    types: dict[Aggregate, DataType]
     # Aggregates that the compiled runtime takes; the others are combined by Spark.
     numeric: set[Aggregate]
 
@@ -71,14 +68,10 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
     bound = [_bind_tree(tree, plan, relations) for tree in plan.trees]
     alone: dict[str, PlainQuery] = {}
     for one in bound:
-        for node in one.tree.nodes:
-            for name in node.queries:
-                query = plan.query(name)
-                assert isinstance(query, Query)
-                reason = reason_alone(query, one.types, relations)
-                if reason is not None:
-                    statement = query.to_sql()
-                    alone[name] = PlainQuery(name=name, statement=statement, reason=reason)
+        for name, query in plan.queries_of(one.tree).items():
+            reason = reason_alone(query, one.types, relations)
+            if reason is not None:
+                alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
     if not alone:
         return BoundPlan(plan=plan, trees=tuple(bound))
     left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone]
@@ -100,9 +93,8 @@ def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
         keys, time_type, types = answer_types(tree.family, tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
-        for node in tree.nodes:
-            for name in node.queries:
-                relations.check(plan.query(name))
+        for query in plan.queries_of(tree).values():
+            relations.check(query)
         raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
     carried = all(is_carried(field.dataType) for field in keys)
     return BoundTree(

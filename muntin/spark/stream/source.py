@@ -30,7 +30,7 @@ from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_slices import stream_slices
 from muntin.spark.stream.key_codes import is_instant, key_code
 from muntin.spark.stream.operator import answer_slices
-from muntin.spark.stream.stream_answers import StreamAnswers, tree_names
+from muntin.spark.stream.stream_answers import StreamAnswers
 from muntin.spark.stream.stream_records import (
     BoundRecords,
     bind_records,
@@ -206,7 +206,7 @@ class Source:
 
     def _family(self, plan: Plan) -> Family:
         """The family of some queries; all take their time from the one column."""
-        families = [*(tree.family for tree in plan.trees), *(t.family for t in plan.record_trees)]
+        families = [tree.family for tree in plan.all_trees]
         times = {".".join(name_parts(self._column(one) or one.time)).lower() for one in families}
         if len(times) > 1:
             raise RunError(
@@ -250,14 +250,12 @@ class BoundStream:
 
 def _needs(bound: BoundTree, plan: Plan) -> Needs:
     """What a tree must find room for; an error names the query that asks for too much."""
-    names = tree_names(bound.tree)
+    queries = plan.queries_of(bound.tree)
     try:
         keys = tuple(key_code(field.dataType).kind for field in bound.keys)
     except RunError as error:
-        raise RunError(f"query {names[0]!r}: {error}") from None
-    for name in names:
-        query = plan.query(name)
-        assert isinstance(query, Query)
+        raise RunError(f"query {next(iter(queries))!r}: {error}") from None
+    for name, query in queries.items():
         for aggregate in query.aggregates.values():
             if aggregate not in bound.numeric and not is_instant(bound.types[aggregate]):
                 raise RunError(
