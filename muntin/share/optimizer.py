@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
 from muntin.model.plan import Plan, Tree
-from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import Family, PlainQuery, Query, Workload, workload
+from muntin.model.query import Family, Query, Workload
 from muntin.share.costs.lower_bounds import least_with_one_tree, least_with_two_trees
 from muntin.share.data_windows import hosting
 from muntin.share.exact import exact, exact_factor
@@ -137,19 +136,3 @@ def compare(workload: Workload) -> dict[str, float]:
         except PlanError:
             continue
     return found
-
-
-def plan(
-    queries: Workload | Query | PlainQuery | Iterable[Query | PlainQuery],
-    *,
-    strategy: str = DEFAULT,
-    rate: float = 1000.0,
-    keys: float | None = None,
-    prices: Prices = SHIPPED,
-) -> Plan:
-    """What is shared by these queries, and what it costs beside the unshared plan.
-
-    `rate` is events per second, `keys` how many keys are live (one, if not given): the costs are
-    for these.
-    """
-    return optimize(workload(queries, rate=rate, keys=keys, prices=prices), strategy)

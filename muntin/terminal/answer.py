@@ -9,9 +9,9 @@ from rich.table import Table
 
 from muntin.console.progress import Steps
 from muntin.errors import RunError, nearest
-from muntin.share.optimizer import plan
 from muntin.spark.batch.results import run
 from muntin.spark.batch.write import MODES
+from muntin.spark.binding.planning import plan
 from muntin.spark.files import check_format, format_of, read_files, rows_in
 from muntin.spark.folder import Folder
 from muntin.spark.session import local_session

@@ -14,7 +14,7 @@ from muntin.console.progress import Steps
 from muntin.errors import MuntinError
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
-from muntin.share.optimizer import plan
+from muntin.spark.binding.planning import plan
 from muntin.spark.files import FileKind, check_format, format_of, stream_files
 from muntin.spark.folder import Folder
 from muntin.spark.pipeline.pipeline import Pipeline, start

@@ -15,7 +15,7 @@ from muntin.spark.batch.periodic_answers import TreeAnswers
 from muntin.spark.batch.write import write
 from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import bind
-from muntin.spark.binding.planning import planned_for
+from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.output.together import QUERY, check_names, in_one, named
 
@@ -33,8 +33,7 @@ def run(
     `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
     are looked up in the active session.
     """
-    plan = queries if isinstance(queries, Plan) else planned_for(queries, data, strategy)
-    return Results(plan, data)
+    return Results(plan_for_batch(queries, data, strategy), data)
 
 
 class Results(Mapping[str, DataFrame]):

@@ -8,7 +8,8 @@ from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query, Workload, workload
 from muntin.share.costs.lower_bounds import depends_on_data
-from muntin.share.optimizer import DEFAULT, optimize
+from muntin.share.on_slices import on_slices
+from muntin.share.optimizer import DEFAULT, STEADY, optimize
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.binding.sample import with_facts
 
@@ -45,12 +46,22 @@ def plan(
     return optimize(found, strategy)
 
 
-def planned_for(queries: Queries, data: Data, strategy: str) -> Plan:
-    """A plan for queries that are about to run: the data is looked at if the choice needs it.
+def plan_for_batch(queries: Plan | Queries, data: Data, strategy: str) -> Plan:
+    """The plan that was given, or one for queries that are about to run on a batch.
 
-    A workload has its facts already, and other strategies than `auto` choose without.
+    The data is looked at if the choice needs it: a workload has its facts already, and other
+    strategies than `auto` choose without.
     """
+    if isinstance(queries, Plan):
+        return queries
     found = workload(queries)
     if strategy == "auto" and not isinstance(queries, Workload) and depends_on_data(found):
         found = with_facts(found, Relations(data, found.queries))
     return optimize(found, strategy)
+
+
+def plan_for_stream(queries: Plan | Queries, strategy: str = STEADY) -> Plan:
+    """The plan that was given, or that of a strategy, as a stream runs it."""
+    return on_slices(
+        queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
+    )

@@ -20,6 +20,7 @@ from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import check_same
 from muntin.share.evolve.replan import Replanner
 from muntin.share.optimizer import STEADY
+from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.checkpoint import Checkpoint
@@ -36,7 +37,6 @@ from muntin.spark.stream.source import (
     WATERMARK,
     Queries,
     Source,
-    planned,
 )
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
@@ -70,7 +70,7 @@ def start(
     the files, where `sink` is a folder; `flatten` is as in `Results.write`.
     """
     source = Source(data, watermark)
-    plan = planned(queries, strategy)
+    plan = plan_for_stream(queries, strategy)
     bound = source.bind(plan)
     session = data.sparkSession
     folder = Checkpoint(session, str(checkpoint))
@@ -298,12 +298,12 @@ class Pipeline:
     def _planned(self, queries: Queries) -> Plan:
         if isinstance(queries, Plan):
             self._replanner = None
-            return planned(queries)
+            return plan_for_stream(queries)
         found = workload(queries, rate=self.plan.rate, keys=self.plan.keys)
         if found.plain or found.data_windows or self.plan.record_trees:
             # What is wrong with them, if something is, is said when they are bound.
             self._replanner = None
-            return planned(found, self.plan.strategy)
+            return plan_for_stream(found, self.plan.strategy)
         if self._replanner is None:
             self._replanner = Replanner(self.plan)
         return self._replanner.plan(found)

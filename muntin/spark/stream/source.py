@@ -12,19 +12,19 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
-from muntin.model.query import Family, PlainQuery, Query, Workload, workload
+from muntin.model.query import Family, PlainQuery, Query, Workload
 from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import STEADY, optimize
+from muntin.share.optimizer import STEADY
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.instants import micros
+from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_slices import stream_slices
@@ -80,7 +80,7 @@ def stream(
         raise RunError(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
         )
-    bound = source.bind(planned(queries, strategy))
+    bound = source.bind(plan_for_stream(queries, strategy))
     running = first_start(
         bound.plan,
         bound.needs,
@@ -93,12 +93,6 @@ def stream(
     )
     answers, projected = bound.run(running)
     return projected.together(answers)
-
-
-def planned(queries: Queries, strategy: str = STEADY) -> Plan:
-    """The plan that was given, or that of a strategy."""
-    plan = queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
-    return on_slices(plan)
 
 
 class Source:

@@ -13,10 +13,11 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.spark.batch.results import run
+from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.tables import Tables
-from muntin.spark.stream.source import Source, planned
+from muntin.spark.stream.source import Source
 from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
 
 
@@ -100,7 +101,7 @@ def test_a_silent_key_answers_when_the_watermark_reaches_the_end_exactly(spark, 
 def stored(spark, tmp_path):
     """A checkpoint as a first start leaves it, without the stream."""
     source = Input(spark, tmp_path / "in")
-    bound = Source(source.stream(), "10 seconds").bind(planned([MINUTE]))
+    bound = Source(source.stream(), "10 seconds").bind(plan_for_stream([MINUTE]))
     running = first_start(
         bound.plan,
         bound.needs,
