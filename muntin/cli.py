@@ -14,7 +14,7 @@ from muntin.console.progress import starting
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError
-from muntin.share.optimizer import DEFAULT, STEADY
+from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
 from muntin.spark.session import local_session, one_line
@@ -104,7 +104,14 @@ def _top(
 @app.command("explain", short_help="Show what queries share, and what it costs.")
 def explain_verb(
     file: File,
-    strategy: Strategy = DEFAULT,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"How to share: {', '.join(STRATEGIES)}.",
+            show_default=f"{DEFAULT}; {STEADY} with --stream",
+        ),
+    ] = None,
     rate: Annotated[
         float,
         typer.Option(
@@ -128,6 +135,9 @@ def explain_verb(
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the plan as a picture, too.")
     ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Show the plan as `muntin stream` runs it.")
+    ] = False,
     udf: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A function of your own that the queries call."),
@@ -144,6 +154,7 @@ def explain_verb(
     $ muntin explain dashboard.sql --rate 50 --keys 100 --svg plan.svg
     $ muntin explain dashboard.sql --strategies
     $ muntin explain dashboard.sql --sql > shared.sql
+    $ muntin explain dashboard.sql --stream
 
     A statement looks like this; the comment names it:
 
@@ -163,13 +174,14 @@ def explain_verb(
     show_plan(
         Request(
             file=SqlFile.read(file),
-            strategy=strategy,
+            strategy=strategy or (STEADY if stream else DEFAULT),
             rate=rate,
             keys=keys,
             prices=prices,
             strategies=strategies,
             sql=sql,
             svg=svg,
+            stream=stream,
             functions=tuple(udf or ()),
             check=check,
         )

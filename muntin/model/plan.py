@@ -7,7 +7,8 @@ from functools import cached_property
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.any_tree import AnyTree
-from muntin.model.query import Family, PlainQuery, Query
+from muntin.model.prices import SHIPPED, Prices
+from muntin.model.query import Family, PlainQuery, Query, Workload
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.window import Window
 
@@ -130,6 +131,11 @@ class Tree(AnyTree):
                         )
             seen[node.window] = node
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether every node was asked for, and reads the slices."""
+        return all(node.parent is None and node.queries for node in self.nodes)
+
     def node(self, window: Window) -> Node:
         """The node of a window."""
         return next(node for node in self.nodes if node.window == window)
@@ -177,6 +183,8 @@ class Plan:
     keys: float
     # Whether the keys were given or found in the data, rather than assumed.
     keys_known: bool = False
+    # What the costs were computed with; a checkpoint does not keep them.
+    prices: Prices = SHIPPED
     # What the same queries cost with a tree each, and as plain Spark queries, which copy every
     # event into every window that holds it.
     unshared_cost: float = 0.0
@@ -226,6 +234,16 @@ class Plan:
         """The queries that a tree answers, by name."""
         found = {name: self.query(name) for name in tree.queries}
         return {name: query for name, query in found.items() if isinstance(query, Query)}
+
+    def workload_of(self, queries: Iterable[Query | PlainQuery]) -> Workload:
+        """Some queries, to be planned for the facts that this plan was made for."""
+        return Workload(
+            queries=tuple(queries),
+            rate=self.rate,
+            keys=self.keys,
+            keys_known=self.keys_known,
+            prices=self.prices,
+        )
 
     def place(self, name: str) -> tuple[Tree, Node]:
         """The tree and the node that answer a query of a periodic window."""

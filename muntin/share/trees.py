@@ -146,6 +146,7 @@ def plan_of(
         rate=workload.rate,
         keys=workload.keys,
         keys_known=workload.keys_known,
+        prices=workload.prices,
         unshared_cost=apart
         + sum(count * single_cost(*one, workload) for one, count in alike.items()),
         plain_cost=apart

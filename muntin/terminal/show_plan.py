@@ -5,6 +5,7 @@ from pathlib import Path
 
 from muntin.console.progress import starting
 from muntin.model.query import workload
+from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import compare, optimize
 from muntin.spark.session import local_session
 from muntin.terminal.given import prices_in
@@ -26,6 +27,8 @@ class Request:
     svg: Path | None
     # The user's own functions, which Spark does not know.
     functions: tuple[str, ...]
+    # Whether the plan is shown as a stream runs it.
+    stream: bool
     # Whether Spark is started to check the statements.
     check: bool
 
@@ -47,6 +50,8 @@ def show_plan(request: Request) -> None:
     else:
         request.file.check(request.functions)
     found = optimize(asked, request.strategy)
+    if request.stream:
+        found = on_slices(found)
     if request.strategies:
         taken = found.taken or (request.strategy,)
         found = replace(found, considered=compare(asked), taken=taken)

@@ -299,7 +299,9 @@ class Pipeline:
         if isinstance(queries, Plan):
             self._replanner = None
             return plan_for_stream(queries)
-        found = workload(queries, rate=self.plan.rate, keys=self.plan.keys)
+        found = workload(queries)
+        if not isinstance(queries, Workload):
+            found = self.plan.workload_of(found.queries)
         if found.plain or found.data_windows or self.plan.record_trees:
             # What is wrong with them, if something is, is said when they are bound.
             self._replanner = None

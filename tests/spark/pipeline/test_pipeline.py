@@ -13,7 +13,7 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.spark.batch.results import run
-from muntin.spark.binding.planning import plan_for_stream
+from muntin.spark.binding.planning import plan, plan_for_stream
 from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.tables import Tables
@@ -76,6 +76,38 @@ def test_stop_go_on_add_and_remove(spark, tmp_path):
         found = written(spark, out, query, source)
         rows = assert_closed(found, query, source.batch(), until, first.get(query.name))
         assert rows > 3, query.name
+
+
+def test_a_factor_plan_in_a_stream_is_the_one_that_runs(spark, tmp_path):
+    queries = [
+        replace(WARM, name=f"by{slide}", window=hopping("1 minute", every=f"{slide} seconds"))
+        for slide in (20, 30)
+    ]
+    planned = plan(queries, strategy="factor")
+    assert any(node.is_factor for tree in planned.trees for node in tree.nodes)
+    source = Input(spark, tmp_path / "in")
+    made = events(5, files=4)
+    source.put(*made[:2])
+    # As an earlier version left it: its slices are cut for the factor window, too.
+    before = Source(source.stream(), "10 seconds").bind(planned)
+    settings = {"buckets": (0, 1), "delay": 10 * SECOND, "retain": 0, "ansi": True, "spare": 1}
+    running = first_start(before.plan, before.needs, **settings)
+    old = tmp_path / "old"
+    Checkpoint(spark, str(old)).save(Stored(running=running, batch=0, mark="abc"))
+    new = start(planned, source.stream(), checkpoint=tmp_path / "new", buckets=2)
+    resumed = start(planned, source.stream(), checkpoint=old)
+    with new, resumed:
+        source.put(*made[2:])
+        for pipeline in (new, resumed):
+            pipeline.process_all_available()
+            (tree,) = pipeline.plan.trees
+            assert tree.is_flat
+            assert tree.slicing.width == 10 * SECOND
+            assert "factor window" not in pipeline.plan.explain()
+            watermark = at(pipeline.status().watermark)
+            for query in queries:
+                found = pipeline.answers(query.name)
+                assert assert_closed(found, query, source.batch(), watermark) > 3
 
 
 @pytest.mark.slow
