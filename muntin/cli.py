@@ -19,10 +19,11 @@ from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
 from muntin.spark.session import local_session, one_line
 from muntin.spark.stream.source import SPARE, WATERMARK
+from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer
 from muntin.terminal.bench import Strategy, bench
-from muntin.terminal.given import named_inputs
+from muntin.terminal.given import Planning, named_inputs
 from muntin.terminal.interrupt import INTERRUPTED, interruptible
 from muntin.terminal.paths import check_file, check_folder
 from muntin.terminal.show_plan import Request, show_plan
@@ -48,6 +49,19 @@ Flatten = Annotated[
         "--flatten",
         help="Write the fields of structs as columns: window_start and window_end, not window.",
     ),
+]
+
+
+Technique = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"How windows are computed, for all of them: {', '.join(TECHNIQUES)}.",
+        show_default="chosen by the plan",
+    ),
+]
+Latency = Annotated[
+    bool, typer.Option("--latency", help="Choose techniques that never take long for one answer.")
 ]
 
 
@@ -112,6 +126,8 @@ def explain_verb(
             show_default=f"{DEFAULT}; {STEADY} with --stream",
         ),
     ] = None,
+    technique: Technique = None,
+    latency: Latency = False,
     rate: Annotated[
         float,
         typer.Option(
@@ -174,7 +190,11 @@ def explain_verb(
     show_plan(
         Request(
             file=SqlFile.read(file),
-            strategy=strategy or (STEADY if stream else DEFAULT),
+            planning=Planning(
+                strategy=strategy or (STEADY if stream else DEFAULT),
+                technique=technique,
+                latency=latency,
+            ),
             rate=rate,
             keys=keys,
             prices=prices,
@@ -211,6 +231,8 @@ def run_verb(
         ),
     ] = None,
     strategy: Strategy = DEFAULT,
+    technique: Technique = None,
+    latency: Latency = False,
     mode: Annotated[
         str,
         typer.Option(metavar="|".join(MODES), help="What to do where a query's folder exists."),
@@ -234,7 +256,7 @@ def run_verb(
             output=output,
             format=format,
             flatten=flatten,
-            strategy=strategy,
+            planning=Planning(strategy=strategy, technique=technique, latency=latency),
             mode=mode,
         )
     )
@@ -273,6 +295,8 @@ def stream_verb(
         ),
     ] = None,
     strategy: Strategy = STEADY,
+    technique: Technique = None,
+    latency: Latency = False,
     retain: Annotated[
         str,
         typer.Option(metavar="DURATION", help="How long slices are kept for queries to come."),
@@ -308,7 +332,7 @@ def stream_verb(
             watermark=watermark,
             trigger=trigger,
             format=format,
-            strategy=strategy,
+            planning=Planning(strategy=strategy, technique=technique, latency=latency),
             retain=retain,
             spare=spare,
             files=files,

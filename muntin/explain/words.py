@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from muntin.model.plan import BEST, Node, Plan, Slicing, Tree
+from muntin.model.plan import Node, Plan, Slicing, Tree
 from muntin.model.query import Family
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
@@ -163,19 +163,18 @@ def frequency(per_second: float) -> str:
 
 
 def aggregates(node: Node) -> tuple[str, ...]:
-    """The node's aggregates, each with its technique where the plan chose one.
+    """The node's aggregates, each with its technique; one for each component where they differ.
 
-    A technique that they all have is said once, behind the last.
+    What they all have is said once, behind the last.
     """
     calls = [clean(str(aggregate)) for aggregate in node.aggregates]
     if len(set(node.techniques)) == 1:
-        technique = node.techniques[0]
-        return (*calls[:-1], calls[-1] + _by(technique))
+        return (*calls[:-1], calls[-1] + _by(node.techniques[0]))
     return tuple(call + _by(one) for call, one in zip(calls, node.techniques, strict=True))
 
 
-def _by(technique: str) -> str:
-    return "" if technique == BEST else f" by {technique}"
+def _by(techniques: Sequence[str]) -> str:
+    return f" by {' and '.join(dict.fromkeys(techniques))}"
 
 
 def answers(node: Node) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.aggregate import Aggregate
@@ -12,8 +12,8 @@ from muntin.model.query import Family, PlainQuery, Query, Workload
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.window import Window
 
-# The technique of a node that leaves the choice to the runtime, which knows the types.
-BEST = "best"
+# The technique that combines anew for every window: that of a node for which none was named.
+RECALC = "recalc"
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -61,6 +61,12 @@ class Slicing:
         return min(instant + (one.phase - instant) % one.period for one in self.edges)
 
 
+@lru_cache(maxsize=1 << 12)
+def _parts(aggregate: Aggregate) -> int:
+    """How many components an aggregate has; plans of many queries ask often."""
+    return len(aggregate.components)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """One window of a tree: what it reads, how it is computed, whom it answers."""
@@ -69,23 +75,37 @@ class Node:
     aggregates: tuple[Aggregate, ...]
     # The window of the node it reads; none reads the slices.
     parent: Window | None = None
-    # One name per aggregate; `BEST` leaves it to the runtime.
-    techniques: tuple[str, ...] = ()
+    # For each aggregate, the name of the technique of each of its components.
+    techniques: tuple[tuple[str, ...], ...] = ()
     # Names of the queries it answers; none for a factor window.
     queries: tuple[str, ...] = ()
     # Combine operations per second, for all keys.
     cost: float = 0.0
 
     def __post_init__(self) -> None:
+        parts = [_parts(aggregate) for aggregate in self.aggregates]
         if not self.techniques:
-            object.__setattr__(self, "techniques", (BEST,) * len(self.aggregates))
-        if len(self.techniques) != len(self.aggregates):
-            raise ModelError(f"{self.window}: one technique per aggregate, not {self.techniques!r}")
+            named = tuple((RECALC,) * count for count in parts)
+            object.__setattr__(self, "techniques", named)
+        if [len(names) for names in self.techniques] != parts:
+            raise ModelError(
+                f"{self.window}: one technique for each component of each aggregate, not "
+                f"{self.techniques!r}"
+            )
 
     @property
     def is_factor(self) -> bool:
         """Whether no query asked for it."""
         return not self.queries
+
+    @property
+    def picks(self) -> bool:
+        """Whether it reads a few of its parent's intervals, which overlap, rather than all."""
+        return (
+            self.parent is not None
+            and self.parent.is_worth_picking_for(self.window)
+            and all(one.definition.idempotent for one in self.aggregates)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +205,9 @@ class Plan:
     keys_known: bool = False
     # What the costs were computed with; a checkpoint does not keep them.
     prices: Prices = SHIPPED
+    # The technique that was forced, if one was, and whether single answers are to come fast.
+    technique: str | None = None
+    latency: bool = False
     # What the same queries cost with a tree each, and as plain Spark queries, which copy every
     # event into every window that holds it.
     unshared_cost: float = 0.0
@@ -243,6 +266,8 @@ class Plan:
             keys=self.keys,
             keys_known=self.keys_known,
             prices=self.prices,
+            technique=self.technique,
+            latency=self.latency,
         )
 
     def place(self, name: str) -> tuple[Tree, Node]:

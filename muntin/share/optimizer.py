@@ -12,6 +12,7 @@ from muntin.share.exact import exact, exact_factor
 from muntin.share.factor_windows.coverage import coverage
 from muntin.share.factor_windows.factor_windows import factor
 from muntin.share.intermediate import best_tree, intermediate
+from muntin.share.name_techniques import check_forced
 from muntin.share.shared import shared
 from muntin.share.subsumption import subsume
 from muntin.share.trees import nodes_of, plan_of
@@ -124,6 +125,7 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
         raise PlanError(
             f"no strategy is called {strategy!r}; {nearest(strategy, list(STRATEGIES))}"
         )
+    check_forced(workload)
     return STRATEGIES[strategy](workload)
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import avg, max_
-from muntin.model.plan import BEST, Edges, Node, Plan, Slicing, Tree
+from muntin.model.plan import RECALC, Edges, Node, Plan, Slicing, Tree
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.data_windows import session
@@ -81,12 +81,12 @@ def test_overlap_does_no_harm_to_a_maximum():
     )
 
 
-def test_costs_add_up_and_a_node_has_a_technique_per_aggregate():
+def test_costs_add_up_and_a_node_has_a_technique_per_component():
     grown = tree(node(tumbling(4), MAX, AVG, cost=3), node(tumbling(8), MAX, cost=4))
     assert grown.cost == 17
-    assert grown.node(tumbling(4)).techniques == (BEST, BEST)
-    with pytest.raises(ModelError, match="one technique per aggregate"):
-        Node(window=tumbling(4), aggregates=(MAX,), techniques=("a", "b"))
+    assert grown.node(tumbling(4)).techniques == ((RECALC,), (RECALC, RECALC))
+    with pytest.raises(ModelError, match="one technique for each component"):
+        Node(window=tumbling(4), aggregates=(MAX,), techniques=(("a", "b"),))
 
 
 def test_the_part_that_some_queries_need():

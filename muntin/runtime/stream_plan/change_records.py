@@ -16,12 +16,15 @@ NoRoom = Callable[[Sequence[str], str], RunError]
 
 
 def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
-    """What a checkpoint holds, with the classes and functions of a plan that is the same."""
-    lanes = zip(running.records, plan.record_trees, strict=True)
+    """What a checkpoint holds, with the techniques, classes and functions of a plan that is the
+    same."""
+    lanes = zip(running.lanes, plan.trees, strict=True)
+    records = zip(running.records, plan.record_trees, strict=True)
     return replace(
         running,
         plan=plan,
-        records=tuple(replace(lane, tree=tree) for lane, tree in lanes),
+        lanes=tuple(replace(lane, tree=tree) for lane, tree in lanes),
+        records=tuple(replace(lane, tree=tree) for lane, tree in records),
     )
 
 

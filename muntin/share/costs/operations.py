@@ -17,9 +17,10 @@ from muntin.model.aggregates.aggregate import (
     MAX,
     MIN,
     MOMENTS,
+    Component,
     Monoid,
 )
-from muntin.model.plan import BEST, Slicing
+from muntin.model.plan import Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.techniques.table import TECHNIQUES
@@ -154,6 +155,11 @@ _MONOIDS: dict[str, tuple[Monoid, ...]] = {
 }
 
 
+def possible_monoids(component: Component) -> tuple[Monoid, ...]:
+    """What a component may be combined by, over all types it may meet."""
+    return _MONOIDS[component.kind]
+
+
 @cache
 def steady_operations(function: str) -> float:
     """The fewest combines per slice of a technique that takes as many however long the window is.
@@ -167,12 +173,3 @@ def steady_operations(function: str) -> float:
         for name, count in OPERATIONS.items()
         if all(TECHNIQUES[name].allows(monoid) for monoid in monoids)
     )
-
-
-def least_technique(function: str, held: float) -> str:
-    """The technique with the fewest combines for partials that so many windows hold.
-
-    Where windows overlap little that is to combine anew; else `BEST`, by which the runtime takes
-    the fewest for the type, and for all the windows that read the same partials.
-    """
-    return "recalc" if held < steady_operations(function) else BEST

@@ -25,15 +25,18 @@ def run(
     data: Data = None,
     *,
     strategy: str = DEFAULT,
+    technique: str | None = None,
+    latency: bool = False,
 ) -> "Results":
     """Answers of a plan, or of queries under a strategy; nothing is computed until one is used.
 
     Where the best plan depends on how dense the events are, their first rows are looked at.
 
     `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
-    are looked up in the active session.
+    are looked up in the active session. `technique` and `latency` are as in `plan`.
     """
-    return Results(plan_for_batch(queries, data, strategy), data)
+    plan = plan_for_batch(queries, data, strategy, technique=technique, latency=latency)
+    return Results(plan, data)
 
 
 class Results(Mapping[str, DataFrame]):

@@ -24,9 +24,12 @@ from pyspark.sql.types import (
 )
 
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.aggregate import Aggregate, Component, Monoid
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import PlainQuery, Query
+from muntin.runtime.columns.layout import kept
+from muntin.share.name_techniques import with_techniques
+from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.family_sql import answer_types
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
@@ -72,11 +75,9 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
             reason = reason_alone(query, one.types, relations)
             if reason is not None:
                 alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
-    if not alone:
-        return BoundPlan(plan=plan, trees=tuple(bound))
     left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone]
-    trees = [replace(one, tree=one.tree.answering(left)) for one in bound]
-    trees = [one for one in trees if one.tree.nodes]
+    trees = [replace(one, tree=one.tree.answering(left)) for one in bound] if alone else bound
+    trees = [_with_techniques(one, plan, relations) for one in trees if one.tree.nodes]
     return BoundPlan(
         plan=replace(
             plan,
@@ -104,6 +105,25 @@ def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
         types=types,
         numeric={a for a in tree.aggregates if carried and isinstance(types[a], NUMERIC)},
     )
+
+
+def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> BoundTree:
+    """The tree with the techniques for its types: a plan knows the functions alone."""
+    ansi = is_ansi(relations.session)
+
+    def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
+        number = number_of(component, bound.types[aggregate])
+        return (kept(component, number=number, name="", ansi=ansi).monoid,)
+
+    tree = bound.tree
+    nodes = with_techniques(
+        tree.nodes,
+        tree.slicing,
+        monoids=monoids,
+        technique=plan.technique,
+        latency=plan.latency,
+    )
+    return replace(bound, tree=replace(tree, nodes=nodes))
 
 
 def is_carried(kind: DataType) -> bool:

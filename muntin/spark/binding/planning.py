@@ -24,13 +24,16 @@ def plan(
     keys: float | None = None,
     prices: Prices | str | Path = SHIPPED,
     sample: Data = None,
+    technique: str | None = None,
+    latency: bool = False,
 ) -> Plan:
     """What is shared by these queries, and what it costs beside the unshared plan.
 
     `rate` is events per second and `keys` how many keys are live; costs are computed for them.
     Where they are not given, they are read off the first rows of `sample`, which is data as
     `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
-    wrote.
+    wrote. `technique` forces one for all periodic windows; with `latency` those are chosen that
+    never take long for a single answer.
     """
     if not isinstance(prices, Prices):
         prices = Prices.from_json(Path(prices).read_text())
@@ -43,10 +46,17 @@ def plan(
         keys=found.keys if keys is None else keys,
         keys_known=found.keys_known or keys is not None,
     )
-    return optimize(found, strategy)
+    return optimize(_computed_by(found, technique, latency), strategy)
 
 
-def plan_for_batch(queries: Plan | Queries, data: Data, strategy: str) -> Plan:
+def plan_for_batch(
+    queries: Plan | Queries,
+    data: Data,
+    strategy: str,
+    *,
+    technique: str | None = None,
+    latency: bool = False,
+) -> Plan:
     """The plan that was given, or one for queries that are about to run on a batch.
 
     The data is looked at if the choice needs it: a workload has its facts already, and other
@@ -57,11 +67,22 @@ def plan_for_batch(queries: Plan | Queries, data: Data, strategy: str) -> Plan:
     found = workload(queries)
     if strategy == "auto" and not isinstance(queries, Workload) and depends_on_data(found):
         found = with_facts(found, Relations(data, found.queries))
-    return optimize(found, strategy)
+    return optimize(_computed_by(found, technique, latency), strategy)
 
 
-def plan_for_stream(queries: Plan | Queries, strategy: str = STEADY) -> Plan:
+def plan_for_stream(
+    queries: Plan | Queries,
+    strategy: str = STEADY,
+    *,
+    technique: str | None = None,
+    latency: bool = False,
+) -> Plan:
     """The plan that was given, or that of a strategy, as a stream runs it."""
-    return on_slices(
-        queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
-    )
+    if isinstance(queries, Plan):
+        return on_slices(queries)
+    return on_slices(optimize(_computed_by(workload(queries), technique, latency), strategy))
+
+
+def _computed_by(found: Workload, technique: str | None, latency: bool) -> Workload:
+    """The workload with how its answers are to be computed, where that is said."""
+    return replace(found, technique=technique or found.technique, latency=latency or found.latency)

@@ -53,6 +53,8 @@ def start(
     watermark: Duration = WATERMARK,
     trigger: str | None = None,
     strategy: str = STEADY,
+    technique: str | None = None,
+    latency: bool = False,
     retain: Duration = 0,
     buckets: int | None = None,
     spare: int = SPARE,
@@ -67,10 +69,11 @@ def start(
     "available now" for what is there and then an end, or none for as fast as possible. `retain` is
     how long slices are kept for queries that come later. `buckets` of keys and `spare` columns of
     each kind for later queries are decided at the first start. `format` and `options` are those of
-    the files, where `sink` is a folder; `flatten` is as in `Results.write`.
+    the files, where `sink` is a folder; `flatten` is as in `Results.write`. `technique` and
+    `latency` are as in `plan`.
     """
     source = Source(data, watermark)
-    plan = plan_for_stream(queries, strategy)
+    plan = plan_for_stream(queries, strategy, technique=technique, latency=latency)
     bound = source.bind(plan)
     session = data.sparkSession
     folder = Checkpoint(session, str(checkpoint))

@@ -64,6 +64,8 @@ def stream(
     *,
     watermark: Duration = WATERMARK,
     strategy: str = STEADY,
+    technique: str | None = None,
+    latency: bool = False,
     buckets: int | None = None,
 ) -> DataFrame:
     """The answers of a plan as a streaming DataFrame in the long form, for your own `writeStream`.
@@ -72,7 +74,8 @@ def stream(
     when the watermark passes the end of its window. The session's state store provider must be
     RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
     given; give them where a checkpoint of yours may meet a session with others. `start` does more:
-    a sink per query, restarts with other queries, figures.
+    a sink per query, restarts with other queries, figures. `technique` and `latency` are as in
+    `plan`.
     """
     source = Source(data, watermark)
     session = data.sparkSession
@@ -80,7 +83,8 @@ def stream(
         raise RunError(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
         )
-    bound = source.bind(plan_for_stream(queries, strategy))
+    plan = plan_for_stream(queries, strategy, technique=technique, latency=latency)
+    bound = source.bind(plan)
     running = first_start(
         bound.plan,
         bound.needs,

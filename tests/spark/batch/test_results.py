@@ -1,12 +1,13 @@
 """Results: one pass, kept while it is needed, in every form that they can be had."""
 
 import os
+from dataclasses import replace
 
 import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql.functions import col, window_time
 
-from muntin.errors import RunError
+from muntin.errors import PlanError, RunError
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.model.query import Column, Query, workload
 from muntin.model.windows.window import hopping, tumbling
@@ -120,10 +121,54 @@ def test_answers_under_every_strategy_equal_sparks(readings):
 def test_a_plan_runs_as_it_is(readings):
     plan = optimize(workload(ALL), "unshared")
     with run(plan, readings) as results:
-        assert results.plan is plan
+        assert results.plan.strategy == "unshared"
+        assert [tree.queries for tree in results.plan.trees] == [
+            tree.queries for tree in plan.trees
+        ]
         assert list(results) == ["minute", "slide", "words"]
         assert len(results) == 3
         assert_equal_answers(results, readings)
+
+
+TOTALS = Query(
+    name="totals",
+    window=hopping("200 seconds", every="30 seconds"),
+    aggregates={"load": sum_("load"), "temp": sum_("temp"), "mean": avg("temp")},
+    keys=["device"],
+    time="ts",
+)
+
+
+def test_the_plan_that_ran_names_the_techniques_for_the_types_of_its_data(readings):
+    plan = optimize(workload([TOTALS]), "shared")
+    assert plan.place("totals")[1].techniques == (
+        ("two_stacks_lite",),
+        ("two_stacks_lite",),
+        ("two_stacks_lite", "subtract"),
+    )
+    with run(plan, readings) as results:
+        # Integers can be taken out again exactly.
+        assert results.plan.place("totals")[1].techniques == (
+            ("subtract",),
+            ("two_stacks_lite",),
+            ("two_stacks_lite", "subtract"),
+        )
+        assert "sum(load) by subtract" in results.plan.to_svg()
+        assert_equal_answers(results, readings)
+
+
+def test_a_forced_technique_answers_as_spark_does(readings):
+    for technique in ("two_stacks", "daba_lite"):
+        with run([MINUTE, TOTALS], readings, technique=technique) as results:
+            named = {name for one in results.plan.place("totals")[1].techniques for name in one}
+            assert named == {technique}
+            assert_equal_answers(results, readings)
+    loads = replace(TOTALS, aggregates={"load": sum_("load")})
+    with run([loads], readings, technique="subtract") as results:
+        assert_equal_answers(results, readings)
+    temps = replace(TOTALS, aggregates={"temp": sum_("temp")})
+    with pytest.raises(PlanError, match=r"subtract cannot serve sum\(temp\)"):
+        run([temps], readings, technique="subtract")
 
 
 def test_equal_queries_are_computed_once(readings):

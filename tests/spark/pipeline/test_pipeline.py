@@ -83,7 +83,7 @@ def test_a_factor_plan_in_a_stream_is_the_one_that_runs(spark, tmp_path):
         replace(WARM, name=f"by{slide}", window=hopping("1 minute", every=f"{slide} seconds"))
         for slide in (20, 30)
     ]
-    planned = plan(queries, strategy="factor")
+    planned = plan(queries, strategy="factor", technique="two_stacks")
     assert any(node.is_factor for tree in planned.trees for node in tree.nodes)
     source = Input(spark, tmp_path / "in")
     made = events(5, files=4)
@@ -103,6 +103,7 @@ def test_a_factor_plan_in_a_stream_is_the_one_that_runs(spark, tmp_path):
             (tree,) = pipeline.plan.trees
             assert tree.is_flat
             assert tree.slicing.width == 10 * SECOND
+            assert {node.techniques for node in tree.nodes} == {(("two_stacks",),)}
             assert "factor window" not in pipeline.plan.explain()
             watermark = at(pipeline.status().watermark)
             for query in queries:
