@@ -101,6 +101,8 @@ def _root(tree: Tree, number: int, trees: int) -> Iterator[str]:
     name = f"tree {number} of {trees}: " if trees > 1 else "tree: "
     yield from textwrap.wrap(name + about, WIDTH, subsequent_indent=" " * len(name))
     yield f"{words.slices(tree.slicing)}; {words.cutting(tree)}"
+    for note in words.notes(tree):
+        yield from textwrap.wrap(note, WIDTH, subsequent_indent="  ")
 
 
 def _rows(tree: Tree) -> Iterator[_Row]:

@@ -150,6 +150,21 @@ def cutting(tree: Tree) -> str:
     return f"{done} for {cost(tree.cut_cost)}, in all {cost(tree.cost)}"
 
 
+def notes(tree: Tree) -> tuple[str, ...]:
+    """What Spark does for a tree beside making the slices, and how its work is split."""
+    found = []
+    if tree.is_alone:
+        found.append("one query whose windows are the slices: in a batch Spark alone answers it")
+    if tree.native:
+        names = ", ".join(map(clean, tree.native))
+        found.append(f"combined by Spark, as the runtime does not take their types: {names}")
+    if tree.time_part is not None:
+        found.append(
+            f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
+        )
+    return tuple(found)
+
+
 def frequency(per_second: float) -> str:
     """A rate in the unit in which it is no small fraction.
 

@@ -120,6 +120,11 @@ class Tree(AnyTree):
     # Whether events are brought to their keys' places before they are cut, not slices after: slices
     # that hold few events are hardly fewer to bring, and are aggregated twice.
     moves_events: bool = False
+    # Queries of a batch whose windows Spark itself combines from the slices, since the compiled
+    # runtime does not take their types; known when the plan has met its data.
+    native: tuple[str, ...] = ()
+    # Where keys are too few for all cores, a batch is split into parts of so many microseconds.
+    time_part: int | None = None
 
     def __post_init__(self) -> None:
         seen: dict[Window, Node] = {}
@@ -150,6 +155,22 @@ class Tree(AnyTree):
                             f"intervals overlap, and would count twice"
                         )
             seen[node.window] = node
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one query is asked for, and its windows are the slices: there is nothing to
+        build or to share, and in a batch Spark's own GROUP BY answers it."""
+        asked = [node for node in self.nodes if node.queries]
+        return (
+            len(self.queries) == 1
+            and asked[0].window.is_tumbling
+            and asked[0].window.size == self.slicing.width
+        )
+
+    @property
+    def longest(self) -> int:
+        """The size of the longest window that a query asks for."""
+        return max(node.window.size for node in self.nodes if node.queries)
 
     @property
     def is_flat(self) -> bool:
@@ -188,7 +209,8 @@ class Tree(AnyTree):
                     queries=names,
                 )
             )
-        return replace(self, nodes=tuple(reversed(kept)))
+        native = tuple(name for name in self.native if name in asked)
+        return replace(self, nodes=tuple(reversed(kept)), native=native)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -121,6 +121,8 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
         "slicing": slicing_to_json(tree.slicing),
         "cut_cost": tree.cut_cost,
         "moves_events": tree.moves_events,
+        "native": list(tree.native),
+        "time_part": tree.time_part,
         "nodes": [
             {
                 "window": asdict(node.window),
@@ -142,6 +144,8 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
         slicing=slicing_from_json(data["slicing"]),
         cut_cost=data["cut_cost"],
         moves_events=data.get("moves_events", False),
+        native=tuple(data.get("native", ())),
+        time_part=data.get("time_part"),
         nodes=tuple(_node_from_json(one) for one in data["nodes"]),
     )
 

@@ -40,7 +40,8 @@ def reading_slices(plan: Plan) -> Plan:
 
 
 def _reading_slices(tree: Tree, plan: Plan) -> Tree:
-    """Spark cuts a stream where its events are, too."""
+    """The tree without what is decided for batches alone: a stream is cut where its events are."""
+    tree = replace(tree, native=(), time_part=None)
     if tree.is_flat and not tree.moves_events:
         return tree
     queries = tuple(plan.queries_of(tree).values())

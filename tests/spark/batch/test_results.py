@@ -11,6 +11,7 @@ from muntin.errors import PlanError, RunError
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.model.query import Column, Query, workload
 from muntin.model.windows.window import hopping, tumbling
+from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
 from tests.support.answers import assert_equal_answers, assert_same, plain
@@ -155,6 +156,28 @@ def test_the_plan_that_ran_names_the_techniques_for_the_types_of_its_data(readin
         )
         assert "sum(load) by subtract" in results.plan.to_svg()
         assert_equal_answers(results, readings)
+
+
+def test_the_plan_that_ran_says_what_spark_does(readings):
+    price = replace(TOTALS, name="price", aggregates={"mean": avg("price")})
+    queries = [*ALL, TOTALS, price]
+    with run(workload(queries, keys=100_000), readings, strategy="shared") as results:
+        (tree,) = results.plan.trees
+        assert tree.native == ("words",)
+        assert tree.time_part is None
+        assert not tree.moves_events
+        told = results.plan.explain()
+        assert "combined by Spark, as the runtime does not take their types: words" in told
+        assert "└─ price  avg(price) is decimal(14,6), which Spark rounds once" in told
+    with run(workload([TOTALS], keys=1), readings) as results:
+        (tree,) = results.plan.trees
+        assert tree.time_part is not None
+        assert "few keys: split by time" in results.plan.explain()
+        # A stream does nothing of that.
+        (streamed,) = on_slices(results.plan).trees
+        assert (streamed.native, streamed.time_part) == ((), None)
+    with run([MINUTE], readings) as results:
+        assert "in a batch Spark alone answers it" in results.plan.explain()
 
 
 def test_a_forced_technique_answers_as_spark_does(readings):
