@@ -126,6 +126,15 @@ def test_explain_shows_what_a_stream_runs(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("shared plan")
 
 
+def test_explain_names_the_techniques_and_forces_one(sql, capsys, refused):
+    assert main(["explain", str(sql), "--technique", "flat_fat"]) == 0
+    assert "by flat_fat" in capsys.readouterr().out
+    assert main(["explain", str(sql), "--latency"]) == 0
+    assert "by daba_lite" in capsys.readouterr().out
+    assert "subtract cannot serve max(temp)" in refused("explain", sql, "--technique", "subtract")
+    assert refused("explain", sql, "--technique", "daba2").endswith("did you mean 'daba'?")
+
+
 WRONG = """-- name: fine
 SELECT device, max(temp) AS m FROM readings GROUP BY device, window(ts, '1 minute');
 

@@ -14,6 +14,8 @@ from muntin.model.windows.window import Window
 
 # The technique that combines anew for every window: that of a node for which none was named.
 RECALC = "recalc"
+# In place of a technique, where Spark itself combines the slices of a batch.
+NATIVE = "spark"
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -160,11 +162,10 @@ class Tree(AnyTree):
     def is_alone(self) -> bool:
         """Whether one query is asked for, and its windows are the slices: there is nothing to
         build or to share, and in a batch Spark's own GROUP BY answers it."""
-        asked = [node for node in self.nodes if node.queries]
         return (
-            len(self.queries) == 1
-            and asked[0].window.is_tumbling
-            and asked[0].window.size == self.slicing.width
+            len(self.nodes) == len(self.queries) == 1
+            and self.nodes[0].window.is_tumbling
+            and self.nodes[0].window.size == self.slicing.width
         )
 
     @property

@@ -69,32 +69,26 @@ def tree_of(
             carried = tuple(dict.fromkeys((*nodes[parent].aggregates, *node.aggregates)))
             nodes[parent] = replace(nodes[parent], aggregates=carried, techniques=())
     slicing = edges.slicing(window for window, parent in sources.items() if parent is None)
-    if is_alone(nodes, sources):
-        (node,) = nodes.values()
-        cut_cost, spent = cost.alone_cost(node.window, workload)
-        hung = [replace(node, cost=spent)]
-        moves_events = False
-    else:
-        cut_cost = cost.cut_cost(slicing, workload)
-        hung = [
-            _hung(nodes[window], parent, slicing, workload)
-            for window, parent in reversed(sources.items())
-        ]
-        moves_events = cost.moves_events(slicing, workload)
+    hung = [
+        _hung(nodes[window], parent, slicing, workload)
+        for window, parent in reversed(sources.items())
+    ]
     technique, latency = workload.technique, workload.latency
-    return Tree(
+    tree = Tree(
         family=family,
         slicing=slicing,
         nodes=with_techniques(hung, slicing, technique=technique, latency=latency),
-        cut_cost=cut_cost,
-        moves_events=moves_events,
+        cut_cost=cost.cut_cost(slicing, workload),
+        moves_events=cost.moves_events(slicing, workload),
     )
+    return _as_sparks_own(tree, workload) if tree.is_alone else tree
 
 
-def is_alone(nodes: Mapping[Window, Node], sources: Mapping[Window, Window | None]) -> bool:
-    """Whether a tree is one query and its windows are the slices: Spark answers it unaided."""
-    (node, *others) = (nodes[window] for window in sources)
-    return not others and len(node.queries) == 1 and node.window.is_tumbling
+def _as_sparks_own(tree: Tree, workload: Workload) -> Tree:
+    """The tree at the price of Spark's own GROUP BY."""
+    (node,) = tree.nodes
+    cut_cost, spent = cost.alone_cost(node.window, workload)
+    return replace(tree, nodes=(replace(node, cost=spent),), cut_cost=cut_cost, moves_events=False)
 
 
 def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workload) -> Node:

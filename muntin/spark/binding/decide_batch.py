@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import NATIVE, Node, Plan, Tree
 from muntin.spark.batch.pre_shuffle import can_move
 from muntin.spark.batch.time_split import parts
 from muntin.spark.binding.bind_periodic import BoundPlan, BoundTree
@@ -26,6 +26,7 @@ def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
     )
     decided = replace(
         tree,
+        nodes=tuple(_combined_by_spark(node, bound) for node in tree.nodes),
         native=() if tree.is_alone else native,
         moves_events=tree.moves_events
         and not native
@@ -34,6 +35,17 @@ def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
         time_part=_time_part(tree, plan, cores),
     )
     return replace(bound, tree=decided)
+
+
+def _combined_by_spark(node: Node, bound: BoundTree) -> Node:
+    """The node with Spark named for the aggregates that the compiled runtime does not take."""
+    named = zip(node.aggregates, node.techniques, strict=True)
+    return replace(
+        node,
+        techniques=tuple(
+            names if one in bound.numeric else (NATIVE,) * len(names) for one, names in named
+        ),
+    )
 
 
 def _time_part(tree: Tree, plan: Plan, cores: int) -> int | None:

@@ -164,6 +164,12 @@ def test_the_plan_that_ran_says_what_spark_does(readings):
     with run(workload(queries, keys=100_000), readings, strategy="shared") as results:
         (tree,) = results.plan.trees
         assert tree.native == ("words",)
+        _, node = results.plan.place("words")
+        assert dict(zip(map(str, node.aggregates), node.techniques, strict=True)) == {
+            "max(temp)": ("recalc",),
+            "max(state)": ("spark",),
+            "count(*)": ("recalc",),
+        }
         assert tree.time_part is None
         assert not tree.moves_events
         told = results.plan.explain()
