@@ -178,14 +178,16 @@ def frequency(per_second: float) -> str:
 
 
 def aggregates(node: Node) -> tuple[str, ...]:
-    """The node's aggregates, each with its technique; one for each component where they differ.
+    """The node's aggregates with their techniques; several where components of one differ.
 
-    What they all have is said once, behind the last.
+    What neighbours have in common is said once, behind the last of them.
     """
     calls = [clean(str(aggregate)) for aggregate in node.aggregates]
-    if len(set(node.techniques)) == 1:
-        return (*calls[:-1], calls[-1] + _by(node.techniques[0]))
-    return tuple(call + _by(one) for call, one in zip(calls, node.techniques, strict=True))
+    following = [*node.techniques[1:], ()]
+    return tuple(
+        call if named == after else call + _by(named)
+        for call, named, after in zip(calls, node.techniques, following, strict=True)
+    )
 
 
 def _by(techniques: Sequence[str]) -> str:

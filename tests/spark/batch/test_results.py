@@ -1,7 +1,6 @@
 """Results: one pass, kept while it is needed, in every form that they can be had."""
 
 import os
-from dataclasses import replace
 
 import pytest
 from pyspark.errors import ArithmeticException
@@ -131,13 +130,12 @@ def test_a_plan_runs_as_it_is(readings):
         assert_equal_answers(results, readings)
 
 
-TOTALS = Query(
-    name="totals",
-    window=hopping("200 seconds", every="30 seconds"),
-    aggregates={"load": sum_("load"), "temp": sum_("temp"), "mean": avg("temp")},
-    keys=["device"],
-    time="ts",
-)
+def hops(name, **aggregates):
+    window = hopping("200 seconds", every="30 seconds")
+    return Query(name=name, window=window, aggregates=aggregates, keys=["device"], time="ts")
+
+
+TOTALS = hops("totals", load=sum_("load"), temp=sum_("temp"), mean=avg("temp"))
 
 
 def test_the_plan_that_ran_names_the_techniques_for_the_types_of_its_data(readings):
@@ -159,8 +157,7 @@ def test_the_plan_that_ran_names_the_techniques_for_the_types_of_its_data(readin
 
 
 def test_the_plan_that_ran_says_what_spark_does(readings):
-    price = replace(TOTALS, name="price", aggregates={"mean": avg("price")})
-    queries = [*ALL, TOTALS, price]
+    queries = [*ALL, TOTALS, hops("price", mean=avg("price"))]
     with run(workload(queries, keys=100_000), readings, strategy="shared") as results:
         (tree,) = results.plan.trees
         assert tree.native == ("words",)
@@ -192,12 +189,10 @@ def test_a_forced_technique_answers_as_spark_does(readings):
             named = {name for one in results.plan.place("totals")[1].techniques for name in one}
             assert named == {technique}
             assert_equal_answers(results, readings)
-    loads = replace(TOTALS, aggregates={"load": sum_("load")})
-    with run([loads], readings, technique="subtract") as results:
+    with run([hops("loads", load=sum_("load"))], readings, technique="subtract") as results:
         assert_equal_answers(results, readings)
-    temps = replace(TOTALS, aggregates={"temp": sum_("temp")})
     with pytest.raises(PlanError, match=r"subtract cannot serve sum\(temp\)"):
-        run([temps], readings, technique="subtract")
+        run([hops("temps", temp=sum_("temp"))], readings, technique="subtract")
 
 
 def test_equal_queries_are_computed_once(readings):
