@@ -12,6 +12,8 @@ from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.runtime.periodic import rollups as cells_module
 from muntin.runtime.state import slice_store as retained_module
 from muntin.runtime.stream_plan.change_plan import changed, first_start
+from muntin.runtime.stream_plan.change_records import resumed
+from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from muntin.share.evolve.pin_running_queries import pinned
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STRATEGIES, optimize
@@ -233,6 +235,21 @@ def test_a_checkpoint_with_slices_for_factor_windows_goes_on_without_them():
     for time in range(75, 300, 5):
         watched.batch([("a", time * UNIT, 1)])
     watched.end()
+
+
+def test_what_an_earlier_version_left_to_the_runtime_is_named_when_it_goes_on():
+    plan = on_slices(optimize(workload([ask("one", hopping(40 * UNIT, every=4 * UNIT))]), "shared"))
+    running = first_start(
+        plan, needs_of(plan), buckets=(0,), delay=0, retain=0, ansi=False, spare=1
+    )
+    data = stream_plan_to_json(running)
+    for tree in (data["plan"]["trees"][0], data["lanes"][0]["tree"]):
+        tree["nodes"][0]["techniques"] = ["best"]
+    stored = stream_plan_from_json(data)
+    assert stored.lanes[0].tree.nodes[0].techniques == (("recalc",),)
+    found = resumed(stored, plan)
+    assert found.lanes[0].tree.nodes[0].techniques == (("subtract",),)
+    assert found == running
 
 
 def test_another_type_under_the_same_name_starts_anew():
