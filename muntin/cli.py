@@ -14,15 +14,16 @@ from muntin.console.progress import starting
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError
-from muntin.share.optimizer import DEFAULT, STEADY
+from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
 from muntin.spark.session import local_session, one_line
 from muntin.spark.stream.source import SPARE, WATERMARK
+from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer
 from muntin.terminal.bench import Strategy, bench
-from muntin.terminal.given import named_inputs
+from muntin.terminal.given import Planning, named_inputs
 from muntin.terminal.interrupt import INTERRUPTED, interruptible
 from muntin.terminal.paths import check_file, check_folder
 from muntin.terminal.show_plan import Request, show_plan
@@ -48,6 +49,19 @@ Flatten = Annotated[
         "--flatten",
         help="Write the fields of structs as columns: window_start and window_end, not window.",
     ),
+]
+
+
+Technique = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"How windows are computed, for all of them: {', '.join(TECHNIQUES)}.",
+        show_default="chosen by the plan",
+    ),
+]
+Latency = Annotated[
+    bool, typer.Option("--latency", help="Choose techniques that never take long for one answer.")
 ]
 
 
@@ -104,7 +118,16 @@ def _top(
 @app.command("explain", short_help="Show what queries share, and what it costs.")
 def explain_verb(
     file: File,
-    strategy: Strategy = DEFAULT,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"How to share: {', '.join(STRATEGIES)}.",
+            show_default=f"{DEFAULT}; {STEADY} with --stream",
+        ),
+    ] = None,
+    technique: Technique = None,
+    latency: Latency = False,
     rate: Annotated[
         float,
         typer.Option(
@@ -128,6 +151,9 @@ def explain_verb(
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the plan as a picture, too.")
     ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Show the plan as `muntin stream` runs it.")
+    ] = False,
     udf: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A function of your own that the queries call."),
@@ -144,6 +170,7 @@ def explain_verb(
     $ muntin explain dashboard.sql --rate 50 --keys 100 --svg plan.svg
     $ muntin explain dashboard.sql --strategies
     $ muntin explain dashboard.sql --sql > shared.sql
+    $ muntin explain dashboard.sql --stream
 
     A statement looks like this; the comment names it:
 
@@ -163,13 +190,18 @@ def explain_verb(
     show_plan(
         Request(
             file=SqlFile.read(file),
-            strategy=strategy,
+            planning=Planning(
+                strategy=strategy or (STEADY if stream else DEFAULT),
+                technique=technique,
+                latency=latency,
+            ),
             rate=rate,
             keys=keys,
             prices=prices,
             strategies=strategies,
             sql=sql,
             svg=svg,
+            stream=stream,
             functions=tuple(udf or ()),
             check=check,
         )
@@ -199,6 +231,8 @@ def run_verb(
         ),
     ] = None,
     strategy: Strategy = DEFAULT,
+    technique: Technique = None,
+    latency: Latency = False,
     mode: Annotated[
         str,
         typer.Option(metavar="|".join(MODES), help="What to do where a query's folder exists."),
@@ -222,7 +256,7 @@ def run_verb(
             output=output,
             format=format,
             flatten=flatten,
-            strategy=strategy,
+            planning=Planning(strategy=strategy, technique=technique, latency=latency),
             mode=mode,
         )
     )
@@ -261,6 +295,8 @@ def stream_verb(
         ),
     ] = None,
     strategy: Strategy = STEADY,
+    technique: Technique = None,
+    latency: Latency = False,
     retain: Annotated[
         str,
         typer.Option(metavar="DURATION", help="How long slices are kept for queries to come."),
@@ -296,7 +332,7 @@ def stream_verb(
             watermark=watermark,
             trigger=trigger,
             format=format,
-            strategy=strategy,
+            planning=Planning(strategy=strategy, technique=technique, latency=latency),
             retain=retain,
             spare=spare,
             files=files,

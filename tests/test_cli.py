@@ -107,6 +107,34 @@ def test_explain_takes_a_strategy(sql, capsys):
     assert capsys.readouterr().out.startswith("unshared plan")
 
 
+def test_explain_shows_what_a_stream_runs(tmp_path, capsys):
+    file = tmp_path / "two.sql"
+    file.write_text(
+        "".join(
+            f"-- name: by{slide}\nSELECT max(x) FROM readings "
+            f"GROUP BY window(ts, '60 minutes', '{slide} minutes');\n"
+            for slide in (20, 30)
+        )
+    )
+    assert main(["explain", str(file), "--strategy", "factor"]) == 0
+    assert "factor window" in capsys.readouterr().out
+    assert main(["explain", str(file), "--strategy", "factor", "--stream"]) == 0
+    said = capsys.readouterr().out
+    assert "factor window" not in said
+    assert "slices of 10 minutes" in said
+    assert main(["explain", str(file), "--stream"]) == 0
+    assert capsys.readouterr().out.startswith("shared plan")
+
+
+def test_explain_names_the_techniques_and_forces_one(sql, capsys, refused):
+    assert main(["explain", str(sql), "--technique", "flat_fat"]) == 0
+    assert "by flat_fat" in capsys.readouterr().out
+    assert main(["explain", str(sql), "--latency"]) == 0
+    assert "by daba_lite" in capsys.readouterr().out
+    assert "subtract cannot serve max(temp)" in refused("explain", sql, "--technique", "subtract")
+    assert refused("explain", sql, "--technique", "daba2").endswith("did you mean 'daba'?")
+
+
 WRONG = """-- name: fine
 SELECT device, max(temp) AS m FROM readings GROUP BY device, window(ts, '1 minute');
 

@@ -9,7 +9,7 @@ from muntin.demo.machines import MACHINES, sensors
 from muntin.demo.show import commands, show
 from muntin.demo.side_by_side import check_output, dashboard, queries, side_by_side
 from muntin.errors import RunError
-from muntin.share.optimizer import plan
+from muntin.spark.binding.planning import plan
 
 
 def test_the_ten_queries_share_one_tree():

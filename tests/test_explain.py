@@ -66,7 +66,7 @@ def small():
                 aggregates=(LOW, HIGH),
                 parent=TEN,
                 queries=("day",),
-                techniques=("two_stacks", "two_stacks"),
+                techniques=(("two_stacks",), ("two_stacks",)),
                 cost=67.66,
             ),
             Node(window=tumbling("5 minutes"), aggregates=(LOW,), queries=("five",), cost=70),
@@ -160,10 +160,10 @@ factor plan: 5 queries, 1 tree, costs for 1k events/s and 100 keys
 
 tree: readings where temp > 0 by device over ts
 slices of 1 minute; cut for 1.0k ops/s, in all 1.3k ops/s
-├─ 1 minute                      12.3 ops/s  min(temp), max(temp)                fast, quick
-│  └─ 10 minutes                  150 ops/s  min(temp), max(temp)                factor window
+├─ 1 minute                      12.3 ops/s  min(temp), max(temp) by recalc      fast, quick
+│  └─ 10 minutes                  150 ops/s  min(temp), max(temp) by recalc      factor window
 │     └─ 1 day every 10 minutes  67.7 ops/s  min(temp), max(temp) by two_stacks  day
-└─ 5 minutes                     70.0 ops/s  min(temp)                           five
+└─ 5 minutes                     70.0 ops/s  min(temp) by recalc                 five
 
 answered by Spark alone
 └─ median  percentile(temp) is not built from slices

@@ -19,8 +19,8 @@ from muntin.demo.machines import HERTZ, MACHINES, sensors
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.share.optimizer import plan
 from muntin.spark.batch.results import run
+from muntin.spark.binding.planning import plan
 from muntin.spark.binding.relations import Relations
 from muntin.sql import parse_sql
 

@@ -47,7 +47,7 @@ def _heading(canvas: Canvas, plan: Plan) -> float:
     about = f"{queries} · {trees} · estimated costs for {rate} and {keys}"
     canvas.text(_MARGIN, 64, about, size=12, fill=MUTED)
     y = 84.0
-    if not plan.trees and not plan.record_trees:
+    if not plan.all_trees:
         return y
     compared = list(words.comparison(plan))
     largest = max(cost for _, cost, _ in compared) or 1.0

@@ -15,7 +15,7 @@ _NARROW = 80
 # say what they read.
 _DEEPEST = 4
 _WIDEST_LABEL = 46
-_WIDEST_AGGREGATES = 34
+_WIDEST_AGGREGATES = 60
 _NARROWEST = 12
 
 
@@ -68,7 +68,7 @@ def _usual(lengths: list[int]) -> int:
 def _heading(plan: Plan) -> Iterator[str]:
     made, trees, rate, keys = words.facts(plan)
     yield f"{words.clean(plan.strategy)} plan: {made}, {trees}, costs for {rate} and {keys}"
-    if not plan.trees and not plan.record_trees:
+    if not plan.all_trees:
         return
     compared = [(name, words.cost(cost), beside) for name, cost, beside in words.comparison(plan)]
     width = max(len(cost) for _, cost, _ in compared)
@@ -101,6 +101,8 @@ def _root(tree: Tree, number: int, trees: int) -> Iterator[str]:
     name = f"tree {number} of {trees}: " if trees > 1 else "tree: "
     yield from textwrap.wrap(name + about, WIDTH, subsequent_indent=" " * len(name))
     yield f"{words.slices(tree.slicing)}; {words.cutting(tree)}"
+    for note in words.notes(tree):
+        yield from textwrap.wrap(note, WIDTH, subsequent_indent="  ")
 
 
 def _rows(tree: Tree) -> Iterator[_Row]:

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from muntin.model.plan import BEST, Node, Plan, Slicing, Tree
+from muntin.model.plan import Node, Plan, Slicing, Tree
 from muntin.model.query import Family
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
@@ -79,7 +79,7 @@ def facts(plan: Plan) -> tuple[str, ...]:
     """What the plan is made of and what its costs assume."""
     return (
         counted(len(plan.queries), "query", "queries"),
-        counted(len(plan.trees) + len(plan.record_trees), "tree"),
+        counted(len(plan.all_trees), "tree"),
         f"{amount(plan.rate)} events/s",
         counted(plan.keys, "key"),
     )
@@ -150,6 +150,21 @@ def cutting(tree: Tree) -> str:
     return f"{done} for {cost(tree.cut_cost)}, in all {cost(tree.cost)}"
 
 
+def notes(tree: Tree) -> tuple[str, ...]:
+    """What Spark does for a tree beside making the slices, and how its work is split."""
+    found = []
+    if tree.is_alone:
+        found.append("one query whose windows are the slices: in a batch Spark alone answers it")
+    if tree.native:
+        names = ", ".join(map(clean, tree.native))
+        found.append(f"combined by Spark, as the runtime does not take their types: {names}")
+    if tree.time_part is not None:
+        found.append(
+            f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
+        )
+    return tuple(found)
+
+
 def frequency(per_second: float) -> str:
     """A rate in the unit in which it is no small fraction.
 
@@ -163,19 +178,20 @@ def frequency(per_second: float) -> str:
 
 
 def aggregates(node: Node) -> tuple[str, ...]:
-    """The node's aggregates, each with its technique where the plan chose one.
+    """The node's aggregates with their techniques; several where components of one differ.
 
-    A technique that they all have is said once, behind the last.
+    What neighbours have in common is said once, behind the last of them.
     """
     calls = [clean(str(aggregate)) for aggregate in node.aggregates]
-    if len(set(node.techniques)) == 1:
-        technique = node.techniques[0]
-        return (*calls[:-1], calls[-1] + _by(technique))
-    return tuple(call + _by(one) for call, one in zip(calls, node.techniques, strict=True))
+    following = [*node.techniques[1:], ()]
+    return tuple(
+        call if named == after else call + _by(named)
+        for call, named, after in zip(calls, node.techniques, following, strict=True)
+    )
 
 
-def _by(technique: str) -> str:
-    return "" if technique == BEST else f" by {technique}"
+def _by(techniques: Sequence[str]) -> str:
+    return f" by {' and '.join(dict.fromkeys(techniques))}"
 
 
 def answers(node: Node) -> tuple[str, ...]:

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.query import Family, PlainQuery, Query
-from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.any_tree import AnyTree
+from muntin.model.prices import SHIPPED, Prices
+from muntin.model.query import Family, PlainQuery, Query, Workload
+from muntin.model.record_tree import RecordTree
 from muntin.model.windows.window import Window
 
-# The technique of a node that leaves the choice to the runtime, which knows the types.
-BEST = "best"
+# The technique that combines anew for every window: that of a node for which none was named.
+RECALC = "recalc"
+# In place of a technique, where Spark itself combines the slices of a batch.
+NATIVE = "spark"
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -59,6 +63,12 @@ class Slicing:
         return min(instant + (one.phase - instant) % one.period for one in self.edges)
 
 
+@lru_cache(maxsize=1 << 12)
+def _parts(aggregate: Aggregate) -> int:
+    """How many components an aggregate has; plans of many queries ask often."""
+    return len(aggregate.components)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """One window of a tree: what it reads, how it is computed, whom it answers."""
@@ -67,27 +77,41 @@ class Node:
     aggregates: tuple[Aggregate, ...]
     # The window of the node it reads; none reads the slices.
     parent: Window | None = None
-    # One name per aggregate; `BEST` leaves it to the runtime.
-    techniques: tuple[str, ...] = ()
+    # For each aggregate, the name of the technique of each of its components.
+    techniques: tuple[tuple[str, ...], ...] = ()
     # Names of the queries it answers; none for a factor window.
     queries: tuple[str, ...] = ()
     # Combine operations per second, for all keys.
     cost: float = 0.0
 
     def __post_init__(self) -> None:
+        parts = [_parts(aggregate) for aggregate in self.aggregates]
         if not self.techniques:
-            object.__setattr__(self, "techniques", (BEST,) * len(self.aggregates))
-        if len(self.techniques) != len(self.aggregates):
-            raise ModelError(f"{self.window}: one technique per aggregate, not {self.techniques!r}")
+            named = tuple((RECALC,) * count for count in parts)
+            object.__setattr__(self, "techniques", named)
+        if [len(names) for names in self.techniques] != parts:
+            raise ModelError(
+                f"{self.window}: one technique for each component of each aggregate, not "
+                f"{self.techniques!r}"
+            )
 
     @property
     def is_factor(self) -> bool:
         """Whether no query asked for it."""
         return not self.queries
 
+    @property
+    def picks(self) -> bool:
+        """Whether it reads a few of its parent's intervals, which overlap, rather than all."""
+        return (
+            self.parent is not None
+            and self.parent.is_worth_picking_for(self.window)
+            and all(one.definition.idempotent for one in self.aggregates)
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class Tree:
+class Tree(AnyTree):
     """One slicing and everything computed from it; nodes stand after the node that they read."""
 
     family: Family
@@ -98,6 +122,11 @@ class Tree:
     # Whether events are brought to their keys' places before they are cut, not slices after: slices
     # that hold few events are hardly fewer to bring, and are aggregated twice.
     moves_events: bool = False
+    # Queries of a batch whose windows Spark itself combines from the slices, since the compiled
+    # runtime does not take their types; known when the plan has met its data.
+    native: tuple[str, ...] = ()
+    # Where keys are too few for all cores, a batch is split into parts of so many microseconds.
+    time_part: int | None = None
 
     def __post_init__(self) -> None:
         seen: dict[Window, Node] = {}
@@ -130,14 +159,24 @@ class Tree:
             seen[node.window] = node
 
     @property
-    def cost(self) -> float:
-        """Operations per second of the whole tree."""
-        return self.cut_cost + sum(node.cost for node in self.nodes)
+    def is_alone(self) -> bool:
+        """Whether one query is asked for, and its windows are the slices: there is nothing to
+        build or to share, and in a batch Spark's own GROUP BY answers it."""
+        return (
+            len(self.nodes) == len(self.queries) == 1
+            and self.nodes[0].window.is_tumbling
+            and self.nodes[0].window.size == self.slicing.width
+        )
 
     @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
-        """Every aggregate that some node needs, once each."""
-        return tuple(dict.fromkeys(a for node in self.nodes for a in node.aggregates))
+    def longest(self) -> int:
+        """The size of the longest window that a query asks for."""
+        return max(node.window.size for node in self.nodes if node.queries)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether every node was asked for, and reads the slices."""
+        return all(node.parent is None and node.queries for node in self.nodes)
 
     def node(self, window: Window) -> Node:
         """The node of a window."""
@@ -171,7 +210,8 @@ class Tree:
                     queries=names,
                 )
             )
-        return replace(self, nodes=tuple(reversed(kept)))
+        native = tuple(name for name in self.native if name in asked)
+        return replace(self, nodes=tuple(reversed(kept)), native=native)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -186,6 +226,11 @@ class Plan:
     keys: float
     # Whether the keys were given or found in the data, rather than assumed.
     keys_known: bool = False
+    # What the costs were computed with; a checkpoint does not keep them.
+    prices: Prices = SHIPPED
+    # The technique that was forced, if one was, and whether single answers are to come fast.
+    technique: str | None = None
+    latency: bool = False
     # What the same queries cost with a tree each, and as plain Spark queries, which copy every
     # event into every window that holds it.
     unshared_cost: float = 0.0
@@ -198,9 +243,7 @@ class Plan:
     taken: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        nodes: list[Node | RecordNode] = [node for tree in self.trees for node in tree.nodes]
-        nodes += [node for cut in self.record_trees for node in cut.nodes]
-        answered = [name for node in nodes for name in node.queries]
+        answered = [name for tree in self.all_trees for name in tree.queries]
         wanted = sorted(query.name for query in self.queries if isinstance(query, Query))
         if sorted(answered) != wanted:
             raise ModelError(f"the plan answers {sorted(answered)}, the queries are {wanted}")
@@ -208,8 +251,12 @@ class Plan:
     @property
     def cost(self) -> float:
         """Operations per second of all trees."""
-        record_trees = sum(tree.cost for tree in self.record_trees)
-        return record_trees + sum(tree.cost for tree in self.trees)
+        return sum(tree.cost for tree in self.all_trees)
+
+    @property
+    def all_trees(self) -> tuple[Tree | RecordTree, ...]:
+        """Trees of both kinds: those of periodic windows, then those of data windows."""
+        return (*self.trees, *self.record_trees)
 
     @property
     def plain(self) -> tuple[PlainQuery, ...]:
@@ -229,16 +276,32 @@ class Plan:
                 f"no query is called {name!r}; {nearest(name, list(self._by_name))}"
             ) from None
 
+    def queries_of(self, tree: AnyTree) -> dict[str, Query]:
+        """The queries that a tree answers, by name."""
+        found = {name: self.query(name) for name in tree.queries}
+        return {name: query for name, query in found.items() if isinstance(query, Query)}
+
+    def workload_of(self, queries: Iterable[Query | PlainQuery]) -> Workload:
+        """Some queries, to be planned for the facts that this plan was made for."""
+        return Workload(
+            queries=tuple(queries),
+            rate=self.rate,
+            keys=self.keys,
+            keys_known=self.keys_known,
+            prices=self.prices,
+            technique=self.technique,
+            latency=self.latency,
+        )
+
     def place(self, name: str) -> tuple[Tree, Node]:
-        """The tree and the node that answer a query."""
+        """The tree and the node that answer a query of a periodic window."""
         for tree in self.trees:
-            for node in tree.nodes:
-                if name in node.queries:
-                    return tree, node
+            if name in tree.queries:
+                return tree, tree.nodes[tree.number_of(name)]
         raise ModelError(f"no tree answers {name!r}")
 
-    def __iter__(self) -> Iterator[Tree]:
-        return iter(self.trees)
+    def __iter__(self) -> Iterator[Tree | RecordTree]:
+        return iter(self.all_trees)
 
     # The ways to look at a plan. `explain` stands above this layer, so it is fetched on call.
 

@@ -26,6 +26,8 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "keys_known": plan.keys_known,
         "unshared_cost": plan.unshared_cost,
         "plain_cost": plan.plain_cost,
+        "technique": plan.technique,
+        "latency": plan.latency,
         "queries": [query_to_json(query) for query in plan.queries],
         "trees": [tree_to_json(tree) for tree in plan.trees],
         "discretized": [record_tree_to_json(tree) for tree in plan.record_trees],
@@ -46,6 +48,8 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         keys_known=data.get("keys_known", False),
         unshared_cost=data["unshared_cost"],
         plain_cost=data["plain_cost"],
+        technique=data.get("technique"),
+        latency=data.get("latency", False),
         queries=tuple(query_from_json(one) for one in data["queries"]),
         trees=tuple(tree_from_json(one) for one in data["trees"]),
         record_trees=tuple(record_tree_from_json(one) for one in data.get("discretized", ())),
@@ -117,12 +121,14 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
         "slicing": slicing_to_json(tree.slicing),
         "cut_cost": tree.cut_cost,
         "moves_events": tree.moves_events,
+        "native": list(tree.native),
+        "time_part": tree.time_part,
         "nodes": [
             {
                 "window": asdict(node.window),
                 "aggregates": [aggregate_to_json(one) for one in node.aggregates],
                 "parent": None if node.parent is None else asdict(node.parent),
-                "techniques": list(node.techniques),
+                "techniques": [list(names) for names in node.techniques],
                 "queries": list(node.queries),
                 "cost": node.cost,
             }
@@ -138,17 +144,22 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
         slicing=slicing_from_json(data["slicing"]),
         cut_cost=data["cut_cost"],
         moves_events=data.get("moves_events", False),
-        nodes=tuple(
-            Node(
-                window=Window(**one["window"]),
-                aggregates=tuple(aggregate_from_json(each) for each in one["aggregates"]),
-                parent=None if one["parent"] is None else Window(**one["parent"]),
-                techniques=tuple(one["techniques"]),
-                queries=tuple(one["queries"]),
-                cost=one["cost"],
-            )
-            for one in data["nodes"]
-        ),
+        native=tuple(data.get("native", ())),
+        time_part=data.get("time_part"),
+        nodes=tuple(_node_from_json(one) for one in data["nodes"]),
+    )
+
+
+def _node_from_json(data: Mapping[str, Any]) -> Node:
+    # Earlier versions wrote one name for each aggregate; techniques are named anew with the types.
+    named = data["techniques"] if all(isinstance(one, list) for one in data["techniques"]) else ()
+    return Node(
+        window=Window(**data["window"]),
+        aggregates=tuple(aggregate_from_json(one) for one in data["aggregates"]),
+        parent=None if data["parent"] is None else Window(**data["parent"]),
+        techniques=tuple(tuple(names) for names in named),
+        queries=tuple(data["queries"]),
+        cost=data["cost"],
     )
 
 

@@ -218,8 +218,8 @@ def tables_of(queries: Iterable[Query | PlainQuery]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
-    """Queries that run together, two facts about their data (events per second, live keys), and
-    what the things that a plan does cost."""
+    """Queries that run together, two facts about their data (events per second, live keys), what
+    the things that a plan does cost, and how answers are to be computed where that was said."""
 
     queries: tuple[Query | PlainQuery, ...]
     rate: float = 1000.0
@@ -227,6 +227,10 @@ class Workload:
     # Whether `keys` was given or found in the data, rather than assumed.
     keys_known: bool = False
     prices: Prices = SHIPPED
+    # The technique by which every node is to combine; none leaves the choice to the planner.
+    technique: str | None = None
+    # Whether techniques are chosen by how long a single answer may take, not by the work in all.
+    latency: bool = False
 
     def __post_init__(self) -> None:
         if not self.queries:
@@ -272,6 +276,8 @@ def workload(
     rate: float = 1000.0,
     keys: float | None = None,
     prices: Prices = SHIPPED,
+    technique: str | None = None,
+    latency: bool = False,
 ) -> Workload:
     """A workload of one query, of several, or the one that was given; one key if none are named."""
     if isinstance(queries, Workload):
@@ -284,6 +290,8 @@ def workload(
         keys=1.0 if keys is None else keys,
         keys_known=keys is not None,
         prices=prices,
+        technique=technique,
+        latency=latency,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.any_tree import AnyTree
 from muntin.model.query import Family, Query
 from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
@@ -26,7 +27,7 @@ class RecordNode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordTree:
+class RecordTree(AnyTree):
     """Windows that share slices; a slice starts only where one of them begins."""
 
     family: Family
@@ -48,16 +49,6 @@ class RecordTree:
         """Whether one query asks for sessions, which Spark has too: there is nothing to share, and
         in a batch its own `session_window` answers."""
         return self.grain is not None and [len(node.queries) for node in self.nodes] == [1]
-
-    @property
-    def cost(self) -> float:
-        """Operations per second of the whole tree."""
-        return self.cut_cost + sum(node.cost for node in self.nodes)
-
-    @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
-        """Every aggregate that some node needs, once each."""
-        return tuple(dict.fromkeys(a for node in self.nodes for a in node.aggregates))
 
     @property
     def conditions(self) -> tuple[str, ...]:

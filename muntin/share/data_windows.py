@@ -48,9 +48,7 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
     """
     for host in plan.record_trees:
         guests = [tree for tree in plan.trees if tree.family == host.family]
-        names = [name for node in host.nodes for name in node.queries]
-        names += [name for tree in guests for node in tree.nodes for name in node.queries]
-        asked = [query for name in names if isinstance(query := plan.query(name), Query)]
+        asked = [query for tree in (host, *guests) for query in plan.queries_of(tree).values()]
         if not guests or any(_group(query) != _RECORDS for query in asked):
             continue
         joined = _tree(host.family, asked, workload)

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
 from muntin.model.plan import Plan, Tree
-from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import Family, PlainQuery, Query, Workload, workload
+from muntin.model.query import Family, Query, Workload
 from muntin.share.costs.lower_bounds import least_with_one_tree, least_with_two_trees
 from muntin.share.data_windows import hosting
 from muntin.share.exact import exact, exact_factor
 from muntin.share.factor_windows.coverage import coverage
 from muntin.share.factor_windows.factor_windows import factor
 from muntin.share.intermediate import best_tree, intermediate
+from muntin.share.name_techniques import check_forced
 from muntin.share.shared import shared
 from muntin.share.subsumption import subsume
 from muntin.share.trees import nodes_of, plan_of
@@ -106,7 +106,7 @@ def _cost(trees: Iterable[Tree]) -> float:
 
 def _rehung(tree: Tree, workload: Workload) -> Tree:
     queries = {query.name: query for query in workload.shared}
-    asked = nodes_of(queries[name] for node in tree.nodes for name in node.queries)
+    asked = nodes_of(queries[name] for name in tree.queries)
     return min(tree, best_tree(tree.family, asked, workload), key=lambda one: one.cost)
 
 
@@ -125,6 +125,7 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
         raise PlanError(
             f"no strategy is called {strategy!r}; {nearest(strategy, list(STRATEGIES))}"
         )
+    check_forced(workload)
     return STRATEGIES[strategy](workload)
 
 
@@ -137,19 +138,3 @@ def compare(workload: Workload) -> dict[str, float]:
         except PlanError:
             continue
     return found
-
-
-def plan(
-    queries: Workload | Query | PlainQuery | Iterable[Query | PlainQuery],
-    *,
-    strategy: str = DEFAULT,
-    rate: float = 1000.0,
-    keys: float | None = None,
-    prices: Prices = SHIPPED,
-) -> Plan:
-    """What is shared by these queries, and what it costs beside the unshared plan.
-
-    `rate` is events per second, `keys` how many keys are live (one, if not given): the costs are
-    for these.
-    """
-    return optimize(workload(queries, rate=rate, keys=keys, prices=prices), strategy)

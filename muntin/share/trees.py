@@ -10,8 +10,8 @@ from muntin.model.plan import Node, Plan, Slicing, Tree
 from muntin.model.query import Family, Query, Workload
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
-from muntin.share.costs.operations import least_technique
 from muntin.share.data_windows import record_trees, record_trees_cost
+from muntin.share.name_techniques import with_techniques
 from muntin.share.slicing import edges
 
 
@@ -69,40 +69,35 @@ def tree_of(
             carried = tuple(dict.fromkeys((*nodes[parent].aggregates, *node.aggregates)))
             nodes[parent] = replace(nodes[parent], aggregates=carried, techniques=())
     slicing = edges.slicing(window for window, parent in sources.items() if parent is None)
-    if is_alone(nodes, sources):
-        (node,) = nodes.values()
-        cut_cost, spent = cost.alone_cost(node.window, workload)
-        return Tree(
-            family=family, slicing=slicing, nodes=(replace(node, cost=spent),), cut_cost=cut_cost
-        )
-    return Tree(
+    hung = [
+        _hung(nodes[window], parent, slicing, workload)
+        for window, parent in reversed(sources.items())
+    ]
+    technique, latency = workload.technique, workload.latency
+    tree = Tree(
         family=family,
         slicing=slicing,
-        nodes=tuple(
-            _hung(nodes[window], parent, slicing, workload)
-            for window, parent in reversed(sources.items())
-        ),
+        nodes=with_techniques(hung, slicing, technique=technique, latency=latency),
         cut_cost=cost.cut_cost(slicing, workload),
         moves_events=cost.moves_events(slicing, workload),
     )
+    return _as_sparks_own(tree, workload) if tree.is_alone else tree
 
 
-def is_alone(nodes: Mapping[Window, Node], sources: Mapping[Window, Window | None]) -> bool:
-    """Whether a tree is one query and its windows are the slices: Spark answers it unaided."""
-    (node, *others) = (nodes[window] for window in sources)
-    return not others and len(node.queries) == 1 and node.window.is_tumbling
+def _as_sparks_own(tree: Tree, workload: Workload) -> Tree:
+    """The tree at the price of Spark's own GROUP BY."""
+    (node,) = tree.nodes
+    cut_cost, spent = cost.alone_cost(node.window, workload)
+    return replace(tree, nodes=(replace(node, cost=spent),), cut_cost=cut_cost, moves_events=False)
 
 
 def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workload) -> Node:
-    """The node below its parent, with its techniques and its cost."""
-    source = parent or slicing
-    times = cost.held(source, node.window)
+    """The node below its parent, with its cost."""
     return replace(
         node,
         parent=parent,
-        techniques=tuple(least_technique(one.function, times) for one in node.aggregates),
         cost=cost.node_cost(
-            node.window, node.aggregates, source, workload, queries=len(node.queries)
+            node.window, node.aggregates, parent or slicing, workload, queries=len(node.queries)
         ),
     )
 
@@ -146,6 +141,9 @@ def plan_of(
         rate=workload.rate,
         keys=workload.keys,
         keys_known=workload.keys_known,
+        prices=workload.prices,
+        technique=workload.technique,
+        latency=workload.latency,
         unshared_cost=apart
         + sum(count * single_cost(*one, workload) for one, count in alike.items()),
         plain_cost=apart

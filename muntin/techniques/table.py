@@ -1,4 +1,4 @@
-"""The table of techniques: what each needs of a monoid, and which one is best by default."""
+"""The table of techniques: what each needs of a monoid, and how they run over a column."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ import numpy as np
 
 from muntin.errors import PlanError, nearest
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.plan import BEST
 from muntin.techniques import (
     b_int,
     daba,
@@ -87,13 +86,18 @@ TECHNIQUES: dict[str, Technique] = {
 }
 
 
-def technique_for(monoid: Monoid, name: str = BEST) -> Technique:
-    """The technique of a name, checked against the monoid; `best` is the measured default."""
-    if name == BEST:
-        name = "subtract" if monoid.inverse is not None else "two_stacks_lite"
+def technique_named(name: str) -> Technique:
+    """The technique of a name, or an error that names the nearest."""
     if name not in TECHNIQUES:
         raise PlanError(f"no technique is called {name!r}; {nearest(name, list(TECHNIQUES))}")
-    technique = TECHNIQUES[name]
+    return TECHNIQUES[name]
+
+
+def technique_for(monoid: Monoid, name: str | None = None) -> Technique:
+    """The technique of a name, checked against the monoid; without one the measured default."""
+    if name is None:
+        name = "subtract" if monoid.inverse is not None else "two_stacks_lite"
+    technique = technique_named(name)
     if not technique.allows(monoid):
         allowed = [other.name for other in TECHNIQUES.values() if other.allows(monoid)]
         raise PlanError(
@@ -103,9 +107,9 @@ def technique_for(monoid: Monoid, name: str = BEST) -> Technique:
     return technique
 
 
-def technique_for_many(monoid: Monoid, name: str = BEST) -> Technique:
+def technique_for_many(monoid: Monoid, name: str | None = None) -> Technique:
     """As `technique_for`, for windows of many sizes answered from one structure."""
-    if name == BEST:
+    if name is None:
         selects = monoid.selective or monoid.inverse is not None
         name = "slick_deque" if selects else "flat_fit"
     technique = technique_for(monoid, name)
@@ -115,7 +119,9 @@ def technique_for_many(monoid: Monoid, name: str = BEST) -> Technique:
     return technique
 
 
-def fold(monoid: Monoid, values: Any, lows: Any, highs: Any, *, technique: str = BEST) -> Any:
+def fold(
+    monoid: Monoid, values: Any, lows: Any, highs: Any, *, technique: str | None = None
+) -> Any:
     """The aggregate of every range `[lows[i], highs[i])` of a column (a tuple of them if wide).
 
     Ranges are not empty, and neither end ever moves back.
@@ -127,14 +133,11 @@ def fold(monoid: Monoid, values: Any, lows: Any, highs: Any, *, technique: str =
 
 
 class Fold:
-    """`fold` of one column for so many windows: what they can share is built once, when needed."""
+    """`fold` of one column for many windows: what they can share is built once, when needed."""
 
-    def __init__(self, monoid: Monoid, values: Any, *, windows: int = 1) -> None:
+    def __init__(self, monoid: Monoid, values: Any) -> None:
         self._monoid = monoid
         self._values = values
-        # Of a selective monoid, one deque serves all windows; fewer are faster by two stacks.
-        pays = monoid.selective and monoid.inverse is None and windows >= _WINDOWS_FOR_A_DEQUE
-        self._best = "slick_deque" if pays else BEST
 
     @cached_property
     def _losses(self) -> Any:
@@ -142,21 +145,14 @@ class Fold:
         bind(slick_deque.lose, self._monoid)(self._values, 0, len(losses), losses)
         return losses
 
-    def __call__(self, lows: Any, highs: Any, technique: str = BEST) -> Any:
+    def __call__(self, lows: Any, highs: Any, technique: str) -> Any:
         """The aggregate of every range; not empty, and neither end ever moves back."""
-        if technique == BEST:
-            technique = self._best
         monoid, values = self._monoid, self._values
         if technique_for(monoid, technique).algorithm_for(monoid) is not slick_deque:
             return fold(monoid, values, lows, highs, technique=technique)
         answers = _answers(monoid, values, len(lows))
         bind(slick_deque.follow, monoid)(values, self._losses, lows, highs, answers)
         return answers
-
-
-# Measured for max: at slide 1 a shared deque wins from 3 to 5 windows on, with hops of an eighth of
-# the size from 10.
-_WINDOWS_FOR_A_DEQUE = 10
 
 
 def _answers(monoid: Monoid, values: Any, count: int) -> Any:

@@ -9,13 +9,13 @@ from rich.table import Table
 
 from muntin.console.progress import Steps
 from muntin.errors import RunError, nearest
-from muntin.share.optimizer import plan
 from muntin.spark.batch.results import run
 from muntin.spark.batch.write import MODES
+from muntin.spark.binding.planning import plan
 from muntin.spark.files import check_format, format_of, read_files, rows_in
 from muntin.spark.folder import Folder
 from muntin.spark.session import local_session
-from muntin.terminal.given import check_relations
+from muntin.terminal.given import Planning, check_relations
 from muntin.terminal.paths import check_absent, check_folder, check_input, is_remote
 from muntin.terminal.sql_file import SqlFile
 
@@ -30,7 +30,7 @@ class Job:
     output: str
     format: str | None
     flatten: bool
-    strategy: str
+    planning: Planning
     mode: str
 
     @property
@@ -53,7 +53,7 @@ class Job:
             check_absent(
                 self.output, self.names, lambda name: os.path.exists(f"{self.output}/{name}")
             )
-        plan(self.file.queries, strategy=self.strategy)
+        plan(self.file.queries, **self.planning)
 
 
 def answer(job: Job) -> None:
@@ -78,7 +78,7 @@ def answer(job: Job) -> None:
             }
             options = {"header": "true"} if kind == "csv" else {}
             data = frames.get("", frames)
-            with run(job.file.queries, data, strategy=job.strategy) as results:
+            with run(job.file.queries, data, **job.planning) as results:
                 results.write(
                     job.output, format=kind, mode=job.mode, flatten=job.flatten, **options
                 )

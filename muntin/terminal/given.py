@@ -1,11 +1,20 @@
-"""What a command was given: inputs by name, and prices."""
+"""What a command was given: inputs by name, prices, and how to plan."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from muntin.errors import RunError, nearest
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query, tables_of
+
+
+class Planning(TypedDict):
+    """How queries are to be planned, as the functions take it that plan."""
+
+    strategy: str
+    technique: str | None
+    latency: bool
 
 
 def prices_in(file: Path | None) -> Prices:

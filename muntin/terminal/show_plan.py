@@ -5,9 +5,10 @@ from pathlib import Path
 
 from muntin.console.progress import starting
 from muntin.model.query import workload
+from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import compare, optimize
 from muntin.spark.session import local_session
-from muntin.terminal.given import prices_in
+from muntin.terminal.given import Planning, prices_in
 from muntin.terminal.paths import check_file
 from muntin.terminal.sql_file import SqlFile
 
@@ -17,7 +18,7 @@ class Request:
     """What was asked for on the command line."""
 
     file: SqlFile
-    strategy: str
+    planning: Planning
     rate: float
     keys: float
     prices: Path | None
@@ -26,6 +27,8 @@ class Request:
     svg: Path | None
     # The user's own functions, which Spark does not know.
     functions: tuple[str, ...]
+    # Whether the plan is shown as a stream runs it.
+    stream: bool
     # Whether Spark is started to check the statements.
     check: bool
 
@@ -38,6 +41,8 @@ def show_plan(request: Request) -> None:
         rate=request.rate,
         keys=request.keys,
         prices=prices_in(request.prices),
+        technique=request.planning["technique"],
+        latency=request.planning["latency"],
     )
     if request.check:
         with starting():
@@ -46,9 +51,12 @@ def show_plan(request: Request) -> None:
         request.file.check_functions(session, request.functions)
     else:
         request.file.check(request.functions)
-    found = optimize(asked, request.strategy)
+    strategy = request.planning["strategy"]
+    found = optimize(asked, strategy)
+    if request.stream:
+        found = on_slices(found)
     if request.strategies:
-        taken = found.taken or (request.strategy,)
+        taken = found.taken or (strategy,)
         found = replace(found, considered=compare(asked), taken=taken)
     print(found.to_sql() if request.sql else found.explain())
     if request.svg is not None:

@@ -14,14 +14,14 @@ from muntin.console.progress import Steps
 from muntin.errors import MuntinError
 from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
-from muntin.share.optimizer import plan
+from muntin.spark.binding.planning import plan
 from muntin.spark.files import FileKind, check_format, format_of, stream_files
 from muntin.spark.folder import Folder
 from muntin.spark.pipeline.pipeline import Pipeline, start
 from muntin.spark.session import local_session, one_line
 from muntin.spark.settings import settings
 from muntin.terminal.edits import Difference, Edits
-from muntin.terminal.given import check_relations
+from muntin.terminal.given import Planning, check_relations
 from muntin.terminal.interrupt import asked_to_stop
 from muntin.terminal.live import View, since, view
 from muntin.terminal.paths import check_folder, check_input, is_remote
@@ -45,7 +45,7 @@ class Job:
     watermark: str
     trigger: str
     format: str | None
-    strategy: str
+    planning: Planning
     retain: str
     spare: int
     files: int | None
@@ -64,7 +64,7 @@ class Job:
         check_folder(self.checkpoint, "--checkpoint")
         if not is_remote(self.checkpoint) and not Path(self.checkpoint, _INPUT).exists():
             format_of(self.input, self.format)
-        plan(found.queries, strategy=self.strategy)
+        plan(found.queries, **self.planning)
         return found
 
 
@@ -104,7 +104,7 @@ def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -
             sink=job.output,
             watermark=job.watermark,
             trigger=job.trigger,
-            strategy=job.strategy,
+            **job.planning,
             retain=job.retain,
             spare=job.spare,
             format=format,

@@ -2,8 +2,10 @@ import pytest
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import avg, max_
-from muntin.model.plan import BEST, Edges, Node, Plan, Slicing, Tree
+from muntin.model.plan import RECALC, Edges, Node, Plan, Slicing, Tree
 from muntin.model.query import Query
+from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import Window, hopping, tumbling
 
 MAX, AVG = max_("t"), avg("t")
@@ -79,12 +81,12 @@ def test_overlap_does_no_harm_to_a_maximum():
     )
 
 
-def test_costs_add_up_and_a_node_has_a_technique_per_aggregate():
+def test_costs_add_up_and_a_node_has_a_technique_per_component():
     grown = tree(node(tumbling(4), MAX, AVG, cost=3), node(tumbling(8), MAX, cost=4))
     assert grown.cost == 17
-    assert grown.node(tumbling(4)).techniques == (BEST, BEST)
-    with pytest.raises(ModelError, match="one technique per aggregate"):
-        Node(window=tumbling(4), aggregates=(MAX,), techniques=("a", "b"))
+    assert grown.node(tumbling(4)).techniques == ((RECALC,), (RECALC, RECALC))
+    with pytest.raises(ModelError, match="one technique for each component"):
+        Node(window=tumbling(4), aggregates=(MAX,), techniques=(("a", "b"),))
 
 
 def test_the_part_that_some_queries_need():
@@ -120,6 +122,31 @@ def test_a_plan_answers_every_query_once():
         plan.query("qq")
     with pytest.raises(ModelError, match="the plan answers"):
         Plan(trees=(tree(node(tumbling(4), MAX)),), **parts)
+
+
+def test_trees_of_both_kinds_answer_the_same_questions():
+    near, visits = query("near", tumbling(4), MAX), query("visits", session("1 minute"), AVG)
+    records = RecordTree(
+        family=FAMILY,
+        nodes=(RecordNode(window=visits.window, aggregates=(AVG,), queries=("visits",), cost=5),),
+        cut_cost=3,
+    )
+    plan = Plan(
+        strategy="s",
+        trees=(tree(node(tumbling(4), MAX, queries=("near",), cost=2)),),
+        record_trees=(records,),
+        queries=(near, visits),
+        rate=1.0,
+        keys=1.0,
+    )
+    assert [one.queries for one in plan.all_trees] == [("near",), ("visits",)]
+    assert [one.cost for one in plan.all_trees] == [12, 8]
+    assert plan.cost == 20
+    assert [one.aggregates for one in plan.all_trees] == [(MAX,), (AVG,)]
+    assert [one.number_of(*one.queries) for one in plan.all_trees] == [0, 0]
+    assert plan.queries_of(records) == {"visits": visits}
+    with pytest.raises(ModelError, match="no node of the tree answers 'near'"):
+        records.number_of("near")
 
 
 def test_a_plan_shows_itself():

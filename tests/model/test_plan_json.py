@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import muntin as mt
 from muntin.errors import ModelError
+from muntin.model.plan import RECALC
 from muntin.model.plan_json import plan_from_json, plan_to_json
 from muntin.model.query import PlainQuery, workload
 from muntin.model.sql_text import SqlText
@@ -31,6 +33,24 @@ def test_a_plan_comes_back_as_it_was(queries, strategy):
         assert ours.family == theirs.family
         assert list(ours.key_expressions.items()) == list(theirs.key_expressions.items())
         assert ours.to_sql() == theirs.to_sql()
+
+
+def test_how_answers_are_computed_comes_back_too():
+    queries = [mt.Query(name="q", window=mt.tumbling(4), aggregates={"n": mt.count()}, time="t")]
+    plan = mt.plan(queries, technique="flat_fat", latency=True)
+    back = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
+    assert (back.technique, back.latency) == ("flat_fat", True)
+    assert back.trees[0].nodes[0].techniques == (("flat_fat",),)
+
+
+def test_a_plan_of_an_earlier_version_has_one_name_for_each_aggregate():
+    queries = [mt.Query(name="q", window=mt.tumbling(4), aggregates={"a": mt.avg("x")}, time="t")]
+    data = plan_to_json(mt.plan(queries))
+    del data["technique"], data["latency"]
+    data["trees"][0]["nodes"][0]["techniques"] = ["best"]
+    back = plan_from_json(data)
+    assert back.trees[0].nodes[0].techniques == ((RECALC, RECALC),)
+    assert back.technique is None
 
 
 def test_another_version_is_refused():

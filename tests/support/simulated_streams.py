@@ -4,7 +4,7 @@ A stand-in for the engine, so that changes of queries can be tried by the thousa
 Spark itself is tested in tests/spark.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.share.evolve.pin_running_queries import pinned
 from muntin.share.evolve.replan import Replanner
+from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
 
 Event = tuple[str, int, int | None]
@@ -61,9 +62,16 @@ class Engine:
     """Batches of (key, time, value) through a running plan; answers by query."""
 
     def __init__(
-        self, queries: Iterable[Query], *, strategy: str, delay: int, retain: int, buckets: int
+        self,
+        queries: Iterable[Query],
+        *,
+        strategy: str,
+        delay: int,
+        retain: int,
+        buckets: int,
+        form: Callable[[Plan], Plan] = on_slices,
     ) -> None:
-        plan = optimize(workload(queries), strategy)
+        plan = form(optimize(workload(queries), strategy))
         self._replanner = Replanner(plan)
         self.running: StreamPlan = first_start(
             plan,

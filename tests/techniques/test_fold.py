@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.model.aggregates import monoids as mo
-from muntin.model.plan import BEST
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind_python
 from muntin.techniques.table import TECHNIQUES, Fold, fold, technique_for
@@ -132,25 +131,24 @@ def test_many_windows_from_one_deque(data):
     partials = data.draw(columns(case))
     values = case.column(partials)
     ranges = data.draw(st.lists(advancing(len(partials)), max_size=4))
-    technique = data.draw(st.sampled_from(("slick_deque", BEST)))
-    shared = Fold(mo.MAX, values, windows=data.draw(st.sampled_from([1, 100])))
+    technique = data.draw(st.sampled_from(("slick_deque", "two_stacks_lite", "recalc")))
+    shared = Fold(mo.MAX, values)
     for lows, highs in ranges:
         answers = shared(lows, highs, technique)
         np.testing.assert_array_equal(answers, recalculated(case, partials, lows, highs))
 
 
-def test_one_deque_where_it_pays():
-    for windows, deque in ((2, False), (100, True)):
-        shared = Fold(mo.MAX, np.arange(100.0) % 7, windows=windows)
-        assert shared(np.array([3]), np.array([12])).tolist() == [6.0]
+def test_one_deque_where_it_is_named():
+    for technique, deque in (("two_stacks_lite", False), ("slick_deque", True)):
+        shared = Fold(mo.MAX, np.arange(100.0) % 7)
+        assert shared(np.array([3]), np.array([12]), technique).tolist() == [6.0]
         # What was built once is there to be used again.
         assert ("_losses" in vars(shared)) == deque
 
 
-def test_many_windows_of_a_monoid_that_does_not_select():
-    shared = Fold(mo.ADD_FLOAT, np.arange(10.0), windows=100)
-    assert shared(np.array([0, 3]), np.array([4, 9])).tolist() == [6.0, 33.0]
-    assert shared(np.array([2]), np.array([3])).tolist() == [2.0]
+def test_the_invertible_form_needs_no_deque():
+    shared = Fold(mo.ADD, np.arange(10))
+    assert shared(np.array([0, 3]), np.array([4, 9]), "slick_deque").tolist() == [6, 33]
     assert "_losses" not in vars(shared)
 
 

@@ -15,9 +15,9 @@ from muntin.bench.spark.factor_settings import SETTINGS
 from muntin.bench.spark.sharing import plain
 from muntin.console.progress import Steps
 from muntin.model.plan import Plan, Tree
-from muntin.share.optimizer import plan
 from muntin.spark.batch.results import run
 from muntin.spark.binding.instants import slice_start
+from muntin.spark.binding.planning import plan
 
 # One event in each unit of time: η = 1, as in the paper.
 RATE = 1.0

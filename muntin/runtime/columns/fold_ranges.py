@@ -10,9 +10,9 @@ from muntin.techniques.table import Fold
 
 
 class Folding:
-    """Folds of one component's partials, read by so many windows."""
+    """Folds of one component's partials, for all windows that read them."""
 
-    def __init__(self, column: PartialColumn, monoid: Monoid, windows: int) -> None:
+    def __init__(self, column: PartialColumn, monoid: Monoid) -> None:
         self._column, self._monoid = column, monoid
         scalars: Scalars = column.scalars
         self._seen: Int64s | None = None
@@ -22,7 +22,7 @@ class Folding:
                 scalars = (np.where(column.present, scalars[0], gap),)
             self._seen = np.concatenate([np.zeros(1, np.int64), np.cumsum(column.present)])
         self._wide = monoid.width > 1
-        self._fold = Fold(monoid, scalars if self._wide else scalars[0], windows=windows)
+        self._fold = Fold(monoid, scalars if self._wide else scalars[0])
 
     def over(self, lows: Int64s, highs: Int64s, technique: str) -> PartialColumn:
         """The aggregates of rows `[lows[i], highs[i])`; ranges are not empty and never go back."""
@@ -32,10 +32,10 @@ class Folding:
             present=None if self._seen is None else self._seen[highs] > self._seen[lows],
         )
 
-    def over_few(self, picked: Int64s, firsts: Int64s) -> PartialColumn:
+    def over_few(self, picked: Int64s, firsts: Int64s, technique: str) -> PartialColumn:
         """The aggregates of picked rows, `picked[firsts[i] : firsts[i + 1]]` for each answer."""
-        few = Folding(self._column.where(picked), self._monoid, 1)
-        return few.over(firsts[:-1], firsts[1:], "recalc")
+        few = Folding(self._column.where(picked), self._monoid)
+        return few.over(firsts[:-1], firsts[1:], technique)
 
 
 def neutral(monoid: Monoid, dtype: np.dtype[Any]) -> Any:

@@ -26,10 +26,6 @@ class Feed:
             for _, reader in readers
             for component in reader.techniques
         }
-        self._windows = {
-            component: sum(component in reader.techniques for _, reader in readers)
-            for component in self._monoids
-        }
         self.kept: Partials | None = None
 
     def push(
@@ -44,7 +40,7 @@ class Feed:
         if self.kept is not None:
             rows = concatenate(self.kept, rows)
         foldings = {
-            component: Folding(column, self._monoids[component], self._windows[component])
+            component: Folding(column, self._monoids[component])
             for component, column in rows.columns.items()
         }
         for node, reader in self._readers:

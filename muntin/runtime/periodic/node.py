@@ -117,6 +117,6 @@ class NodeRuntime:
         firsts = np.zeros(len(lows) + 1, np.int64)
         count = pick(starts, lows, highs, begins, self._offsets, picked, firsts)
         return {
-            component: foldings[component].over_few(picked[:count], firsts)
-            for component in self.techniques
+            component: foldings[component].over_few(picked[:count], firsts, technique)
+            for component, technique in self.techniques.items()
         }

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.table import INTEGER
-from muntin.model.plan import BEST, Node
+from muntin.model.plan import RECALC, Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.keys import changes
 from muntin.runtime.columns.layout import Layout
@@ -75,7 +75,7 @@ def combined(table: pa.Table, layout: Layout, width: int) -> pa.Table:
     numbers = np.concatenate([np.zeros(1, np.int64), np.cumsum(steps, dtype=np.int64)])
     firsts = pa.array(np.concatenate([[0], np.flatnonzero(steps) + 1]))
     window = Window(size=width, slide=width)
-    reader = NodeRuntime(window, {kept.component: BEST for kept in layout.kept})
+    reader = NodeRuntime(window, {kept.component: RECALC for kept in layout.kept})
     monoids = {kept.component: kept.monoid for kept in layout.kept}
     feed = Feed(((Node(window=window, aggregates=()), reader),), monoids)
     rows = partials_of(batch, layout, numbers)

@@ -120,18 +120,12 @@ class TreeRuntime:
 def _start(node: Node) -> NodeRuntime:
     techniques = {
         component: technique
-        for aggregate, technique in zip(node.aggregates, node.techniques, strict=True)
-        for component in aggregate.components
+        for aggregate, named in zip(node.aggregates, node.techniques, strict=True)
+        for component, technique in zip(aggregate.components, named, strict=True)
     }
-    return NodeRuntime(node.window, techniques, node.parent, _offsets(node))
-
-
-def _offsets(node: Node) -> tuple[int, ...] | None:
-    """Which of its parent's intervals a node combines, where that is cheaper than all of them."""
-    parent = node.parent
-    if parent is None or not all(one.definition.idempotent for one in node.aggregates):
-        return None
-    return parent.reads(node.window) if parent.is_worth_picking_for(node.window) else None
+    # Which of its parent's intervals it combines, where that is cheaper than all of them.
+    offsets = node.parent.reads(node.window) if node.parent and node.picks else None
+    return NodeRuntime(node.window, techniques, node.parent, offsets)
 
 
 def partials_of(batch: pa.RecordBatch, layout: Layout, keys: Int64s) -> Partials:

@@ -27,11 +27,12 @@ class Lane:
 
     @cached_property
     def flat(self) -> Tree:
-        """The tree with all nodes reading the slices.
+        """The tree with all nodes reading the slices, as plans for streams have them.
 
-        A stream gives out only the windows that have just closed, and retains slices and cells: to
-        compute a node's long history for those that read it would cost more than it saves.
+        Only a checkpoint of an earlier version may still have nodes that read others.
         """
+        if self.tree.is_flat:
+            return self.tree
         nodes = tuple(replace(node, parent=None) for node in self.tree.nodes)
         return replace(self.tree, nodes=nodes)
 

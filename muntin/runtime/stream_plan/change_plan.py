@@ -6,7 +6,6 @@ from dataclasses import replace
 from muntin.errors import RunError
 from muntin.model.plan import Plan, Tree
 from muntin.model.plan_json import definition
-from muntin.model.query import Query
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_records import changed_records, record_homes
 from muntin.runtime.stream_plan.component_columns import Held, functions_of
@@ -91,10 +90,8 @@ def changed(
             number += 1
     complete: dict[str, int | None] = {}
     for lane, home in zip(lanes, homes, strict=True):
-        there = set() if home is None else names_of(home.tree)
-        for name in names_of(lane.tree):
-            query = plan.query(name)
-            assert isinstance(query, Query)
+        there = () if home is None else home.tree.queries
+        for name, query in plan.queries_of(lane.tree).items():
             if name in there and before[name] == definition(query):
                 complete[name] = running.complete_from[name]
             else:
@@ -120,11 +117,6 @@ def changed(
     )
 
 
-def names_of(tree: Tree) -> set[str]:
-    """The queries that a tree answers."""
-    return {name for node in tree.nodes for name in node.queries}
-
-
 def _homes(
     trees: Sequence[Tree], needs: Sequence[Needs], lanes: Sequence[RunningLane]
 ) -> list[RunningLane | None]:
@@ -133,7 +125,7 @@ def _homes(
     A tree of new queries goes on in a lane whose own queries have all left, for its slices.
     """
     wanted = [
-        (len(names_of(tree) & names_of(lane.tree)), index, lane)
+        (len({*tree.queries} & {*lane.tree.queries}), index, lane)
         for index, (tree, need) in enumerate(zip(trees, needs, strict=True))
         for lane in lanes
         if _fits(lane, tree, need)
@@ -203,9 +195,7 @@ def _new_lane(
     for kind in need.keys:
         slot = running.room.find_key(kind, slots)
         if slot is None:
-            raise _no_room(
-                sorted(names_of(tree)), f"{need.keys.count(kind)} keys of the kind {kind}"
-            )
+            raise _no_room(tree.queries, f"{need.keys.count(kind)} keys of the kind {kind}")
         slots.append(slot)
     held = _hold([], need, running, unseen, tree, functions)
     return RunningLane(
@@ -230,7 +220,7 @@ def _hold(
             continue
         slots = placed(uses, running.room, taken, functions)
         if slots is None:
-            raise _no_room(sorted(names_of(tree)), columns_of(wanted.values()))
+            raise _no_room(tree.queries, columns_of(wanted.values()))
         found[component] = Held(
             component=component, number=need.numbers[component], slots=slots, since=since
         )
@@ -238,7 +228,7 @@ def _hold(
 
 
 def _no_room(queries: Sequence[str], what: str) -> RunError:
-    names = ", ".join(map(repr, queries))
+    names = ", ".join(map(repr, sorted(queries)))
     return RunError(
         f"the queries {names} need {what}, and the checkpoint was started with room for fewer; "
         f"start them on a new checkpoint, with spare= for the queries that may come later"

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
-from muntin.model.query import Query
 from muntin.model.record_tree import RecordTree
 from muntin.runtime.state.record_lane import RecordNeeds, RunningRecords, grains
 from muntin.runtime.stream_plan.component_columns import Held
@@ -16,18 +15,16 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 NoRoom = Callable[[Sequence[str], str], RunError]
 
 
-def names_in(tree: RecordTree) -> list[str]:
-    """The queries that a tree answers."""
-    return [name for node in tree.nodes for name in node.queries]
-
-
 def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
-    """What a checkpoint holds, with the classes and functions of a plan that is the same."""
-    lanes = zip(running.records, plan.record_trees, strict=True)
+    """What a checkpoint holds, with the techniques, classes and functions of a plan that is the
+    same."""
+    lanes = zip(running.lanes, plan.trees, strict=True)
+    records = zip(running.records, plan.record_trees, strict=True)
     return replace(
         running,
         plan=plan,
-        records=tuple(replace(lane, tree=tree) for lane, tree in lanes),
+        lanes=tuple(replace(lane, tree=tree) for lane, tree in lanes),
+        records=tuple(replace(lane, tree=tree) for lane, tree in records),
     )
 
 
@@ -61,9 +58,7 @@ def changed_records(
             number += 1
         else:
             lanes.append(_goes_on(home, tree, need))
-        for name in names_in(tree):
-            query = plan.query(name)
-            assert isinstance(query, Query)
+        for name, query in plan.queries_of(tree).items():
             known = running.complete_from.get(name)
             complete[name] = lanes[-1].complete_from(query) if home is None else known
     return tuple(lanes), complete, number
@@ -79,9 +74,9 @@ def _home(
 
     Plans are made so that the queries that stay are among themselves (`share.evolve`).
     """
-    names = set(names_in(tree))
+    names = set(tree.queries)
     for lane in lanes:
-        if not names <= stays & set(names_in(lane.tree)):
+        if not names <= stays & set(lane.tree.queries):
             continue
         kinds = {sql: kind_of(slot) for sql, slot in lane.columns.items()}
         same = (
@@ -122,7 +117,7 @@ def _begins(
         slot = running.room.find_key(kind, slots)
         if slot is None:
             what = f"{need.groups.count(kind)} columns of records and keys of the kind {kind}"
-            raise no_room(names_in(tree), what)
+            raise no_room(tree.queries, what)
         slots.append(slot)
     taken: list[str] = []
     held: list[Held] = []
@@ -130,7 +125,7 @@ def _begins(
     for component, uses in wanted.items():
         places = placed(uses, running.room, taken, functions)
         if places is None:
-            raise no_room(names_in(tree), columns_of(wanted.values()))
+            raise no_room(tree.queries, columns_of(wanted.values()))
         number_class = need.numbers[component]
         held.append(Held(component=component, number=number_class, slots=places, since=None))
     grained = grains(tree)

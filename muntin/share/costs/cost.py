@@ -38,10 +38,15 @@ def partials_per_second(source: Slicing | Window, workload: Workload) -> float:
     return occupied(SECOND / source.slide, rate=rate * source.overlap, keys=keys)
 
 
-def cut_cost(slicing: Slicing, workload: Workload) -> float:
-    """Lifting every event into its slice (λ in Weave Share, equation 1) and handing slices over."""
+def cut_cost(slicing: Slicing, workload: Workload, *, may_move: bool = True) -> float:
+    """Lifting every event into its slice (λ in Weave Share, equation 1) and handing slices over.
+
+    In a stream events are never moved.
+    """
+    prices = workload.prices
     handed = partials_per_second(slicing, workload)
-    return workload.prices.event * workload.rate + handing_cost(handed, workload)
+    handing = handing_cost(handed, workload) if may_move else prices.partial * handed
+    return prices.event * workload.rate + handing
 
 
 def handing_cost(handed: float, workload: Workload) -> float:

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.errors import PlanError, nearest
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.table import FUNCTIONS
-from muntin.model.plan import BEST, Slicing
+from muntin.model.plan import Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.techniques.table import TECHNIQUES
@@ -133,6 +135,11 @@ def operations_per_slice(technique: str, windows: Iterable[Window], slicing: Sli
     return operations_of(technique)(load_of(windows), slicing.rate)
 
 
+def possible_monoids(component: Component) -> tuple[Monoid, ...]:
+    """What a component may be combined by, over all types it may meet."""
+    return component.part.all_monoids
+
+
 @cache
 def steady_operations(function: str) -> float:
     """The fewest combines per slice of a technique that takes as many however long the window is.
@@ -145,12 +152,3 @@ def steady_operations(function: str) -> float:
         for name, count in OPERATIONS.items()
         if all(TECHNIQUES[name].allows(monoid) for monoid in FUNCTIONS[function].monoids)
     )
-
-
-def least_technique(function: str, held: float) -> str:
-    """The technique with the fewest combines for partials that so many windows hold.
-
-    Where windows overlap little that is to combine anew; else `BEST`, by which the runtime takes
-    the fewest for the type, and for all the windows that read the same partials.
-    """
-    return "recalc" if held < steady_operations(function) else BEST

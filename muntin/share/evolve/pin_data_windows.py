@@ -21,12 +21,12 @@ def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[RecordTree
     trees = []
     home: set[str] = set()
     for tree in running.record_trees:
-        kept = [name for node in tree.nodes for name in node.queries if name in stays]
+        kept = [name for name in tree.queries if name in stays]
         if kept:
             home.update(kept)
             trees.append(_given(tree, {name: asked[name] for name in kept}))
     for tree in plan.record_trees:
-        new = [name for node in tree.nodes for name in node.queries if name not in home]
+        new = [name for name in tree.queries if name not in home]
         if new:
             trees.append(tree.answering([asked[name] for name in new]))
     return tuple(trees)

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from muntin.model.plan import Plan, Tree
 from muntin.model.plan_json import definition
-from muntin.model.query import Query, Workload
+from muntin.model.query import Query
 from muntin.share.evolve.pin_data_windows import pinned_trees
 from muntin.share.intermediate import best_tree
+from muntin.share.on_slices import reading_slices
 from muntin.share.optimizer import STRATEGIES
 from muntin.share.trees import nodes_of
 
@@ -21,22 +22,19 @@ def pinned(plan: Plan, running: Plan) -> Plan:
     """`plan` with every query that runs already in the tree in which it runs.
 
     A new query joins the tree of most of those that `plan` puts beside it. Trees whose queries are
-    then not those of the plan are grown anew.
+    then not those of the plan are grown anew, as a stream runs them.
     """
     homes = _homes(plan, running)
     groups: dict[tuple[str, int], list[str]] = {}
     for number, tree in enumerate(plan.trees):
-        names = [name for node in tree.nodes for name in node.queries]
-        near = Counter(homes[name] for name in names if name in homes)
+        near = Counter(homes[name] for name in tree.queries if name in homes)
         free = ("runs", near.most_common(1)[0][0]) if near else ("new", number)
-        for name in names:
+        for name in tree.queries:
             groups.setdefault(("runs", homes[name]) if name in homes else free, []).append(name)
-    as_planned = {
-        frozenset(name for node in tree.nodes for name in node.queries): tree for tree in plan.trees
-    }
+    as_planned = {frozenset(tree.queries): tree for tree in plan.trees}
     trees = [as_planned.get(frozenset(names)) or _grown(names, plan) for names in groups.values()]
     record_trees = pinned_trees(plan, running, _staying(plan, running))
-    return replace(plan, trees=tuple(trees), record_trees=record_trees)
+    return reading_slices(replace(plan, trees=tuple(trees), record_trees=record_trees))
 
 
 def _homes(plan: Plan, running: Plan) -> dict[str, int]:
@@ -45,8 +43,7 @@ def _homes(plan: Plan, running: Plan) -> dict[str, int]:
     return {
         name: number
         for number, tree in enumerate(running.trees)
-        for node in tree.nodes
-        for name in node.queries
+        for name in tree.queries
         if name in stays
     }
 
@@ -60,7 +57,7 @@ def _staying(plan: Plan, running: Plan) -> set[str]:
 def _grown(names: Sequence[str], plan: Plan) -> Tree:
     """One tree for some queries of a plan: its strategy's, if that gives them one."""
     queries = [query for query in plan.queries if query.name in names and isinstance(query, Query)]
-    workload = Workload(queries=tuple(queries), rate=plan.rate, keys=plan.keys)
+    workload = plan.workload_of(queries)
     if plan.strategy in STRATEGIES:
         found = STRATEGIES[plan.strategy](workload).trees
         if len(found) == 1:

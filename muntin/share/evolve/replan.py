@@ -21,8 +21,7 @@ class Replanner:
         if self._strategy != "weave":
             return optimize(workload, self._strategy)
         if self._woven is None:
-            rate, keys = self._running.rate, self._running.keys
-            self._woven = ReweavingPlan(Workload(queries=self._queries, rate=rate, keys=keys))
+            self._woven = ReweavingPlan(self._running.workload_of(self._queries))
         self._follow(self._woven, workload.shared)
         if self._woven.due:
             self._woven.reconstruct()

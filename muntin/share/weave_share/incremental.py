@@ -1,6 +1,7 @@
 """Incremental Weave Share: queries come and go without planning anew (Weave Share, section 5.2)."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
@@ -158,7 +159,7 @@ class ReweavingPlan:
         self, workload: Workload, *, technique: str = "two_stacks", tolerance: float = 0.25
     ) -> None:
         """Plans the workload from scratch."""
-        self._rate, self._keys = workload.rate, workload.keys
+        self._facts = workload
         self._cost = GroupCost(overhead=workload.rate / workload.keys, technique=technique)
         self._tolerance = tolerance
         self._queries: dict[str, Query] = {}
@@ -212,7 +213,7 @@ class ReweavingPlan:
 
     def plan(self) -> Plan:
         """The plan as it is now."""
-        workload = Workload(queries=tuple(self._queries.values()), rate=self._rate, keys=self._keys)
+        workload = replace(self._facts, queries=tuple(self._queries.values()))
         return plan_of(
             "weave",
             workload,

@@ -35,12 +35,7 @@ class RecordAnswers:
     def __init__(self, bound: BoundRecordTree, plan: Plan, relations: Relations) -> None:
         self._bound = bound
         self._relations = relations
-        self.queries = {
-            name: query
-            for node in bound.tree.nodes
-            for name in node.queries
-            if isinstance(query := plan.query(name), Query)
-        }
+        self.queries = plan.queries_of(bound.tree)
         self._kept: DataFrame | None = None
 
     @cached_property
@@ -63,7 +58,7 @@ class RecordAnswers:
         with blaming(query):
             if self._kept is None and len(self.queries) > 1:
                 self._kept = stored(self._combined)
-            number = self._number(query)
+            number = self._bound.tree.number_of(query.name)
             return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
 
     def gather(self) -> Iterator[tuple[str, DataFrame]]:
@@ -88,12 +83,9 @@ class RecordAnswers:
             self._kept.unpersist()
             self._kept = None
 
-    def _number(self, query: Query) -> int:
-        nodes = self._bound.tree.nodes
-        return next(number for number, node in enumerate(nodes) if query.name in node.queries)
-
     def _project(self, query: Query) -> Projection:
-        node = self._bound.tree.nodes[self._number(query)]
+        tree = self._bound.tree
+        node = tree.nodes[tree.number_of(query.name)]
         slots: dict[Aggregate, str] = from_slots(node, self._ordered.layout.layout, self._bound)
         unnamed = any(column.name is None for column in query.columns)
         plain = self._relations.check(query).schema if unnamed else None

@@ -12,9 +12,9 @@ from muntin.model.query import Query
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.batch.compiled_answers import Ordered, combine_compiled, in_order
 from muntin.spark.batch.native_combine import combine_natively
-from muntin.spark.batch.pre_shuffle import can_move, pre_shuffled
+from muntin.spark.batch.pre_shuffle import pre_shuffled
 from muntin.spark.batch.slices import Slices, slice_events
-from muntin.spark.batch.time_split import PART, TimeSplit, parts
+from muntin.spark.batch.time_split import PART, TimeSplit
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
@@ -43,33 +43,20 @@ class TreeAnswers:
     def __init__(self, bound: BoundTree, plan: Plan, relations: Relations) -> None:
         self._bound = bound
         self._relations = relations
-        self._keys = plan.keys if plan.keys_known else None
-        self.queries = {
-            name: query
-            for node in bound.tree.nodes
-            for name in node.queries
-            if isinstance(query := plan.query(name), Query)
-        }
+        self.queries = plan.queries_of(bound.tree)
         self._kept: DataFrame | None = None
         self._gathered: DataFrame | None = None
 
-    @cached_property
+    @property
     def _parts(self) -> TimeSplit | None:
-        longest = max(query.window.size for query in self.queries.values())
-        cores = self._relations.session.sparkContext.defaultParallelism
-        keys = self._keys if self._bound.tree.family.keys else 1
-        return parts(self._bound.tree.slicing, longest, keys=keys, cores=cores)
-
-    @cached_property
-    def _is_moved(self) -> bool:
-        """Whether the events are brought to their keys' places, so that the slices are there."""
         tree = self._bound.tree
-        compiled = all(self._is_compiled(query) for query in self.queries.values())
-        return tree.moves_events and compiled and can_move(tree.family)
+        if tree.time_part is None:
+            return None
+        return TimeSplit(width=tree.time_part, longest=tree.longest)
 
     @cached_property
     def _slices(self) -> Slices:
-        tree, split = self._bound.tree, self._parts if self._is_moved else None
+        tree, split = self._bound.tree, self._parts if self._bound.tree.moves_events else None
         instant = micros(tree.family.time, self._bound.time_type)
         return slice_events(
             tree,
@@ -78,30 +65,25 @@ class TreeAnswers:
             types=self._bound.types,
             numeric=self._bound.numeric,
             ansi=is_ansi(self._relations.session),
-            family=pre_shuffled(tree.family, instant, split) if self._is_moved else tree.family,
+            family=pre_shuffled(tree.family, instant, split) if tree.moves_events else tree.family,
             part=PART if split is not None else None,
         )
 
     @cached_property
     def _ordered(self) -> Ordered:
-        return in_order(self._slices, parts=self._parts, in_place=self._is_moved)
+        in_place = self._bound.tree.moves_events
+        return in_order(self._slices, parts=self._parts, in_place=in_place)
 
     @property
     def _read(self) -> DataFrame:
         """The slices in the form that all queries can start from: in order, if the runtime can."""
-        if any(not self._is_compiled(query) for query in self.queries.values()):
+        if self._bound.tree.native or self._bound.tree.is_alone:
             return self._slices.frame
         return self._ordered.frame
 
-    @cached_property
-    def _is_alone(self) -> bool:
-        """Whether there is one query and its windows are the slices: nothing to build or share."""
-        windows = [query.window for query in self.queries.values()]
-        width = self._bound.tree.slicing.width
-        return len(windows) == 1 and windows[0].is_tumbling and windows[0].size == width
-
     def _is_compiled(self, query: Query) -> bool:
-        return not self._is_alone and self._bound.numeric.issuperset(query.aggregates.values())
+        tree = self._bound.tree
+        return not tree.is_alone and query.name not in tree.native
 
     def keep(self) -> None:
         """Have Spark store the slices when they are first computed."""
@@ -121,7 +103,7 @@ class TreeAnswers:
             return self._answer(query)
 
     def _answer(self, query: Query) -> DataFrame:
-        if self._is_alone:
+        if self._bound.tree.is_alone:
             return self._relations.check(query)
         if len(self.queries) > 1:
             self.keep()
@@ -178,12 +160,12 @@ class TreeAnswers:
         return combine_compiled(tree, self._ordered)
 
     def _from_runtime(self, query: Query, tree: Tree, combined: DataFrame) -> DataFrame:
-        number = next(n for n, node in enumerate(tree.nodes) if query.name in node.queries)
+        number = tree.number_of(query.name)
         rows = combined.where(f"{NODE} = {number}")
         return self._project(query, self._slots(query, tree)).apply(rows)
 
     def _slots(self, query: Query, tree: Tree) -> dict[Aggregate, str]:
-        node = next(node for node in tree.nodes if query.name in node.queries)
+        node = tree.nodes[tree.number_of(query.name)]
         return from_slots(node, self._slices.layout, self._bound)
 
     def _project(

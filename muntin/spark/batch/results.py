@@ -15,7 +15,8 @@ from muntin.spark.batch.periodic_answers import TreeAnswers
 from muntin.spark.batch.write import write
 from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import bind
-from muntin.spark.binding.planning import planned_for
+from muntin.spark.binding.decide_batch import decide_batch
+from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.output.together import QUERY, check_names, in_one, named
 
@@ -25,15 +26,17 @@ def run(
     data: Data = None,
     *,
     strategy: str = DEFAULT,
+    technique: str | None = None,
+    latency: bool = False,
 ) -> "Results":
     """Answers of a plan, or of queries under a strategy; nothing is computed until one is used.
 
     Where the best plan depends on how dense the events are, their first rows are looked at.
 
     `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
-    are looked up in the active session.
+    are looked up in the active session. `technique` and `latency` are as in `plan`.
     """
-    plan = queries if isinstance(queries, Plan) else planned_for(queries, data, strategy)
+    plan = plan_for_batch(queries, data, strategy, technique=technique, latency=latency)
     return Results(plan, data)
 
 
@@ -47,9 +50,11 @@ class Results(Mapping[str, DataFrame]):
     def __init__(self, plan: Plan, data: Data = None) -> None:
         self._relations = Relations(data, plan.queries)
         plan, record_trees = bind_record_trees(plan, self._relations)
-        bound = bind(plan, self._relations)
+        cores = self._relations.session.sparkContext.defaultParallelism
+        bound = decide_batch(bind(plan, self._relations), cores=cores)
         self._bound = bound
-        # The plan that runs: queries whose types keep them from sharing have become plain ones.
+        # The plan that runs: queries whose types keep them from sharing have become plain ones, and
+        # trees say who does what.
         self.plan = bound.plan
         self._trees: list[TreeAnswers | RecordAnswers] = [
             *(TreeAnswers(tree, self.plan, self._relations) for tree in bound.trees),

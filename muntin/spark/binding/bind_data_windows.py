@@ -3,28 +3,25 @@
 from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql.types import BooleanType, DataType, NumericType, StructField
+from pyspark.sql.types import BooleanType, NumericType
 
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.share.on_slices import sliced
 from muntin.spark.binding.bind_periodic import NUMERIC, is_carried, reason_alone
+from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.family_sql import answer_types, selected
 from muntin.spark.binding.relations import Relations, blaming, first_line
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundRecordTree:
-    """A tree of data windows and the Spark types of what it reads and answers."""
+class BoundRecordTree(AnyBoundTree):
+    """A tree of data windows and its types."""
 
     tree: RecordTree
-    time_type: DataType
-    keys: tuple[StructField, ...]
-    types: dict[Aggregate, DataType]
 
 
 def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[BoundRecordTree, ...]]:
@@ -34,21 +31,18 @@ def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Bou
     alone: dict[str, PlainQuery] = {}
     guests: dict[str, Query] = {}
     for bound in trees:
-        for node in bound.tree.nodes:
-            for name in node.queries:
-                query = plan.query(name)
-                assert isinstance(query, Query)
-                reason = _reason(query, bound, relations)
-                if reason is None:
-                    continue
-                if query.is_periodic:
-                    guests[name] = query
-                    continue
-                if not isinstance(query.window, Session):
-                    raise RunError(
-                        f"query {name!r}: {reason}, and Spark has no window such as {query.window}"
-                    )
-                alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
+        for name, query in plan.queries_of(bound.tree).items():
+            reason = _reason(query, bound, relations)
+            if reason is None:
+                continue
+            if query.is_periodic:
+                guests[name] = query
+                continue
+            if not isinstance(query.window, Session):
+                raise RunError(
+                    f"query {name!r}: {reason}, and Spark has no window such as {query.window}"
+                )
+            alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
     if not alone and not guests:
         return plan, tuple(trees)
     if guests:
@@ -65,12 +59,7 @@ def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Bou
 
 
 def _bind_tree(tree: RecordTree, plan: Plan, relations: Relations) -> BoundRecordTree:
-    queries = [
-        query
-        for node in tree.nodes
-        for name in node.queries
-        if isinstance(query := plan.query(name), Query)
-    ]
+    queries = plan.queries_of(tree).values()
     try:
         keys, time_type, types = answer_types(tree.family, tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:

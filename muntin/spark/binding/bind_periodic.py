@@ -18,17 +18,21 @@ from pyspark.sql.types import (
     NumericType,
     ShortType,
     StringType,
-    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
 )
 
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.table import DOUBLE
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import PlainQuery, Query
+from muntin.runtime.columns.layout import kept
+from muntin.share.name_techniques import with_techniques
+from muntin.spark.batch.slices import number_of
+from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.family_sql import answer_types
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 
@@ -46,13 +50,10 @@ _CARRIED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundTree:
-    """A tree and the Spark types of what it reads and answers."""
+class BoundTree(AnyBoundTree):
+    """A tree of periodic windows and its types."""
 
     tree: Tree
-    time_type: DataType
-    keys: tuple[StructField, ...]
-    types: dict[Aggregate, DataType]
     # Aggregates that the compiled runtime takes; the others are combined by Spark.
     numeric: set[Aggregate]
 
@@ -70,19 +71,13 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
     bound = [_bind_tree(tree, plan, relations) for tree in plan.trees]
     alone: dict[str, PlainQuery] = {}
     for one in bound:
-        for node in one.tree.nodes:
-            for name in node.queries:
-                query = plan.query(name)
-                assert isinstance(query, Query)
-                reason = reason_alone(query, one.types, relations)
-                if reason is not None:
-                    statement = query.to_sql()
-                    alone[name] = PlainQuery(name=name, statement=statement, reason=reason)
-    if not alone:
-        return BoundPlan(plan=plan, trees=tuple(bound))
+        for name, query in plan.queries_of(one.tree).items():
+            reason = reason_alone(query, one.types, relations)
+            if reason is not None:
+                alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
     left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone]
-    trees = [replace(one, tree=one.tree.answering(left)) for one in bound]
-    trees = [one for one in trees if one.tree.nodes]
+    trees = [replace(one, tree=one.tree.answering(left)) for one in bound] if alone else bound
+    trees = [_with_techniques(one, plan, relations) for one in trees if one.tree.nodes]
     return BoundPlan(
         plan=replace(
             plan,
@@ -99,9 +94,8 @@ def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
         keys, time_type, types = answer_types(tree.family, tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
-        for node in tree.nodes:
-            for name in node.queries:
-                relations.check(plan.query(name))
+        for query in plan.queries_of(tree).values():
+            relations.check(query)
         raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
     carried = all(is_carried(field.dataType) for field in keys)
     return BoundTree(
@@ -111,6 +105,25 @@ def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
         types=types,
         numeric={a for a in tree.aggregates if carried and isinstance(types[a], NUMERIC)},
     )
+
+
+def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> BoundTree:
+    """The tree with the techniques for its types: a plan knows the functions alone."""
+    ansi = is_ansi(relations.session)
+
+    def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
+        number = number_of(component, bound.types[aggregate])
+        return (kept(component, number=number, name="", ansi=ansi).monoid,)
+
+    tree = bound.tree
+    nodes = with_techniques(
+        tree.nodes,
+        tree.slicing,
+        monoids=monoids,
+        technique=plan.technique,
+        latency=plan.latency,
+    )
+    return replace(bound, tree=replace(tree, nodes=nodes))
 
 
 def is_carried(kind: DataType) -> bool:

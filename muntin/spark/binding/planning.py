@@ -8,7 +8,8 @@ from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query, Workload, workload
 from muntin.share.costs.lower_bounds import depends_on_data
-from muntin.share.optimizer import DEFAULT, optimize
+from muntin.share.on_slices import on_slices
+from muntin.share.optimizer import DEFAULT, STEADY, optimize
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.binding.sample import with_facts
 
@@ -23,13 +24,16 @@ def plan(
     keys: float | None = None,
     prices: Prices | str | Path = SHIPPED,
     sample: Data = None,
+    technique: str | None = None,
+    latency: bool = False,
 ) -> Plan:
     """What is shared by these queries, and what it costs beside the unshared plan.
 
     `rate` is events per second and `keys` how many keys are live; costs are computed for them.
     Where they are not given, they are read off the first rows of `sample`, which is data as
     `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
-    wrote.
+    wrote. `technique` forces one for all periodic windows; with `latency` those are chosen that
+    never take long for a single answer.
     """
     if not isinstance(prices, Prices):
         prices = Prices.from_json(Path(prices).read_text())
@@ -42,15 +46,43 @@ def plan(
         keys=found.keys if keys is None else keys,
         keys_known=found.keys_known or keys is not None,
     )
-    return optimize(found, strategy)
+    return optimize(_computed_by(found, technique, latency), strategy)
 
 
-def planned_for(queries: Queries, data: Data, strategy: str) -> Plan:
-    """A plan for queries that are about to run: the data is looked at if the choice needs it.
+def plan_for_batch(
+    queries: Plan | Queries,
+    data: Data,
+    strategy: str,
+    *,
+    technique: str | None = None,
+    latency: bool = False,
+) -> Plan:
+    """The plan that was given, or one for queries that are about to run on a batch.
 
-    A workload has its facts already, and other strategies than `auto` choose without.
+    The data is looked at if the choice needs it: a workload has its facts already, and other
+    strategies than `auto` choose without.
     """
+    if isinstance(queries, Plan):
+        return queries
     found = workload(queries)
     if strategy == "auto" and not isinstance(queries, Workload) and depends_on_data(found):
         found = with_facts(found, Relations(data, found.queries))
-    return optimize(found, strategy)
+    return optimize(_computed_by(found, technique, latency), strategy)
+
+
+def plan_for_stream(
+    queries: Plan | Queries,
+    strategy: str = STEADY,
+    *,
+    technique: str | None = None,
+    latency: bool = False,
+) -> Plan:
+    """The plan that was given, or that of a strategy, as a stream runs it."""
+    if isinstance(queries, Plan):
+        return on_slices(queries)
+    return on_slices(optimize(_computed_by(workload(queries), technique, latency), strategy))
+
+
+def _computed_by(found: Workload, technique: str | None, latency: bool) -> Workload:
+    """The workload with how its answers are to be computed, where that is said."""
+    return replace(found, technique=technique or found.technique, latency=latency or found.latency)

@@ -21,8 +21,7 @@ from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.runtime.columns.layout import Layout, slots_of
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.runtime.records.record_tree import END
-from muntin.spark.binding.bind_data_windows import BoundRecordTree
-from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.family_sql import key_column
 from muntin.spark.binding.instants import span_struct, window_struct
 
@@ -107,7 +106,7 @@ def _over_names(output: Output, through: Output | None) -> str:
 def projection(
     query: Query,
     answers: dict[Aggregate, str],
-    bound: BoundTree | BoundRecordTree,
+    bound: AnyBoundTree,
     *,
     size: str | None,
     is_nullable: bool | None = None,
@@ -161,7 +160,7 @@ def _window_metadata(query: Query) -> dict[str, Any]:
 
 
 def from_slots(
-    node: Node | RecordNode, layout: Layout, bound: BoundTree | BoundRecordTree
+    node: Node | RecordNode, layout: Layout, bound: AnyBoundTree
 ) -> dict[Aggregate, str]:
     """Each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
     found = {}

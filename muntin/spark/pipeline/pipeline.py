@@ -20,6 +20,7 @@ from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import check_same
 from muntin.share.evolve.replan import Replanner
 from muntin.share.optimizer import STEADY
+from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.checkpoint import Checkpoint
@@ -36,7 +37,6 @@ from muntin.spark.stream.source import (
     WATERMARK,
     Queries,
     Source,
-    planned,
 )
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
@@ -53,6 +53,8 @@ def start(
     watermark: Duration = WATERMARK,
     trigger: str | None = None,
     strategy: str = STEADY,
+    technique: str | None = None,
+    latency: bool = False,
     retain: Duration = 0,
     buckets: int | None = None,
     spare: int = SPARE,
@@ -67,10 +69,11 @@ def start(
     "available now" for what is there and then an end, or none for as fast as possible. `retain` is
     how long slices are kept for queries that come later. `buckets` of keys and `spare` columns of
     each kind for later queries are decided at the first start. `format` and `options` are those of
-    the files, where `sink` is a folder; `flatten` is as in `Results.write`.
+    the files, where `sink` is a folder; `flatten` is as in `Results.write`. `technique` and
+    `latency` are as in `plan`.
     """
     source = Source(data, watermark)
-    plan = planned(queries, strategy)
+    plan = plan_for_stream(queries, strategy, technique=technique, latency=latency)
     bound = source.bind(plan)
     session = data.sparkSession
     folder = Checkpoint(session, str(checkpoint))
@@ -298,12 +301,14 @@ class Pipeline:
     def _planned(self, queries: Queries) -> Plan:
         if isinstance(queries, Plan):
             self._replanner = None
-            return planned(queries)
-        found = workload(queries, rate=self.plan.rate, keys=self.plan.keys)
+            return plan_for_stream(queries)
+        found = workload(queries)
+        if not isinstance(queries, Workload):
+            found = self.plan.workload_of(found.queries)
         if found.plain or found.data_windows or self.plan.record_trees:
             # What is wrong with them, if something is, is said when they are bound.
             self._replanner = None
-            return planned(found, self.plan.strategy)
+            return plan_for_stream(found, self.plan.strategy)
         if self._replanner is None:
             self._replanner = Replanner(self.plan)
         return self._replanner.plan(found)

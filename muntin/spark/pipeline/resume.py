@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
@@ -79,9 +80,18 @@ def _stored(found: Stored | None) -> Stored:
 
 
 def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:
+    """Whether nothing has changed of what is kept; by which technique it is read may have."""
     return retain == stored.running.retain and (
-        plan_to_json(bound.plan) == plan_to_json(stored.running.plan)
+        _what_is_kept(bound.plan) == _what_is_kept(stored.running.plan)
     )
+
+
+def _what_is_kept(plan: Plan) -> dict[str, Any]:
+    trees = tuple(
+        replace(tree, nodes=tuple(replace(node, techniques=()) for node in tree.nodes))
+        for tree in plan.trees
+    )
+    return plan_to_json(replace(plan, trees=trees, technique=None, latency=False))
 
 
 def _leaves(old: Plan, new: Plan) -> bool:

@@ -12,25 +12,25 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
-from muntin.model.query import Family, PlainQuery, Query, Workload, workload
+from muntin.model.query import Family, PlainQuery, Query, Workload
 from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import STEADY, optimize
+from muntin.share.optimizer import STEADY
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.instants import micros
+from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_slices import stream_slices
 from muntin.spark.stream.key_codes import is_instant, key_code
 from muntin.spark.stream.operator import answer_slices
-from muntin.spark.stream.stream_answers import StreamAnswers, tree_names
+from muntin.spark.stream.stream_answers import StreamAnswers
 from muntin.spark.stream.stream_records import (
     BoundRecords,
     bind_records,
@@ -64,6 +64,8 @@ def stream(
     *,
     watermark: Duration = WATERMARK,
     strategy: str = STEADY,
+    technique: str | None = None,
+    latency: bool = False,
     buckets: int | None = None,
 ) -> DataFrame:
     """The answers of a plan as a streaming DataFrame in the long form, for your own `writeStream`.
@@ -72,7 +74,8 @@ def stream(
     when the watermark passes the end of its window. The session's state store provider must be
     RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
     given; give them where a checkpoint of yours may meet a session with others. `start` does more:
-    a sink per query, restarts with other queries, figures.
+    a sink per query, restarts with other queries, figures. `technique` and `latency` are as in
+    `plan`.
     """
     source = Source(data, watermark)
     session = data.sparkSession
@@ -80,7 +83,8 @@ def stream(
         raise RunError(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
         )
-    bound = source.bind(planned(queries, strategy))
+    plan = plan_for_stream(queries, strategy, technique=technique, latency=latency)
+    bound = source.bind(plan)
     running = first_start(
         bound.plan,
         bound.needs,
@@ -93,12 +97,6 @@ def stream(
     )
     answers, projected = bound.run(running)
     return projected.together(answers)
-
-
-def planned(queries: Queries, strategy: str = STEADY) -> Plan:
-    """The plan that was given, or that of a strategy."""
-    plan = queries if isinstance(queries, Plan) else optimize(workload(queries), strategy)
-    return on_slices(plan)
 
 
 class Source:
@@ -206,7 +204,7 @@ class Source:
 
     def _family(self, plan: Plan) -> Family:
         """The family of some queries; all take their time from the one column."""
-        families = [*(tree.family for tree in plan.trees), *(t.family for t in plan.record_trees)]
+        families = [tree.family for tree in plan.all_trees]
         times = {".".join(name_parts(self._column(one) or one.time)).lower() for one in families}
         if len(times) > 1:
             raise RunError(
@@ -250,14 +248,12 @@ class BoundStream:
 
 def _needs(bound: BoundTree, plan: Plan) -> Needs:
     """What a tree must find room for; an error names the query that asks for too much."""
-    names = tree_names(bound.tree)
+    queries = plan.queries_of(bound.tree)
     try:
         keys = tuple(key_code(field.dataType).kind for field in bound.keys)
     except RunError as error:
-        raise RunError(f"query {names[0]!r}: {error}") from None
-    for name in names:
-        query = plan.query(name)
-        assert isinstance(query, Query)
+        raise RunError(f"query {next(iter(queries))!r}: {error}") from None
+    for name, query in queries.items():
         for aggregate in query.aggregates.values():
             if aggregate not in bound.numeric and not is_instant(bound.types[aggregate]):
                 raise RunError(

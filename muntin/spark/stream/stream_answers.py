@@ -10,7 +10,7 @@ from pyspark.sql.functions import max as max_of
 from pyspark.sql.types import StructField, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.plan import Node, Tree
+from muntin.model.plan import Node
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode
 from muntin.model.windows.data_windows import DataWindow
@@ -19,8 +19,8 @@ from muntin.runtime.columns.layout import Layout, slots_of
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
-from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Projection, from_slots, projection
@@ -53,7 +53,7 @@ class StreamAnswers:
         relations: Relations,
     ) -> None:
         self._running = running
-        self._bound: dict[int, BoundTree | BoundRecordTree] = {
+        self._bound: dict[int, AnyBoundTree] = {
             **bound,
             **{number: one.bound for number, one in records.items()},
         }
@@ -204,7 +204,7 @@ def _size(window: Window | DataWindow) -> str | None:
 
 
 def _from_slots(
-    node: Node | RecordNode, layout: Layout, bound: BoundTree | BoundRecordTree
+    node: Node | RecordNode, layout: Layout, bound: AnyBoundTree
 ) -> dict[Aggregate, str]:
     """Each aggregate of a node as SQL; extremes of instants were kept as integers."""
     found = from_slots(node, layout, bound)
@@ -221,8 +221,3 @@ def _decoded(slot: str, field: StructField) -> str:
     if not field.nullable:
         value = f"coalesce({slot}, CAST('0' AS {KEY_TYPES[code.kind].simpleString()}))"
     return code.decode(value)
-
-
-def tree_names(tree: Tree) -> list[str]:
-    """The queries that a tree answers."""
-    return [name for node in tree.nodes for name in node.queries]

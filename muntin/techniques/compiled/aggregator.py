@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from muntin.errors import PlanError, RunError
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.plan import BEST
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind, bind_python
 from muntin.techniques.table import technique_for, technique_for_many
@@ -48,7 +47,7 @@ class Aggregator:
         monoid: Monoid,
         sizes: Iterable[int],
         *,
-        technique: str = BEST,
+        technique: str | None = None,
         dtype: Any = np.float64,
     ) -> None:
         self.sizes: NDArray[np.int64] = np.unique(np.asarray(list(sizes), np.int64))

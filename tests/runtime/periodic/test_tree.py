@@ -20,6 +20,7 @@ from muntin.runtime.periodic import node as node_module
 from muntin.runtime.periodic import tree as tree_module
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.share.optimizer import optimize
+from muntin.techniques.table import TECHNIQUES
 
 AGGREGATES = {
     "n": count(),
@@ -241,7 +242,8 @@ def test_of_overlapping_intervals_the_fewest_are_combined(data, rows):
         nodes.append(Node(window=window, aggregates=asked, parent=first, queries=(str(window),)))
     slicing = Slicing(edges=(Edges(period=1),), rate=1.0)
     tree = Tree(family=family, slicing=slicing, nodes=tuple(nodes))
-    assert [tree_module._offsets(node) for node in nodes] == [None, (0, 16), (0, 16, 31)]
+    assert [node.picks for node in nodes] == [False, True, True]
+    assert [first.reads(node.window) for node in nodes[1:]] == [(0, 16), (0, 16, 31)]
     check_in_pieces(data, tree, rows)
 
 
@@ -265,10 +267,29 @@ def test_many_windows_of_one_maximum_share_a_deque():
         for i, window in enumerate(asked)
     ]
     (tree,) = optimize(workload(queries), "shared").trees
+    assert {node.techniques for node in tree.nodes} == {(("recalc",),), (("slick_deque",),)}
     layout = layout_of(tree)
     values = np.random.default_rng(5).integers(0, 30, 400)
     rows = [("a", start, float(x), 1) for start, x in enumerate(values)]
     check(tree, rows, batch_of(rows, layout).to_batches(max_chunksize=70), layout)
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_whatever_technique_a_plan_names_the_answers_are_the_same(technique):
+    names = ("n", "total") if technique == "subtract" else ("n", "total", "top")
+    if technique not in ("subtract", "slick_deque"):
+        names = tuple(AGGREGATES)
+    asked = {name: AGGREGATES[name] for name in names}
+    queries = [
+        Query(name=f"q{i}", window=window, aggregates=asked, keys=["k"], time="ts")
+        for i, window in enumerate([Window(size=6, slide=6), Window(size=15, slide=3)])
+    ]
+    (tree,) = optimize(workload(queries, technique=technique), "shared").trees
+    assert {name for node in tree.nodes for each in node.techniques for name in each} == {technique}
+    layout = layout_of(tree)
+    values = np.random.default_rng(7).integers(-30, 30, 90).tolist()
+    rows = [("ab"[start > 50], start, float(x), x) for start, x in enumerate(values)]
+    check(tree, rows, batch_of(rows, layout).to_batches(max_chunksize=20), layout)
 
 
 def test_a_gap_of_ages_costs_nothing():
@@ -287,7 +308,7 @@ def test_a_technique_that_the_aggregate_does_not_allow_is_refused():
     )
     (tree,) = optimize(workload([query]), "shared").trees
     (node,) = tree.nodes
-    wrong = replace(tree, nodes=(replace(node, techniques=("subtract",)),))
+    wrong = replace(tree, nodes=(replace(node, techniques=(("subtract",),)),))
     layout = layout_of(wrong)
     batches = batch_of([("a", 0, 1.0, 1)], layout).to_batches()
     with pytest.raises(PlanError, match="subtract needs an exact inverse"):

@@ -12,7 +12,10 @@ from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.runtime.periodic import rollups as cells_module
 from muntin.runtime.state import slice_store as retained_module
 from muntin.runtime.stream_plan.change_plan import changed, first_start
+from muntin.runtime.stream_plan.change_records import resumed
+from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from muntin.share.evolve.pin_running_queries import pinned
+from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STRATEGIES, optimize
 from tests.support.simulated_streams import Engine, needs_of
 
@@ -114,6 +117,8 @@ def test_answers_are_whole_and_said_once_whatever_changes(cells, data):
         delay=delay,
         retain=data.draw(st.sampled_from([0, 0, 12, 40])) * UNIT,
         buckets=data.draw(st.sampled_from([1, 3])),
+        # Earlier versions started with slices for factor windows, too.
+        form=data.draw(st.sampled_from([on_slices, replace])),
     )
     now = 100 * UNIT
     for _ in range(data.draw(st.integers(1, 8))):
@@ -202,6 +207,49 @@ def test_queries_that_stay_stay_together(data):
         homes = [group for group in groups if group & names]
         assert len(homes) <= 1
         assert all(group & {q.name for q in first} == names for group in homes)
+
+
+def test_a_checkpoint_with_slices_for_factor_windows_goes_on_without_them():
+    # 0         20   30   40        60
+    # [-----------------------------)          two, begins every 20
+    #           [----------------
+    # [-----------------------------)          three, begins every 30
+    #                [-----------
+    queries = [
+        ask(name, hopping(60 * UNIT, every=every * UNIT), m=max_("x"))
+        for name, every in (("two", 20), ("three", 30))
+    ]
+    settings = {"strategy": "factor", "delay": 0, "retain": 0, "buckets": 1}
+    watched = Watched(queries, **settings, form=replace)
+    (before,) = watched.engine.running.lanes
+    assert any(node.is_factor for node in before.tree.nodes)
+    for time in range(0, 75, 5):
+        watched.batch([("a", time * UNIT, 1)])
+    watched.change(queries)
+    (after,) = watched.engine.running.lanes
+    assert after.number == before.number
+    assert after.tree.is_flat
+    assert 8 * after.tree.slicing.rate <= before.tree.slicing.rate
+    assert [epoch.slicing for epoch in after.epochs] == [before.tree.slicing]
+    assert watched.since == {"two": None, "three": None}
+    for time in range(75, 300, 5):
+        watched.batch([("a", time * UNIT, 1)])
+    watched.end()
+
+
+def test_what_an_earlier_version_left_to_the_runtime_is_named_when_it_goes_on():
+    plan = on_slices(optimize(workload([ask("one", hopping(40 * UNIT, every=4 * UNIT))]), "shared"))
+    running = first_start(
+        plan, needs_of(plan), buckets=(0,), delay=0, retain=0, ansi=False, spare=1
+    )
+    data = stream_plan_to_json(running)
+    for tree in (data["plan"]["trees"][0], data["lanes"][0]["tree"]):
+        tree["nodes"][0]["techniques"] = ["best"]
+    stored = stream_plan_from_json(data)
+    assert stored.lanes[0].tree.nodes[0].techniques == (("recalc",),)
+    found = resumed(stored, plan)
+    assert found.lanes[0].tree.nodes[0].techniques == (("subtract",),)
+    assert found == running
 
 
 def test_another_type_under_the_same_name_starts_anew():

@@ -5,13 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muntin.errors import PlanError
-from muntin.model.plan import BEST, Edges, Slicing
+from muntin.model.plan import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.costs.operations import (
     ADDITIVE,
     OPERATIONS,
-    least_technique,
     load_of,
     operations_of,
     steady_operations,
@@ -82,10 +81,8 @@ def test_the_lite_forms_of_table_2():
     assert set(OPERATIONS) == set(TECHNIQUES)
 
 
-def test_windows_that_overlap_little_are_combined_anew():
+def test_a_queue_takes_as_many_combines_however_long_the_window():
     assert [steady_operations(name) for name in ("count", "sum", "avg", "max")] == [2, 3, 3, 3]
-    assert least_technique("count", 1.0) == least_technique("max", 2.5) == "recalc"
-    assert least_technique("count", 2.0) == least_technique("max", 3.0) == BEST
 
 
 def test_unknown_technique_is_refused():

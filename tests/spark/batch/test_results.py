@@ -6,10 +6,11 @@ import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql.functions import col, window_time
 
-from muntin.errors import RunError
+from muntin.errors import PlanError, RunError
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.model.query import Column, Query, workload
 from muntin.model.windows.window import hopping, tumbling
+from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
 from tests.support.answers import assert_equal_answers, assert_same, plain
@@ -120,10 +121,78 @@ def test_answers_under_every_strategy_equal_sparks(readings):
 def test_a_plan_runs_as_it_is(readings):
     plan = optimize(workload(ALL), "unshared")
     with run(plan, readings) as results:
-        assert results.plan is plan
+        assert results.plan.strategy == "unshared"
+        assert [tree.queries for tree in results.plan.trees] == [
+            tree.queries for tree in plan.trees
+        ]
         assert list(results) == ["minute", "slide", "words"]
         assert len(results) == 3
         assert_equal_answers(results, readings)
+
+
+def hops(name, **aggregates):
+    window = hopping("200 seconds", every="30 seconds")
+    return Query(name=name, window=window, aggregates=aggregates, keys=["device"], time="ts")
+
+
+TOTALS = hops("totals", load=sum_("load"), temp=sum_("temp"), mean=avg("temp"))
+
+
+def test_the_plan_that_ran_names_the_techniques_for_the_types_of_its_data(readings):
+    plan = optimize(workload([TOTALS]), "shared")
+    assert plan.place("totals")[1].techniques == (
+        ("two_stacks_lite",),
+        ("two_stacks_lite",),
+        ("two_stacks_lite", "subtract"),
+    )
+    with run(plan, readings) as results:
+        # Integers can be taken out again exactly.
+        assert results.plan.place("totals")[1].techniques == (
+            ("subtract",),
+            ("two_stacks_lite",),
+            ("two_stacks_lite", "subtract"),
+        )
+        assert "sum(load) by subtract" in results.plan.to_svg()
+        assert_equal_answers(results, readings)
+
+
+def test_the_plan_that_ran_says_what_spark_does(readings):
+    queries = [*ALL, TOTALS, hops("price", mean=avg("price"))]
+    with run(workload(queries, keys=100_000), readings, strategy="shared") as results:
+        (tree,) = results.plan.trees
+        assert tree.native == ("words",)
+        _, node = results.plan.place("words")
+        assert dict(zip(map(str, node.aggregates), node.techniques, strict=True)) == {
+            "max(temp)": ("recalc",),
+            "max(state)": ("spark",),
+            "count(*)": ("recalc",),
+        }
+        assert tree.time_part is None
+        assert not tree.moves_events
+        told = results.plan.explain()
+        assert "combined by Spark, as the runtime does not take their types: words" in told
+        assert "└─ price  avg(price) is decimal(14,6), which Spark rounds once" in told
+    with run(workload([TOTALS], keys=1), readings) as results:
+        (tree,) = results.plan.trees
+        assert tree.time_part is not None
+        assert "few keys: split by time" in results.plan.explain()
+        # A stream does nothing of that.
+        (streamed,) = on_slices(results.plan).trees
+        assert (streamed.native, streamed.time_part) == ((), None)
+    with run([MINUTE], readings) as results:
+        assert "in a batch Spark alone answers it" in results.plan.explain()
+
+
+def test_a_forced_technique_answers_as_spark_does(readings):
+    for technique in ("two_stacks", "daba_lite"):
+        with run([MINUTE, TOTALS], readings, technique=technique) as results:
+            named = {name for one in results.plan.place("totals")[1].techniques for name in one}
+            assert named == {technique}
+            assert_equal_answers(results, readings)
+    with run([hops("loads", load=sum_("load"))], readings, technique="subtract") as results:
+        assert_equal_answers(results, readings)
+    with pytest.raises(PlanError, match=r"subtract cannot serve sum\(temp\)"):
+        run([hops("temps", temp=sum_("temp"))], readings, technique="subtract")
 
 
 def test_equal_queries_are_computed_once(readings):

@@ -8,7 +8,8 @@ from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
-from muntin.spark.stream.source import Source, planned
+from muntin.spark.binding.planning import plan_for_stream
+from muntin.spark.stream.source import Source
 from muntin.sql import parse_sql
 
 MARK = "spark.watermarkDelayMs"
@@ -38,7 +39,7 @@ def timed_by(time, relation=None):
 
 def watched(stream, query):
     """The column with the watermark, and what it is made of, as Spark shows it."""
-    bound = Source(stream, "10 seconds").bind(planned([query]))
+    bound = Source(stream, "10 seconds").bind(plan_for_stream([query]))
     frame = bound.relations.sql(query.source.inside("SELECT * FROM ", ""))
     (name,) = [field.name for field in frame.schema.fields if MARK in field.metadata]
     made = frame._jdf.queryExecution().analyzed().toString()
@@ -72,7 +73,7 @@ def test_two_times_are_refused(stream):
     queries = [timed_by("ts"), timed_by("payload.ts")]
     object.__setattr__(queries[1], "name", "other")
     with pytest.raises(RunError, match=r"one time, and the queries name payload\.ts, ts"):
-        Source(stream, "10 seconds").bind(planned(queries))
+        Source(stream, "10 seconds").bind(plan_for_stream(queries))
 
 
 @pytest.mark.parametrize(
@@ -81,4 +82,4 @@ def test_two_times_are_refused(stream):
 )
 def test_what_is_no_time_is_named(stream, time, said):
     with pytest.raises(RunError, match=said):
-        Source(stream, "10 seconds").bind(planned([timed_by(time)]))
+        Source(stream, "10 seconds").bind(plan_for_stream([timed_by(time)]))

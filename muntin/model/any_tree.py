@@ -1,0 +1,65 @@
+"""What trees of both kinds answer: whose events they read, whom they answer, what they cost."""
+
+from collections.abc import Iterable
+from typing import Protocol, Self
+
+from muntin.errors import ModelError
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.query import Family, Query
+from muntin.model.windows.data_windows import DataWindow
+from muntin.model.windows.window import Window
+
+
+class AnyNode(Protocol):
+    """A window of a tree."""
+
+    @property
+    def window(self) -> Window | DataWindow:
+        """The window, periodic or found in the data."""
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """What is computed of it."""
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries that it answers."""
+
+    @property
+    def cost(self) -> float:
+        """Operations per second, for all keys."""
+
+
+class AnyTree:
+    """The base of both kinds of trees: what is asked of a tree whatever its windows are."""
+
+    family: Family
+    nodes: tuple[AnyNode, ...]
+    # Operations per second spent on what all nodes read; the nodes' own costs come on top.
+    cut_cost: float
+
+    @property
+    def cost(self) -> float:
+        """Operations per second of the whole tree."""
+        return self.cut_cost + sum(node.cost for node in self.nodes)
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """Every aggregate that some node needs, once each."""
+        return tuple(dict.fromkeys(a for node in self.nodes for a in node.aggregates))
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries that the tree answers."""
+        return tuple(name for node in self.nodes for name in node.queries)
+
+    def number_of(self, query: str) -> int:
+        """The number, among its nodes, of the one that answers a query."""
+        for number, node in enumerate(self.nodes):
+            if query in node.queries:
+                return number
+        raise ModelError(f"no node of the tree answers {query!r}")
+
+    def answering(self, queries: Iterable[Query]) -> Self:
+        """The part of the tree that some of its queries need."""
+        raise NotImplementedError

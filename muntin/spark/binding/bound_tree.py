@@ -1,0 +1,18 @@
+"""A tree that has met its data: what trees of both kinds then know."""
+
+from dataclasses import dataclass
+
+from pyspark.sql.types import DataType, StructField
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.any_tree import AnyTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyBoundTree:
+    """A tree and the Spark types of what it reads and answers."""
+
+    tree: AnyTree
+    time_type: DataType
+    keys: tuple[StructField, ...]
+    types: dict[Aggregate, DataType]

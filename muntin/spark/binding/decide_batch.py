@@ -1,0 +1,57 @@
+"""Who does what of a batch, decided once when the plan has met its data, and recorded in it."""
+
+from dataclasses import replace
+
+from muntin.model.plan import NATIVE, Node, Plan, Tree
+from muntin.spark.batch.pre_shuffle import can_move
+from muntin.spark.batch.time_split import parts
+from muntin.spark.binding.bind_periodic import BoundPlan, BoundTree
+
+
+def decide_batch(bound: BoundPlan, *, cores: int) -> BoundPlan:
+    """The plan with trees that say which queries Spark combines, whether events are moved before
+    they are cut, and how few keys are split by time over so many cores."""
+    trees = tuple(_decided(one, bound.plan, cores) for one in bound.trees)
+    plan = replace(bound.plan, trees=tuple(one.tree for one in trees))
+    return BoundPlan(plan=plan, trees=trees)
+
+
+def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
+    tree = bound.tree
+    queries = plan.queries_of(tree)
+    native = tuple(
+        name
+        for name, query in queries.items()
+        if not bound.numeric.issuperset(query.aggregates.values())
+    )
+    decided = replace(
+        tree,
+        nodes=tuple(_combined_by_spark(node, bound) for node in tree.nodes),
+        native=() if tree.is_alone else native,
+        moves_events=tree.moves_events
+        and not native
+        and not tree.is_alone
+        and can_move(tree.family),
+        time_part=_time_part(tree, plan, cores),
+    )
+    return replace(bound, tree=decided)
+
+
+def _combined_by_spark(node: Node, bound: BoundTree) -> Node:
+    """The node with Spark named for the aggregates that the compiled runtime does not take."""
+    named = zip(node.aggregates, node.techniques, strict=True)
+    return replace(
+        node,
+        techniques=tuple(
+            names if one in bound.numeric else (NATIVE,) * len(names) for one, names in named
+        ),
+    )
+
+
+def _time_part(tree: Tree, plan: Plan, cores: int) -> int | None:
+    """How long the parts are; none where nothing is computed outside Spark, or keys are many."""
+    if tree.is_alone:
+        return None
+    known = plan.keys if plan.keys_known else None
+    split = parts(tree.slicing, tree.longest, keys=known if tree.family.keys else 1, cores=cores)
+    return None if split is None else split.width
