@@ -2,9 +2,13 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
+import muntin
+from muntin.bench.harness import measure
 from muntin.cli import main
 from muntin.spark.files import read_files
 from muntin.sql import parse_sql
@@ -402,4 +406,21 @@ def test_help_teaches_by_examples(verb, capsys):
 
 def test_version(capsys):
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == "muntin 0.1.0\n"
+    assert capsys.readouterr().out == f"muntin {muntin.__version__}\n"
+
+
+def test_the_version_is_written_once():
+    project = tomllib.loads((Path(muntin.__file__).parents[1] / "pyproject.toml").read_text())
+    assert "version" in project["project"]["dynamic"]
+    attribute = project["tool"]["setuptools"]["dynamic"]["version"]["attr"]
+    assert attribute == "muntin.__version__"
+
+
+@pytest.mark.parametrize(
+    "verb", [["demo"], ["calibrate"], ["bench", "sharing"], ["bench", "memory"]]
+)
+def test_what_measures_says_at_once_that_psutil_is_missing(verb, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(measure, "psutil", None)
+    assert "pip install 'muntin[bench]'" in refused(*verb)
+    assert list(tmp_path.iterdir()) == []

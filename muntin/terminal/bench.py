@@ -27,9 +27,8 @@ from muntin.bench.spark.sharing import REPEATS, chosen, sharing
 from muntin.bench.spark.stream_state import StateReport, state_costs
 from muntin.bench.spark.streaming import SESSION, STREAMED, streamed, streaming
 from muntin.bench.spark.streaming import Report as StreamingReport
-from muntin.console.progress import starting
 from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
-from muntin.spark.session import local_session
+from muntin.terminal.measured import measured_session
 from muntin.terminal.paths import check_file
 
 bench = typer.Typer(
@@ -89,8 +88,7 @@ def sharing_verb(
     """
     names = chosen(sets)
     check_file(json, "--json")
-    with starting():
-        session = local_session()
+    session = measured_session()
     report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
     _report(report.to_json(), [report.table()], json)
 
@@ -124,8 +122,7 @@ def streaming_verb(
     """
     names = streamed(sets)
     check_file(json, "--json")
-    with starting():
-        session = local_session(more=SESSION)
+    session = measured_session(more=SESSION)
     report: StateReport | StreamingReport
     if state:
         report = state_costs(session)
@@ -154,8 +151,7 @@ def memory_verb(
     $ muntin bench memory --keys 100000 --events 5000000 --json memory.json
     """
     check_file(json, "--json")
-    with starting():
-        session = local_session(HEAP)
+    session = measured_session(HEAP)
     report = peaks(session, keys=keys, events=events, strategy=strategy)
     _report(report.to_json(), [report.table()], json)
 
@@ -309,8 +305,7 @@ def factor_verb(
             _write(joined([*reports, report]).to_json(), json)
 
     if names:
-        with starting():
-            session = local_session()
+        session = measured_session()
         reports.append(factor(session, names, events=events, sets=sets, repeats=repeats, keep=keep))
     report = joined(reports)
     _report(report.to_json(), report.tables(), json)
