@@ -55,7 +55,7 @@ class TreeAnswers:
 
     @cached_property
     def _parts(self) -> TimeSplit | None:
-        longest = max(query.window.size for query in self.queries.values())
+        longest = max(query.periodic_window.size for query in self.queries.values())
         cores = self._relations.session.sparkContext.defaultParallelism
         keys = self._keys if self._bound.tree.family.keys else 1
         return parts(self._bound.tree.slicing, longest, keys=keys, cores=cores)
@@ -96,7 +96,7 @@ class TreeAnswers:
     @cached_property
     def _is_alone(self) -> bool:
         """Whether there is one query and its windows are the slices: nothing to build or share."""
-        windows = [query.window for query in self.queries.values()]
+        windows = [query.periodic_window for query in self.queries.values()]
         width = self._bound.tree.slicing.width
         return len(windows) == 1 and windows[0].is_tumbling and windows[0].size == width
 
@@ -198,7 +198,7 @@ class TreeAnswers:
             query,
             answers,
             self._bound,
-            size=size or f"{query.window.size}L",
+            size=size or f"{query.periodic_window.size}L",
             is_nullable=is_nullable,
             plain=self._relations.check(query).schema if unnamed else None,
         )

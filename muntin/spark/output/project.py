@@ -126,7 +126,7 @@ def projection(
         window = span_struct(BEGIN, END, bound.time_type)
     else:
         if is_nullable is None:
-            is_nullable = not query.window.is_tumbling
+            is_nullable = not query.periodic_window.is_tumbling
         window = window_struct(BEGIN, size, bound.time_type, nullable=is_nullable)
     names = [
         *(
