@@ -15,7 +15,7 @@ from muntin.model.sql_text import literal, quoted
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Output
 from muntin.spark.output.together import Numbered, merged
-from muntin.spark.sinks.sinks import INDEX, Stack
+from muntin.spark.sinks.sink import INDEX, Stack
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from muntin.spark.output.stacking import Stacking
-from muntin.spark.sinks.sinks import Answer, Stack
+from muntin.spark.sinks.sink import Answer, Answers, Stack
 from muntin.spark.stream.stream_answers import StreamAnswers
 
 
-class MicroBatch:
+class MicroBatch(Answers):
     """What a stream gave in a batch. It is computed once, by whatever the sink does with it."""
 
     def __init__(self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame) -> None:

@@ -8,7 +8,8 @@ from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.model.sql_text import quoted
-from muntin.spark.sinks.sinks import Answers, FolderSink, Stack, writing
+from muntin.spark.sinks.sink import Answers, Sink, Stack, writing
+from muntin.spark.sinks.sinks import FolderSink
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,7 @@ class Tables:
     database: str | None = None
 
 
-class TableSink:
+class TableSink(Sink):
     """Tables over `location of the database/query`, filled as folders are: exactly once.
 
     `saveAsTable` in append mode would add a batch a second time after a cut. Where the catalog is
@@ -46,7 +47,7 @@ class TableSink:
                 f"it out for the current one"
             )
         self._directory = catalog.getDatabase(self._database).locationUri.rstrip("/")
-        self.output: str | None = self._directory
+        self.output = self._directory
         self._session, self._format, self._options = session, format, dict(options or {})
         self._files = FolderSink(
             session,
