@@ -24,6 +24,7 @@ from muntin.bench.spark.factor_report import earlier, joined
 from muntin.bench.spark.factor_settings import SETTINGS, USUAL, chosen_settings
 from muntin.bench.spark.memory import HEAP, peaks
 from muntin.bench.spark.sharing import REPEATS, chosen, sharing
+from muntin.bench.spark.sharing_figure import draw as draw_sharing
 from muntin.bench.spark.stream_state import StateReport, state_costs
 from muntin.bench.spark.streaming import SESSION, STREAMED, streamed, streaming
 from muntin.bench.spark.streaming import Report as StreamingReport
@@ -44,7 +45,7 @@ Json = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")]
 Pictures = Annotated[
     Path | None,
-    typer.Option("--pictures", metavar="DIR", help="Draw the paper's figures, too (matplotlib)."),
+    typer.Option("--pictures", metavar="DIR", help="Draw the figures, too (matplotlib)."),
 ]
 
 
@@ -66,6 +67,7 @@ def sharing_verb(
     ] = REPEATS,
     strategy: Strategy = DEFAULT,
     json: Json = None,
+    pictures: Pictures = None,
 ) -> None:
     """Sets of window queries as plain Spark and as muntin: CPU, wall time, rows, equality.
 
@@ -91,6 +93,8 @@ def sharing_verb(
     session = measured_session()
     report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
     _report(report.to_json(), [report.table()], json)
+    if pictures is not None:
+        _drawn([draw_sharing(report.pairs(), pictures / "sharing.png", title=report.title())])
 
 
 @bench.command("streaming", short_help="The same sets as streams.")
