@@ -129,5 +129,5 @@ def _meant(name: str) -> str:
     """A hint at the function that was probably meant."""
     near = get_close_matches(name, sorted(SPARK_FUNCTIONS), n=5)
     # Of words equally near, letters that changed places are the likelier mistake: agv is avg.
-    near.sort(key=lambda one: (sorted(one) != sorted(name), one[0] != name[0]))
+    near.sort(key=lambda word: (sorted(word) != sorted(name), word[0] != name[0]))
     return f"; did you mean {near[0]}?" if near else ""

@@ -84,9 +84,9 @@ class Projection:
             self.names_window = True
             self.mixes_case |= here.name != self.grouping.window.name
             return self._named(tokens, place, place + 1, "window", here.norm)
-        found = [key for key in self.grouping.keys if matches(key, tokens, place, self.clauses)]
-        if found:
-            return self._key(tokens, place, max(found, key=lambda key: len(key.tokens)))
+        fitting = [key for key in self.grouping.keys if matches(key, tokens, place, self.clauses)]
+        if fitting:
+            return self._key(tokens, place, max(fitting, key=lambda key: len(key.tokens)))
         if here.norm in aliases and here.start in self.clauses.columns:
             expression = aliases[here.norm]
             if expression is None:

@@ -103,8 +103,8 @@ def _cut(text: str, tokens: tuple[Token, ...]) -> Iterator[tuple[str | None, lis
 
 def _given_name(comments: str) -> str | None:
     """The last name in the comments ahead of a statement."""
-    found = _NAME_LINE.findall(_BLOCK_COMMENT.sub("", comments))
-    return found[-1].strip() if found else None
+    names = _NAME_LINE.findall(_BLOCK_COMMENT.sub("", comments))
+    return names[-1].strip() if names else None
 
 
 def _names(given: list[str | None], places: list[tuple[int, int]]) -> list[str]:

@@ -101,7 +101,7 @@ def sharing_verb(
 def streaming_verb(
     sets: Annotated[
         str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(STREAMED)}.")
-    ] = ",".join(one for one in STREAMED if one in PERIODIC),
+    ] = ",".join(name for name in STREAMED if name in PERIODIC),
     events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
     keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
     repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 3,

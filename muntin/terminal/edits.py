@@ -47,7 +47,9 @@ class Difference:
         old: Iterable[Query | PlainQuery], new: Iterable[Query | PlainQuery]
     ) -> "Difference":
         """What is in one list of queries and not, or not the same, in another."""
-        before, after = ({query.name: definition(query) for query in one} for one in (old, new))
+        before, after = (
+            {query.name: definition(query) for query in queries} for queries in (old, new)
+        )
         return Difference(
             added=tuple(name for name in after if name not in before),
             removed=tuple(name for name in before if name not in after),

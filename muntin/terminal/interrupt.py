@@ -66,7 +66,7 @@ def interruptible() -> Iterator[Interrupt]:
         yield interrupt
         return
     handlers = {signal.SIGINT: interrupt.on_signal, signal.SIGALRM: interrupt.on_tick}
-    before = {number: signal.signal(number, one) for number, one in handlers.items()}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield interrupt
     finally:
@@ -91,12 +91,12 @@ def asked_to_stop() -> Iterator[threading.Event]:
         else:
             raise KeyboardInterrupt
 
-    before = {one: signal.signal(one, note) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _is_running() -> bool:

@@ -46,10 +46,10 @@ def show_plan(request: Request) -> None:
         request.file.check_functions(session, request.functions)
     else:
         request.file.check(request.functions)
-    found = optimize(asked, request.strategy)
+    plan = optimize(asked, request.strategy)
     if request.strategies:
-        taken = found.taken or (request.strategy,)
-        found = replace(found, considered=compare(asked), taken=taken)
-    print(found.to_sql() if request.sql else found.explain())
+        taken = plan.taken or (request.strategy,)
+        plan = replace(plan, considered=compare(asked), taken=taken)
+    print(plan.to_sql() if request.sql else plan.explain())
     if request.svg is not None:
-        request.svg.write_text(found.to_svg())
+        request.svg.write_text(plan.to_svg())

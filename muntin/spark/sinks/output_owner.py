@@ -101,7 +101,7 @@ class OutputOwner:
                 f"query {name!r}: {self._directory}/{name} has files that this checkpoint did not "
                 f"write, {sorted(foreign)[0]!r} among them; {_ELSEWHERE}"
             )
-        formats = [one for one in FORMATS if f".{one}" in files[0]]
+        formats = [format for format in FORMATS if f".{format}" in files[0]]
         columns: Mapping[str, str] = {}
         if formats == ["parquet"]:
             try:
@@ -130,7 +130,10 @@ class OutputOwner:
                 f"query {name!r}: {where} has files of the format {claim.format}, not "
                 f"{self._format}; {_ELSEWHERE}"
             )
-        other = [one for one in columns if claim.columns.get(one, columns[one]) != columns[one]]
+        known = claim.columns
+        other = [
+            column for column in columns if known.get(column, columns[column]) != columns[column]
+        ]
         if other and self._files(name):
             column = other[0]
             raise RunError(
@@ -159,4 +162,4 @@ _ELSEWHERE = "give another sink, or move that folder away"
 
 def _columns(schema: StructType) -> dict[str, str]:
     """Columns by name; what may be null is not kept by files."""
-    return {one.name: one.dataType.simpleString() for one in schema.fields}
+    return {field.name: field.dataType.simpleString() for field in schema.fields}

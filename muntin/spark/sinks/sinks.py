@@ -85,12 +85,12 @@ class FolderSink(Sink):
         self._owner.check(schemas)
         # A csv file has lines of plain values.
         for name, schema in schemas.items() if self._format == "csv" else ():
-            for one in schema.fields:
-                if isinstance(one.dataType, _NOT_IN_CSV):
+            for field in schema.fields:
+                if isinstance(field.dataType, _NOT_IN_CSV):
                     raise RunError(
-                        f"query {name!r}: csv has no place for {one.name}, "
-                        f"a {one.dataType.typeName()}; select window.start and window.end instead "
-                        f"of window, or write parquet or json"
+                        f"query {name!r}: csv has no place for {field.name}, a "
+                        f"{field.dataType.typeName()}; select window.start and window.end "
+                        f"instead of window, or write parquet or json"
                     )
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:

@@ -105,7 +105,7 @@ class TableSink(Sink):
                 f"{self._directory}/{name}; drop it, or name the query otherwise"
             )
         have, want = (
-            {one.name: one.dataType.simpleString() for one in columns.fields}
+            {field.name: field.dataType.simpleString() for field in columns.fields}
             for columns in (self._session.table(table).schema, schema)
         )
         if have != want:

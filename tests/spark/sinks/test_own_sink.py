@@ -59,22 +59,22 @@ def test_every_answer_is_written_once_through_a_failure_of_the_sink(spark, tmp_p
 
 
 def test_a_sink_may_refuse_queries_before_anything_starts(spark, tmp_path):
-    class NoSites(mt.Sink):
+    class NoPlaces(mt.Sink):
         def check(self, schemas):
             for name, schema in schemas.items():
-                if "site" in schema.names:
-                    raise mt.RunError(f"query {name!r}: no sites here")
+                if "place" in schema.names:
+                    raise mt.RunError(f"query {name!r}: no places here")
 
         def write(self, batch, answers):
             raise AssertionError("nothing may be written")
 
     source = Input(spark, tmp_path / "in")
     source.put(*events(22, files=1))
-    with pytest.raises(mt.RunError, match="no sites here"):
-        mt.start([SITES], source.stream(), checkpoint=tmp_path / "check", sink=NoSites())
+    with pytest.raises(mt.RunError, match="no places here"):
+        mt.start([SITES], source.stream(), checkpoint=tmp_path / "check", sink=NoPlaces())
     assert not (tmp_path / "check").exists()
     with pytest.raises(mt.RunError, match=r"an instance of a class that extends mt\.Sink"):
-        mt.start([SITES], source.stream(), checkpoint=tmp_path / "check", sink=NoSites)
+        mt.start([SITES], source.stream(), checkpoint=tmp_path / "check", sink=NoPlaces)
 
 
 def test_a_sink_without_write_is_no_sink():
