@@ -43,7 +43,7 @@ class Statement:
         return ParseError(f"query {self.name!r}: {message}", line=line, column=column)
 
     def find(self, fragment: str) -> int:
-        """Where a piece of SQL first stands in the statement; the begin where it does not."""
+        """Returns where a piece of SQL first occurs in the statement, or 0 where it does not."""
         try:
             sought = norms(tokenize(fragment))
         except TokenError:
@@ -148,7 +148,7 @@ def _check(statement: Statement) -> None:
 
 
 def _unclosed(text: str) -> ParseError:
-    """What to say of a text that cannot be cut into tokens."""
+    """Returns the error for a text that cannot be split into tokens."""
     for lexeme in _LEXEME.finditer(text):
         opening = lexeme.group("open")
         if opening is None:

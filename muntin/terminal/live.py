@@ -35,7 +35,7 @@ class View(Protocol):
 
 
 def view(console: Console) -> View:
-    """The way to show things that suits where they go."""
+    """Returns a live table for a terminal, and plain lines for a pipe."""
     return LiveTable(console) if console.is_terminal else Lines(console)
 
 
@@ -156,7 +156,7 @@ def size(amount: int) -> str:
 
 
 def _iso(text: str) -> str:
-    """An instant as Spark reports it, like the others here."""
+    """Formats an instant from one of Spark's reports."""
     moment = datetime.fromisoformat(text).astimezone(UTC)
     return instant(round(moment.timestamp() * 1000) * 1000)
 

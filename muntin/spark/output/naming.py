@@ -36,7 +36,7 @@ class _Scope:
     expressions: dict[str, tuple[str, list[int]]] = field(default_factory=dict)
 
     def takes(self, names: Iterable[Name]) -> bool:
-        """Whether none of these names means something else here, in any case."""
+        """Whether none of these names, in any case, has another meaning here."""
         known: dict[str, list[Name]] = {}
         for name, _ in self.names.values():
             known.setdefault(name.name.lower(), []).append(name)
@@ -79,7 +79,7 @@ def _among(numbers: Sequence[int], sql: str, number: str, queries: int) -> str:
 def resolved(
     projections: Mapping[str, Projection], frame: DataFrame
 ) -> tuple[DataFrame, dict[str, Resolved]]:
-    """The frame with the values of all expressions that use names, and what each query then is.
+    """Adds the values of all expressions that use names to the frame; returns each query over it.
 
     Rows have the number of their query, by its place among the projections, in `NUMBER`.
     """

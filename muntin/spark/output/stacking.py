@@ -29,7 +29,7 @@ class _Group:
 
 
 class Stacking:
-    """How the answers of all queries stand in one frame."""
+    """Puts the answers of all queries into one frame, and takes it apart again."""
 
     def __init__(self, rows: Numbered, alike: Sequence[Sequence[str]]) -> None:
         """`alike` are the queries, those with the same columns together."""

@@ -21,13 +21,13 @@ QUERY = "query"
 
 
 def in_one(frames: Sequence[DataFrame]) -> DataFrame:
-    """Frames of the long form as one; a column that a frame does not have is null in its rows."""
+    """Unites frames of the long form; a column that a frame lacks is null in its rows."""
     _check_types((field.name, field.dataType) for frame in frames for field in frame.schema.fields)
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
 def check_names(outputs: Mapping[str, Iterable[str | None]], column: str) -> None:
-    """Refuse queries with a column called like the one that has the queries' names."""
+    """Refuse queries that have a column `query`, which is the name of ours."""
     for query, names in outputs.items():
         for name in names:
             if name is not None and name.lower() == column.lower():
@@ -38,7 +38,7 @@ def check_names(outputs: Mapping[str, Iterable[str | None]], column: str) -> Non
 
 
 def _check_merged(rows: "Numbered") -> None:
-    """Refuse queries that have a column under one name in types that do not go together."""
+    """Refuse queries whose columns of one name have types that Spark cannot unite."""
     columns: dict[str, dict[str, str]] = {}
     for query, outputs in rows.outputs.items():
         for output in outputs:
@@ -131,7 +131,7 @@ def numbered(
 
 
 def may_be_null(nodes: Sequence[Node | RecordNode]) -> bool:
-    """Whether Spark's schema lets the window of some node be null: no tumbling one is."""
+    """Whether Spark's schema lets some node's window be null; a tumbling one never is."""
     windows = [node.window for node in nodes]
     return any(isinstance(window, Window) and not window.is_tumbling for window in windows)
 
@@ -163,7 +163,7 @@ def _number(
 
 
 def _merge(name: str, queries: Sequence[Sequence[Output]]) -> Output:
-    """One column of all queries: each one's own expression in its rows."""
+    """Merges a column of all queries: each row takes its own query's expression."""
     columns: list[Output | None] = [
         next((output for output in outputs if output.name == name), None) for outputs in queries
     ]
@@ -176,7 +176,7 @@ def _merge(name: str, queries: Sequence[Sequence[Output]]) -> Output:
 
 
 def _choose(expressions: Sequence[str | None]) -> str:
-    """The expression of the row's query; queries with the same one share a branch."""
+    """Chooses an expression by the row's query; equal expressions share a branch."""
     branches: dict[str, list[int]] = {}
     for number, sql in enumerate(expressions):
         if sql is not None:

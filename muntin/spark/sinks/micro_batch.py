@@ -12,7 +12,7 @@ from muntin.spark.stream.stream_answers import StreamAnswers
 
 
 class MicroBatch(Answers):
-    """What a stream gave in a batch. It is computed once, by whatever the sink does with it."""
+    """The answers of a batch. Spark computes them once, when the sink first uses them."""
 
     def __init__(self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame) -> None:
         """`frame` has numbered rows of answers, or those of all queries where they are stacked."""

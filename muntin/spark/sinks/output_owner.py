@@ -2,8 +2,8 @@
 
 output/query/_muntin.json    the mark of the checkpoint, the format and the columns
 
-Files of two checkpoints in one folder are answers twice. Readers pass over names that begin with an
-underscore.
+If two checkpoints wrote into one folder, it would have every answer twice. Readers skip files whose
+names begin with an underscore.
 """
 
 import json
@@ -52,7 +52,7 @@ class OutputOwner:
         self._format = format
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
-        """Refuse folders that hold what does not go together with these queries' answers."""
+        """Refuse folders of other checkpoints, and those with other columns or formats."""
         for name, schema in schemas.items():
             claim = self._claim(name)
             if claim is None:
@@ -91,7 +91,7 @@ class OutputOwner:
             ) from None
 
     def _earlier(self, name: str) -> _Claim | None:
-        """What is known of a folder from its files, where it was filled before claims were kept."""
+        """Derives a claim from the files of a folder that was filled before claims were kept."""
         files = self._files(name)
         if not files:
             return None
@@ -161,5 +161,5 @@ _ELSEWHERE = "give another sink, or move that folder away"
 
 
 def _columns(schema: StructType) -> dict[str, str]:
-    """Columns by name; what may be null is not kept by files."""
+    """Returns the types of columns by name; files do not keep which may be null."""
     return {field.name: field.dataType.simpleString() for field in schema.fields}

@@ -26,7 +26,7 @@ def sink_for(
     flatten: bool,
     options: Mapping[str, str] | None,
 ) -> Sink:
-    """The sink that was meant; `mark` and `checkpoint` say whose its files are."""
+    """Returns the sink for what the user gave; `mark` and `checkpoint` identify its files."""
     if sink is None:
         return MemorySink(session)
     about = {"mark": mark, "checkpoint": checkpoint, "format": format}

@@ -32,7 +32,7 @@ _AT_A_TIME = 4
 
 @contextmanager
 def writing_to(directory: str) -> Iterator[None]:
-    """What fails in the block is said to be a directory that cannot be written."""
+    """Turn a file system's error in the block into one that names the directory."""
     try:
         yield
     except Py4JJavaError as error:
@@ -42,10 +42,10 @@ def writing_to(directory: str) -> Iterator[None]:
 class FolderSink(Sink):
     """Files in `directory/query`, named by the checkpoint's mark and the batch.
 
-    A batch is written to a hidden folder, then its files are moved into place. What an earlier,
-    cut-off try had moved is deleted before; a batch after one that was written is a first try.
-    Spark's own file sink gives the same promise for one folder per streaming query, with a log that
-    its readers must know; here one streaming query fills all folders, and any reader can read them.
+    A batch is written to a hidden folder, then its files are moved into place. Files that an
+    interrupted try of the same batch had moved are deleted first. Spark's own file sink gives the
+    same guarantee, but for one folder per streaming query and with a log that readers must know;
+    here one streaming query fills all folders, and any reader can read them.
     """
 
     is_stacked = True
@@ -94,7 +94,7 @@ class FolderSink(Sink):
                     )
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Say in each query's folder whose it is."""
+        """Write the owner into each query's folder."""
         with writing_to(self._directory):
             self._owner.claim(self._written(schemas))
 
@@ -105,7 +105,7 @@ class FolderSink(Sink):
         return {name: flat_schema(name, schema) for name, schema in schemas.items()}
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """The queries whose folders are not there, or say nothing."""
+        """Returns the queries whose folders are missing, or not claimed."""
         return self._owner.missing(names)
 
     def write(self, batch: int, answers: Answers) -> None:
@@ -162,7 +162,7 @@ class FolderSink(Sink):
         return sum(sizes[name] for name in written)
 
     def _clean(self, prefix: str) -> None:
-        """Delete what a try of this batch that was cut off has left, in any query's folder."""
+        """Delete what an interrupted try of this batch left in any query's folder."""
         for name in self._folder.names():
             if name.startswith(f".muntin-{self._mark}-"):
                 self._folder.delete(name)
@@ -200,7 +200,7 @@ class MemorySink(Sink):
 
 
 class FunctionSink(Sink):
-    """Calls `f(name, frame, batch)`; after a cut, again with the same number for the last batch."""
+    """Calls `f(name, frame, batch)`; after a failure, the last batch comes again as it was."""
 
     def __init__(self, function: Callable[[str, DataFrame, int], None]) -> None:
         self._function = function

@@ -66,11 +66,11 @@ class TableSink(Sink):
         self._files.check(schemas)
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Say in each query's folder whose it is."""
+        """Write the owner into each query's folder."""
         self._files.claim(schemas)
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """The queries whose folders are not there, or say nothing."""
+        """Returns the queries whose folders are missing, or not claimed."""
         return self._files.missing(names)
 
     def write(self, batch: int, answers: Answers) -> None:
@@ -116,7 +116,7 @@ class TableSink(Sink):
 
 
 def _path(location: str) -> str:
-    """A location without the ways to write that it is a local one."""
+    """Returns a location without the prefixes of local paths."""
     return location.removeprefix("file:").rstrip("/").replace("//", "/")
 
 
