@@ -136,6 +136,11 @@ def nasty():
             Node(
                 window=TEN, aggregates=(LOW,), queries=("n" * 300, "two\nlines", "bell\a", "日本")
             ),
+            Node(
+                window=DAY,
+                aggregates=(max_("温度"),),
+                queries=("一日の最高気温と最低気温の差" * 4,),
+            ),
             where="x < 1 AND y = '</title>'",
             relation="a&b",
         ),
@@ -246,7 +251,7 @@ def test_every_query_is_named_or_counted(build):
 @pytest.mark.parametrize("width", [64, 72, 80, 100])
 def test_text_fits_a_terminal(build, width):
     for line in explain.text(build(), width).splitlines():
-        assert len(line) <= width
+        assert words.width(line) <= width
         assert line == line.rstrip()
         assert line.isprintable()
 

@@ -43,12 +43,13 @@ class _Columns:
     def of(lines: list[_Line], width: int) -> "_Columns":
         """As wide as nearly all rows need, within what the page has."""
         label = min(
-            width * 46 // 100, max(len("window"), _usual([len(row.label) for row in lines]))
+            width * 46 // 100, max(len("window"), _usual([words.width(row.label) for row in lines]))
         )
         cost = max([len("ops/s"), *(len(row.cost) for row in lines)])
-        asked = max([len("computes"), *(len(", ".join(row.aggregates)) for row in lines)])
+        asked = max([len("computes"), *(words.width(", ".join(row.aggregates)) for row in lines)])
         names = max(
-            len("answers"), _usual([len(", ".join(row.answers) + row.note) for row in lines])
+            len("answers"),
+            _usual([words.width(", ".join(row.answers) + row.note) for row in lines]),
         )
         room = width - label - cost - 6
         # The aggregates get what they need where there is room, else a third, or what names leave.
@@ -67,15 +68,16 @@ class _Columns:
         """A row in these columns."""
         label = row.label
         most = self.width - self.cost - 6 - 2 * _SHORTEST_COLUMN
-        if len(label) > most:
-            label = label[: most - 1] + "…"
+        label = _listed((label,), most)
         # A label longer than its column takes the room from the aggregates, so that names line up.
-        over = max(0, len(label) - self.label)
+        over = max(0, words.width(label) - self.label)
         asked = max(min(self.aggregates, _SHORTEST_COLUMN), self.aggregates - over)
         aggregates = _listed(row.aggregates, asked)
-        start = f"{label:<{self.label}}  {row.cost:>{self.cost}}  {aggregates:<{asked}}  "
-        note = row.note if len(start) + len(row.note) + 8 <= self.width else ""
-        return start + _listed(row.answers, self.width - len(start) - len(note)) + note
+        cost = row.cost.rjust(self.cost)
+        start = f"{_padded(label, self.label)}  {cost}  {_padded(aggregates, asked)}  "
+        room = self.width - words.width(start)
+        note = row.note if len(row.note) + 8 <= room else ""
+        return start + _listed(row.answers, room - len(note)) + note
 
 
 def text(plan: Plan, width: int | None = None) -> str:
@@ -207,14 +209,18 @@ def _lines(rows: list[Row]) -> Iterator[_Line]:
 
 
 def _listed(names: tuple[str, ...], most: int) -> str:
-    return words.listed(names, lambda text: len(text) <= most)
+    return words.listed(names, lambda text: words.width(text) <= most)
+
+
+def _padded(text: str, columns: int) -> str:
+    return text + " " * (columns - words.width(text))
 
 
 def _plain(queries: tuple[PlainQuery, ...], width: int) -> Iterator[str]:
     names = [_listed((words.clean(query.name),), width * 2 // 5) for query in queries]
-    widest = max(map(len, names))
+    widest = max(map(words.width, names))
     for query, name in zip(queries, names, strict=True):
         last = query is queries[-1]
-        start = f"{'└─' if last else '├─'} {name:<{widest}}  "
+        start = f"{'└─' if last else '├─'} {_padded(name, widest)}  "
         hang = ("   " if last else "│  ") + " " * (widest + 2)
         yield from textwrap.wrap(start + words.clean(query.reason), width, subsequent_indent=hang)

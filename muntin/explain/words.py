@@ -30,6 +30,15 @@ def clean(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes; East Asian signs take two.
+
+    >>> width("day"), width("日本")
+    (3, 4)
+    """
+    return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
+
+
 def amount(value: float) -> str:
     """Two or three digits and a unit.
 

@@ -10,6 +10,8 @@ from muntin.explain.words import amount
 Line = Sequence[tuple[float, float]]
 # The colours of the two that are compared most.
 MUNTIN, PLAIN = "#2563a8", "#8a94a1"
+# The ratio of its ends up to which a logarithmic axis has room for ticks at 2 and 5, too.
+_SHORT_AXIS = 500
 
 
 def picture(
@@ -80,11 +82,16 @@ def draw_bars(
         plain_ticks(axes.yaxis)
 
 
-def plain_ticks(axis: Any, digits: Sequence[float] = (1,)) -> None:
-    """Ticks of a logarithmic axis at these digits, as plain numbers: 0.1, 10, 2k, 5M."""
+def plain_ticks(axis: Any) -> None:
+    """Ticks of a logarithmic axis that has its data as plain numbers: 0.1, 10, 1k, 5M.
+
+    An axis of few powers of ten has ticks between them, too.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=digits, numticks=12))
+    low, high = axis.get_data_interval()
+    is_short = low > 0 and high / low < _SHORT_AXIS
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_short else (1,), numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
     axis.set_minor_formatter(NullFormatter())
 

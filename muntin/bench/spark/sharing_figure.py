@@ -39,7 +39,6 @@ def _fill(axes: Any, pairs: Sequence[Pair]) -> None:
     right = slowest * 2.5
     axes.set(xscale="log", xlim=(min(pair.muntin for pair in pairs) / 2, right))
     axes.set_ylim(len(pairs) - 0.4, -0.9)
-    plain_ticks(axes.xaxis, (1, 2, 5))
     axes.grid(axis="y", visible=False)
     for place, pair in enumerate(pairs):
         end = right if pair.plain is None else pair.plain
@@ -52,6 +51,7 @@ def _fill(axes: Any, pairs: Sequence[Pair]) -> None:
         _numbers(axes, pair, place)
     for x, name, colour in ((pairs[-1].muntin, "muntin", MUNTIN), (slowest, "plain Spark", PLAIN)):
         axes.text(x, -0.62, name, color=colour, weight="bold", ha="center", va="center")
+    plain_ticks(axes.xaxis)
     axes.set_yticks(range(len(pairs)), [_label(pair) for pair in pairs])
     axes.tick_params(axis="y", length=0)
     for side in ("top", "left", "right"):
