@@ -14,7 +14,7 @@ _ENOUGH = 24
 
 
 def span(tree: Tree) -> int:
-    """How long a stretch to draw: the pattern of edges at least once where that can be read.
+    """Chooses how long a stretch to draw: the whole pattern of edges, where that can be read.
 
     The pattern repeats after the composite slide. Where that is too long, the longest slide that
     can be read is taken, and else as many slices as can be.

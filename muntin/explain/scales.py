@@ -36,11 +36,11 @@ class TimeScale:
         return TimeScale(low=low / 1.6, high=high * 1.6, width=width)
 
     def at(self, micros: float) -> float:
-        """Where a duration stands, in pixels from the left."""
+        """Returns the place of a duration, in pixels from the left."""
         return self.width * log(micros / self.low) / log(self.high / self.low)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Where round durations stand, as many as can be read, with their names."""
+        """Returns the places and names of round durations, as many as can be read."""
         taken: list[int] = []
         for durations in _ROUND:
             for duration in durations:
@@ -65,13 +65,13 @@ class CostScale:
         return CostScale(most=max(costs, default=0.0), width=width)
 
     def at(self, cost: float) -> float:
-        """How long a bar is; every cost above nothing can be seen."""
+        """Returns the length of a bar; a cost above zero is always visible."""
         if cost <= 0 or self.most <= 0:
             return 0.0
         return max(1.5, self.width * cost / self.most)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Where round costs stand, from zero on, with plain numbers."""
+        """Returns the places and plain numbers of round costs, from zero on."""
         if self.most <= 0:
             return [(0.0, "0")]
         least = self.most * _APART / self.width
@@ -83,6 +83,6 @@ class CostScale:
 
 
 def _short(duration: int) -> str:
-    """A duration with its unit's sign."""
+    """Abbreviates a duration's unit."""
     number, unit = format_duration(duration).split(" ", 1)
     return f"{number} {_UNITS.get(unit.removesuffix('s'), unit.replace('milliseconds', 'ms'))}"

@@ -37,7 +37,7 @@ def sql(plan: Plan, types: Types | None = None) -> str:
 
 
 def statement(plan: Plan, name: str, types: Types | None = None) -> str:
-    """One query of a plan as a statement; one that does not share is the plain query."""
+    """Writes one query of a plan as a statement; a query that does not share as it is."""
     query = plan.query(name)
     if isinstance(query, PlainQuery):
         return query.statement.fill(_NAMES).strip().rstrip(";")
@@ -151,7 +151,7 @@ class _Statement:
 
 
 def lifted(part: Component) -> str:
-    """What a slice keeps of a component."""
+    """Returns the SQL that computes a component over the events of a slice."""
     value = "1" if part.argument is None else part.argument
     number = f"CAST({value} AS DOUBLE)"
     only = "" if part.where is None else f" FILTER (WHERE {part.where})"
@@ -169,7 +169,7 @@ def lifted(part: Component) -> str:
 
 
 def combined(part: Component, name: str) -> str:
-    """A component's partials in one."""
+    """Returns the SQL that merges the partials of a component."""
     match part.kind:
         case "min" | "max":
             return f"{part.kind}({name})"

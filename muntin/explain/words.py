@@ -68,7 +68,7 @@ def cost(value: float) -> str:
 
 
 def ratio(ours: float, theirs: float) -> str:
-    """How our cost stands beside theirs; nothing where one of them is unknown.
+    """Compares our cost with theirs in words; empty where one of them is unknown.
 
     >>> ratio(10, 120), ratio(10, 25), ratio(30, 20)
     ('12x less', '2.5x less', '1.5x more')
@@ -134,7 +134,7 @@ def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
 
 
 def why(plan: Plan) -> str:
-    """Why a plan has as many trees as it has: how many events fall into one slice."""
+    """Explains why a plan shares or not: how many events of a key fall into one slice."""
     windows: dict[Family, list[Window]] = {}
     trees: dict[Family, int] = {}
     for tree in plan.trees:
@@ -156,7 +156,7 @@ def why(plan: Plan) -> str:
 
 
 def relation(family: Family) -> str:
-    """Whose events are cut: a table's name where it is one table, else the SQL."""
+    """Names what the events come from: a table, or the SQL of the relation."""
     source = family.relation
     if len(source.tables) == 1 and source == SqlText.table(source.tables[0]):
         return clean(source.tables[0])
@@ -171,7 +171,7 @@ def conditions(family: Family) -> tuple[str, ...]:
 
 
 def slices(slicing: Slicing) -> str:
-    """How the stream is cut."""
+    """Describes the slices that the stream is cut into."""
     if slicing.width is None:
         return f"slices of unequal length, {frequency(slicing.rate)}"
     phase = slicing.edges[0].phase
@@ -181,7 +181,7 @@ def slices(slicing: Slicing) -> str:
 
 
 def frequency(per_second: float) -> str:
-    """A rate in the unit in which it is no small fraction.
+    """Writes a rate in the smallest unit of time in which it is not a small fraction.
 
     >>> frequency(0.444), frequency(1 / 90)
     ('0.44 a second', '0.67 a minute')
@@ -215,7 +215,7 @@ def answers(node: Node) -> tuple[str, ...]:
 
 
 def depths(tree: Tree) -> list[tuple[Node, int]]:
-    """Every node with its distance from the slices, parents before their children."""
+    """Returns every node with its depth below the slices, parents before children."""
     children: dict[object, list[Node]] = {}
     for node in tree.nodes:
         children.setdefault(node.parent, []).append(node)
@@ -230,7 +230,7 @@ def depths(tree: Tree) -> list[tuple[Node, int]]:
 
 
 def listed(names: Sequence[str], fits: Callable[[str], bool]) -> str:
-    """As many names as fit, and how many were left out.
+    """Lists as many names as fit, and says how many were left out.
 
     >>> listed(["hot", "cold", "mild"], lambda text: len(text) <= 14)
     'hot +2 more'

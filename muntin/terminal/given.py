@@ -9,12 +9,12 @@ from muntin.model.query import PlainQuery, Query, tables_of
 
 
 def prices_in(file: Path | None) -> Prices:
-    """The prices of a file that `muntin calibrate` wrote; without one, the shipped ones."""
+    """Reads the prices that `muntin calibrate` wrote; without a file, returns the shipped ones."""
     return SHIPPED if file is None else Prices.from_json(file.read_text(encoding="utf-8"))
 
 
 def named_inputs(texts: Sequence[str]) -> dict[str, str]:
-    """Relation names to paths; the one input without a name stands under the empty one."""
+    """Returns paths by relation; a single input without a name has the empty name."""
     paths: dict[str, str] = {}
     for text in texts:
         name, sign, path = text.partition("=")
