@@ -1,12 +1,15 @@
 """Whether a process runs, by its number and its start time."""
 
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
+from muntin.errors import RunError
 from muntin.spark import process
+from muntin.spark.pipeline import checkpoint_owner
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="start times are read from /proc")
 
@@ -56,3 +59,41 @@ def test_without_start_times_a_living_number_proves_nothing(monkeypatch):
     assert process.start_time(os.getpid()) is None
     assert process.is_alive(os.getpid(), None) is None
     assert process.is_alive(2**22 - 3, None) is False
+
+
+class Files:
+    """A folder in memory, whose owner's file may be renewed between two reads."""
+
+    def __init__(self, owner, *, renews):
+        self._owner, self._renews, self._reads = owner, renews, 0
+
+    def has(self, name):
+        return True
+
+    def read(self, name):
+        self._reads += self._renews
+        return json.dumps({**self._owner, "renewed": self._reads})
+
+
+def owner_of(files):
+    return checkpoint_owner.CheckpointOwner(files, "c", is_active=None, on_loss=None)
+
+
+def test_an_owner_that_the_system_does_not_know_is_judged_by_its_file(monkeypatch):
+    monkeypatch.setattr(checkpoint_owner, "_SILENT_S", 0.6)
+    mine = json.loads(owner_of(None)._text())
+    # The parent lives, but nothing tells whether it is the process that wrote the file.
+    other = {**mine, "pid": os.getppid(), "started": None}
+    owner_of(Files(other, renews=False)).refuse_if_owned()
+    with pytest.raises(RunError, match=r"in use by process \d+ on .*: stop it there first"):
+        owner_of(Files(other, renews=True)).refuse_if_owned()
+
+
+@linux
+def test_an_owner_that_lives_is_refused_and_a_dead_one_is_not():
+    mine = json.loads(owner_of(None)._text())
+    parent = {**mine, "pid": os.getppid(), "started": process.start_time(os.getppid())}
+    with pytest.raises(RunError, match="stop it first"):
+        owner_of(Files(parent, renews=False)).refuse_if_owned()
+    owner_of(Files({**parent, "started": 0.0}, renews=False)).refuse_if_owned()
+    owner_of(Files({**parent, "pid": 2**22 - 3}, renews=False)).refuse_if_owned()
