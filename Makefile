@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 N ?= 2000
 KILLS ?= 100
 
-.PHONY: help setup demo test lint bench fuzz slow kills faults clean java
+.PHONY: help setup demo test lint figures bench fuzz slow kills faults clean java
 
 help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
 	@echo "make test    everything that must hold"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   the benchmark of the README"
+	@echo "make figures the README's table of costs as a picture"
 	@echo "make fuzz    N=2000 generated workloads against plain Spark"
 	@echo "make slow    tests that take minutes each"
 	@echo "make faults  N=50 generated runs of starts, changes, failures and stops of a stream"
@@ -40,6 +41,9 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+figures: setup
+	$(BIN)/python tools/readme_figure.py
 
 bench: setup
 	$(BIN)/muntin bench sharing --json bench-sharing.json

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from muntin.spark.batch.results import Results, run
     from muntin.spark.binding.planning import plan
     from muntin.spark.pipeline.pipeline import Pipeline, start
+    from muntin.spark.pipeline.status import Status
+    from muntin.spark.sinks.sink import Sink
     from muntin.spark.sinks.tables import Tables
     from muntin.spark.stream.source import stream
     from muntin.sql import parse_sql
@@ -53,6 +55,8 @@ _LATER = {
     "Pipeline": "muntin.spark.pipeline.pipeline",
     "start": "muntin.spark.pipeline.pipeline",
     "stream": "muntin.spark.stream.source",
+    "Status": "muntin.spark.pipeline.status",
+    "Sink": "muntin.spark.sinks.sink",
     "Tables": "muntin.spark.sinks.tables",
     "parse_sql": "muntin.sql",
 }
@@ -90,6 +94,8 @@ __all__ = [
     "Query",
     "Results",
     "RunError",
+    "Sink",
+    "Status",
     "Tables",
     "Window",
     "Workload",

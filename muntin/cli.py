@@ -2,22 +2,21 @@
 
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from muntin import __version__
 from muntin.bench.spark.calibrate import calibrate
-from muntin.console.progress import starting
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError
 from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
-from muntin.spark.session import local_session, one_line
+from muntin.spark.session import one_line
 from muntin.spark.stream.source import SPARE, WATERMARK
 from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
@@ -25,6 +24,7 @@ from muntin.terminal.answer import answer
 from muntin.terminal.bench import Strategy, bench
 from muntin.terminal.given import Planning, named_inputs
 from muntin.terminal.interrupt import INTERRUPTED, interruptible
+from muntin.terminal.measured import measured_session
 from muntin.terminal.paths import check_file, check_folder
 from muntin.terminal.show_plan import Request, show_plan
 from muntin.terminal.sql_file import SqlFile
@@ -110,7 +110,7 @@ def _top(
     ] = False,
 ) -> None:
     if show_version:
-        print(f"muntin {version('muntin')}")
+        print(f"muntin {__version__}")
     elif context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -362,8 +362,7 @@ def calibrate_verb(
     In Python: mt.plan(queries, prices="prices.json"). It takes a minute or two.
     """
     check_file(output, "--output")
-    with starting():
-        session = local_session()
+    session = measured_session()
     found = calibrate(session, events=events, repeats=repeats)
     Console().print(found.table())
     output.write_text(found.prices.to_json() + "\n")
@@ -389,6 +388,5 @@ def demo_verb(
     """
     check_output(output)
     check_folder(output, "--output")
-    with starting():
-        session = local_session()
+    session = measured_session()
     show(side_by_side(session, events, output), Console())

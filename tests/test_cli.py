@@ -1,10 +1,15 @@
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
+import muntin
+from muntin.bench.harness import measure
 from muntin.cli import main
 from muntin.spark.files import read_files
 from muntin.sql import parse_sql
@@ -68,18 +73,17 @@ def words(text, query):
 def test_explain_shows_strategies_and_takes_prices(sql, tmp_path, capsys, refused):
     assert main(["explain", str(sql)]) == 0
     said = capsys.readouterr().out
-    assert words(said, "unshared")[-1] == "more"
-    assert "chosen" in said
+    assert re.search(r"^ +\S+ ops/s  \S+ more +unshared$", said, re.MULTILINE)
+    assert "(chosen)" in said
     assert "weave" not in said
     assert main(["explain", str(sql), "--strategies", "--strategy", "weave"]) == 0
     said = capsys.readouterr().out
-    (line,) = (line for line in said.splitlines() if line.startswith("  weave "))
-    assert line.endswith("chosen")
-    assert {"exact", "random", "subsume"} <= {line.split()[0] for line in said.splitlines() if line}
+    assert "weave (chosen)" in said
+    assert all(re.search(rf"\b{name}\b", said) for name in ("exact", "random", "subsume"))
     prices = tmp_path / "prices.json"
     prices.write_text('{"event": 0, "partial": 0, "answer": 0, "combine": 0}')
     assert main(["explain", str(sql), "--strategy", "shared", "--prices", str(prices)]) == 0
-    assert "cut for 0 ops/s, in all 0 ops/s" in capsys.readouterr().out
+    assert "reading 0, answering 0" in capsys.readouterr().out
     prices.write_text('{"evnt": 0}')
     assert "did you mean 'event'" in refused("explain", sql, "--prices", prices)
 
@@ -430,4 +434,21 @@ def test_help_teaches_by_examples(verb, capsys):
 
 def test_version(capsys):
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == "muntin 0.1.0\n"
+    assert capsys.readouterr().out == f"muntin {muntin.__version__}\n"
+
+
+def test_the_version_is_written_once():
+    project = tomllib.loads((Path(muntin.__file__).parents[1] / "pyproject.toml").read_text())
+    assert "version" in project["project"]["dynamic"]
+    attribute = project["tool"]["setuptools"]["dynamic"]["version"]["attr"]
+    assert attribute == "muntin.__version__"
+
+
+@pytest.mark.parametrize(
+    "verb", [["demo"], ["calibrate"], ["bench", "sharing"], ["bench", "memory"]]
+)
+def test_what_measures_says_at_once_that_psutil_is_missing(verb, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(measure, "psutil", None)
+    assert "pip install 'muntin[bench]'" in refused(*verb)
+    assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from muntin import explain
 from muntin.explain import ruler, words
+from muntin.explain.scales import CostScale, TimeScale
 from muntin.model.aggregates.aggregate import avg, max_, min_
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
 from muntin.model.prices import Prices
@@ -135,6 +136,11 @@ def nasty():
             Node(
                 window=TEN, aggregates=(LOW,), queries=("n" * 300, "two\nlines", "bell\a", "日本")
             ),
+            Node(
+                window=DAY,
+                aggregates=(max_("温度"),),
+                queries=("一日の最高気温と最低気温の差" * 4,),
+            ),
             where="x < 1 AND y = '</title>'",
             relation="a&b",
         ),
@@ -152,18 +158,24 @@ every_plan = pytest.mark.parametrize("build", PLANS, ids=lambda build: build.__n
 
 
 SMALL = """
-factor plan: 5 queries, 1 tree, costs for 1k events/s and 100 keys
-  this plan          1.3k ops/s
-  a tree per query  13.0k ops/s  this plan costs 10x less
-  plain Spark        1.3M ops/s  this plan costs 1,000x less, each event copied into each window
-  estimates of the cost model; fixed costs (starting jobs, opening files) are left out
+factor plan: 5 queries, 1 tree, for 1k events/s and 100 keys
+  this plan          1.3k ops/s  reading 1.0k, answering 300
+  each query alone  13.0k ops/s  this plan costs 10x less
+  plain Spark        1.3M ops/s  this plan costs 1,000x less: Spark copies events into each window
+  1 op is the work of merging two partial aggregates, about 3 ns of CPU
+  costs are estimates; fixed ones, such as starting a job, are left out
 
 tree: readings where temp > 0 by device over ts
-slices of 1 minute; cut for 1.0k ops/s, in all 1.3k ops/s
-├─ 1 minute                      12.3 ops/s  min(temp), max(temp) by recalc      fast, quick
-│  └─ 10 minutes                  150 ops/s  min(temp), max(temp) by recalc      factor window
-│     └─ 1 day every 10 minutes  67.7 ops/s  min(temp), max(temp) by two_stacks  day
-└─ 5 minutes                     70.0 ops/s  min(temp) by recalc                 five
+  reading    1.0k ops/s  events are added to slices of 1 minute
+  answering   300 ops/s  windows are merged from slices, or from the window that they hang below
+
+window                           ops/s  computes                            answers
+├─ 1 minute                       12.3  min(temp), max(temp) by recalc      fast, quick
+│  └─ 10 minutes                   150  min(temp), max(temp) by recalc      factor window
+│     └─ 1 day every 10 minutes   67.7  min(temp), max(temp) by two_stacks  day
+└─ 5 minutes                      70.0  min(temp) by recalc                 five
+
+factor window: no query asks for it, but others are cheaper to build from it
 
 answered by Spark alone
 └─ median  percentile(temp) is not built from slices
@@ -171,29 +183,30 @@ answered by Spark alone
 
 
 def test_a_small_plan_in_full():
-    assert explain.text(small()) == SMALL.strip("\n")
+    assert explain.text(small(), 100) == SMALL.strip("\n")
 
 
 def test_events_that_are_moved_are_said_to_be():
     plan = small()
     moved = replace(plan, trees=tuple(replace(tree, moves_events=True) for tree in plan.trees))
-    assert "; events moved, then cut for " in explain.text(moved)
-    assert "events moved" in explain.svg(moved)
-    assert "events moved" not in explain.svg(plan)
+    said = "events are shuffled by key, then added to slices of 1 minute"
+    assert said in explain.text(moved, 100)
+    assert said in explain.svg(moved)
+    assert "shuffled" not in explain.svg(plan)
 
 
 STRATEGIES = """
-auto plan: 2 queries, 2 trees, costs for 100 events/s and 200 keys
-  this plan         49.7k ops/s
-  a tree per query  49.7k ops/s  this plan costs the same
-  plain Spark       49.7k ops/s  this plan costs the same, each event copied into each window
-  estimates of the cost model; fixed costs (starting jobs, opening files) are left out
+auto plan: 2 queries, 2 trees, for 100 events/s and 200 keys
+  this plan         49.7k ops/s  reading 30.0k, answering 19.7k
+  each query alone  49.7k ops/s  this plan costs the same
+  plain Spark       49.7k ops/s  this plan costs the same: Spark copies events into each window
+  1 op is the work of merging two partial aggregates, about 3 ns of CPU
+  costs are estimates; fixed ones, such as starting a job, are left out
 
 strategies by cost
-  unshared           49.7k ops/s  chosen
-  shared             54.5k ops/s  1.1x more
-  intermediate       54.5k ops/s  1.1x more
-  Sharing all would not pay: only 1.3 events would meet in a slice of a key. The
+  49.7k ops/s             unshared (chosen)
+  54.5k ops/s  1.1x more  shared, intermediate
+  Sharing everything would not pay: a slice would have only 1.3 events of a key on average. The
   events are read 2 times instead.
 """
 
@@ -206,15 +219,15 @@ def test_auto_says_what_it_tried_and_why_it_does_not_share():
     ]
     prices = Prices(event=150, group=250, partial=250, combine=1, answer=250, kept=5, copy=60)
     few = optimize(workload(queries, rate=100.0, keys=200.0, prices=prices), "auto")
-    assert explain.text(few).startswith(STRATEGIES.strip("\n"))
+    assert explain.text(few, 100).startswith(STRATEGIES.strip("\n"))
     many = optimize(workload(queries, rate=1e6, keys=200.0, prices=prices), "auto")
-    assert "Events are cut once for all: 5k events meet in a slice of a key" in explain.text(many)
+    assert "Sharing pays: a slice has 5k events of a key on average" in explain.text(many, 100)
 
 
 @every_plan
 def test_every_query_is_named_or_counted(build):
     plan = build()
-    told = explain.text(plan)
+    told = explain.text(plan, 100)
     for tree in plan.trees:
         for node in tree.nodes:
             line = next(
@@ -235,22 +248,51 @@ def test_every_query_is_named_or_counted(build):
 
 
 @every_plan
-def test_text_fits_a_terminal(build):
-    for line in explain.text(build()).splitlines():
-        assert len(line) <= 100
+@pytest.mark.parametrize("width", [64, 72, 80, 100])
+def test_text_fits_a_terminal(build, width):
+    for line in explain.text(build(), width).splitlines():
+        assert words.width(line) <= width
         assert line == line.rstrip()
         assert line.isprintable()
 
 
+def test_the_terminal_says_how_wide_it_is(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    assert small().explain() == explain.text(small(), 70) != explain.text(small(), 100)
+    monkeypatch.setenv("COLUMNS", "300")
+    assert small().explain() == explain.text(small(), 100)
+
+
+def test_reading_and_answering_are_told_apart():
+    told = explain.text(small(), 100)
+    assert "this plan          1.3k ops/s  reading 1.0k, answering 300" in told
+    assert words.parts(small()) == (1000.0, 300.0)
+    assert words.OPERATION in told
+
+
+def test_strategies_of_equal_cost_are_one_line():
+    cost = small().cost
+    tried = {"shared": cost, "factor": cost, "unshared": 2 * cost, "weave": cost * 1.001}
+    plan = replace(small(), considered=tried, taken=("factor",))
+    assert list(words.strategies(plan)) == [
+        (cost, "", ["factor (chosen)", "shared", "weave"]),
+        (2 * cost, "2x more", ["unshared"]),
+    ]
+    lines = explain.text(plan, 100).splitlines()
+    assert "  1.3k ops/s           factor (chosen), shared, weave" in lines
+    assert "  2.6k ops/s  2x more  unshared" in lines
+
+
 def test_a_hundred_windows_take_a_line_each():
-    lines = explain.text(hundred()).splitlines()
-    assert len(lines) < 110
-    # The costs stand below each other.
-    assert len({line.index("ops/s") for line in lines if "─ " in line}) == 1
+    lines = explain.text(hundred(), 100).splitlines()
+    assert len(lines) < 115
+    # The costs stand below each other, under their unit.
+    end = next(line.index("ops/s") + 5 for line in lines if line.startswith("window "))
+    assert all(re.match(r".*\d$", line[:end]) for line in lines if "─ " in line)
 
 
 def test_nodes_deeper_than_the_page_say_what_they_read():
-    lines = explain.text(stairs()).splitlines()
+    lines = explain.text(stairs(), 100).splitlines()
     assert sum("from line above" in line for line in lines) == 25
 
 
@@ -314,7 +356,7 @@ def test_frequency_takes_the_unit_that_reads_well():
 
 
 def test_slices_of_unequal_width():
-    assert "slices cut at 4 progressions of edges, 0.56 a second" in explain.text(pair())
+    assert "added to slices of unequal length, 0.56 a second" in explain.text(pair(), 100)
 
 
 # The picture.
@@ -391,6 +433,46 @@ def test_texts_of_one_line_do_not_overlap(build):
 def test_the_same_plan_gives_the_same_output(build):
     assert explain.text(build()) == explain.text(build())
     assert explain.svg(build()) == explain.svg(build())
+
+
+@every_plan
+def test_all_boxes_have_one_style(build):
+    """Each tree has a box of what is read and one for each window, all of one height."""
+    plan = build()
+    root = ElementTree.fromstring(explain.svg(plan))
+    boxes = [
+        rect.attrib
+        for rect in root.iter(f"{SVG}rect")
+        if rect.attrib.get("rx") == "5" and "stroke" in rect.attrib
+    ]
+    assert len(boxes) == sum(len(tree.nodes) + 1 for tree in plan.trees)
+    assert len({box["height"] for box in boxes}) <= 1
+    # They end together, so that what stands in their columns compares down the page.
+    assert len({round(float(box["x"]) + float(box["width"])) for box in boxes}) <= 1
+
+
+def test_bars_of_reading_and_of_windows_are_on_one_scale():
+    bars = {}
+    for group in ElementTree.fromstring(explain.svg(small())).iter(f"{SVG}g"):
+        story = group.find(f"{SVG}title").text
+        for rect in group.iter(f"{SVG}rect"):
+            if rect.attrib.get("fill-opacity") == "0.8":
+                bars[story.split("\n")[0].split(":")[0]] = float(rect.attrib["width"])
+    # 1000 for reading, 150 for the factor window.
+    assert bars["reading"] / bars["10 minutes (factor window)"] == pytest.approx(1000 / 150, 0.01)
+
+
+def test_ticks_are_round_and_far_enough_apart_to_be_read():
+    for low, high in ((1, 2), (6_000_000, 12_000_000), (1_000_000, 10**12), (1, 10**15)):
+        ticks = TimeScale(low=low / 1.6, high=high * 1.6, width=170.0).ticks()
+        assert all(right - left >= 40 for (left, _), (right, _) in pairwise(ticks))
+    assert [name for _, name in TimeScale(low=6e5, high=1e8, width=170.0).ticks()] == [
+        *("1 s", "10 s", "1 min")
+    ]
+    assert [name for _, name in CostScale(most=47_000.0, width=130.0).ticks()] == [
+        *("0", "20k", "40k")
+    ]
+    assert CostScale(most=0.0, width=130.0).ticks() == [(0.0, "0")]
 
 
 def test_factor_windows_are_dashed():

@@ -1,8 +1,9 @@
-"""User-defined windows in the text and in the picture: shown as what they are."""
+"""Data windows in the text and in the picture: shown as what they are."""
 
 import xml.etree.ElementTree as ET
 
 import muntin as mt
+from muntin import explain
 
 
 def plan():
@@ -28,22 +29,22 @@ def plan():
 
 
 def test_the_text_says_what_the_windows_are():
-    text = plan().explain()
+    text = explain.text(plan(), 100)
     assert "plan: 4 queries, 3 trees" in text
-    assert "windows found in the data: readings by device over ts" in text
-    assert "events within 1 minute are one record" in text
-    assert "in a stream: cut every 7 seconds 500 milliseconds; keys are forgotten" in text
+    assert text.count("readings by device over ts") == 3
+    assert "events within 1 minute become one record" in text
+    assert "in a stream: slices of 7 seconds 500 milliseconds wait for the watermark" in text
     row = next(line for line in text.splitlines() if "from state = 'on' to the next" in line)
     assert row.startswith("└─")
-    assert row.endswith("count(*), max(temp)  on <&>")
-    assert all(len(line) <= 100 for line in text.splitlines())
+    assert row.split()[-4:] == ["count(*),", "max(temp)", "on", "<&>"]
+    assert all(len(line) <= 64 for line in explain.text(plan(), 64).splitlines())
 
 
 def test_the_text_says_that_a_session_query_alone_is_left_to_spark():
-    alone = mt.plan([plan().query("visits")]).explain()
-    assert "nothing to share it with: in a batch Spark's own session_window answers" in alone
-    assert "in a stream: cut every" in alone
-    assert "Spark's own" not in plan().explain()
+    alone = explain.text(mt.plan([plan().query("visits")]), 100)
+    assert "Spark's own session_window, in a batch: no other query shares these events" in alone
+    assert "in a stream: slices of 37 seconds 500 milliseconds wait" in alone
+    assert "Spark's own" not in explain.text(plan(), 100)
 
 
 def test_a_plan_of_such_windows_alone_is_compared_too():
@@ -52,7 +53,7 @@ def test_a_plan_of_such_windows_alone_is_compared_too():
         rate=50,
         keys=10,
     )
-    assert "a tree per query" in alone.explain()
+    assert "each query alone" in alone.explain()
 
 
 def test_the_picture_has_a_box_for_each_window():
@@ -62,3 +63,11 @@ def test_the_picture_has_a_box_for_each_window():
         title.startswith("sessions, 5 minutes apart (found in the data)") for title in titles
     )
     assert any("answers on <&>" in title for title in titles)
+    boxes = [
+        rect.attrib["height"]
+        for rect in root.iter("{http://www.w3.org/2000/svg}rect")
+        if rect.attrib.get("rx") == "5" and "stroke" in rect.attrib
+    ]
+    # Four windows, and what each of the three trees reads, whichever kind of tree it is.
+    assert len(boxes) == 7
+    assert len(set(boxes)) == 1

@@ -53,7 +53,7 @@ class Steps:
 
     @contextmanager
     def step(self, label: str) -> Iterator[None]:
-        """One of the steps, taken while the block runs."""
+        """Show one step, while the block runs."""
         self._bar.update(self._task, description=label)
         yield
         self._bar.update(self._task, advance=1, tasks="")
@@ -65,7 +65,7 @@ class Steps:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """While the block starts Spark."""
+    """Show that Spark is starting, while the block runs."""
     with Steps(1) as bar, bar.step("starting Spark"):
         yield
 

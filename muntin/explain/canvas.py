@@ -28,7 +28,7 @@ _WIDTHS = {
 
 
 def measure(text: str, size: float, *, bold: bool = False) -> float:
-    """At least the width of a text in pixels, by the widest of the fonts it may be shown in."""
+    """Returns a text's width in pixels in the widest font that may show it."""
     return sum(map(_width, text)) * size * (1.1 if bold else 1.0)
 
 

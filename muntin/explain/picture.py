@@ -1,39 +1,40 @@
 """A plan as a self-contained SVG: its costs, a band for each tree, and what Spark answers alone."""
 
-from muntin.explain import boxes, record_trees, ruler, words
-from muntin.explain.canvas import BAND, FAINT, MUTED, Canvas, clipped, wrapped
-from muntin.model.plan import Plan, Tree
-from muntin.model.query import Family, PlainQuery
+from collections.abc import Sequence
 
-_MARGIN, _PADDING, _GAP = 24.0, 18.0, 48.0
-_PANEL = 290.0
+from muntin.explain import boxes, ruler, words
+from muntin.explain.canvas import BAND, FAINT, MUTED, Canvas, clipped, wrapped
+from muntin.explain.rows import AnyTree, Row, answering, notes, rows_of
+from muntin.model.plan import Plan
+from muntin.model.query import Family, PlainQuery
+from muntin.model.record_tree import RecordTree
+
+_MARGIN, _PADDING = 24.0, 18.0
 _LINE = 17.0
 _NARROWEST = 780.0
 _BAR = 280.0
 # One for each family, so that trees cut from the same events look alike.
 _COLOURS = ("#2563a8", "#0f766e", "#9a5b13", "#7c3f98", "#b03a5b", "#4d6b1f")
+_OTHERS = "#b6c0cc"
 
 
 def svg(plan: Plan) -> str:
     """The plan as a picture, drawn on a light card of its own."""
-    areas = [boxes.area(tree) for tree in plan.trees]
-    inner = max((_PANEL + _GAP + area.width + 2 * _PADDING for area in areas), default=0.0)
+    trees = [(tree, rows_of(tree)) for tree in plan.all_trees]
+    table = boxes.Table.of(trees)
+    inner = table.width + 2 * _PADDING if trees else 0.0
     width = max(_NARROWEST, inner + 2 * _MARGIN)
-    scale = boxes.Scale.of(plan)
     colours: dict[Family, str] = {}
     drawing = Canvas()
     y = _heading(drawing, plan)
-    for tree, area in zip(plan.trees, areas, strict=True):
+    for tree, rows in trees:
         colour = colours.setdefault(tree.family, _COLOURS[len(colours) % len(_COLOURS)])
-        y += _band(drawing, tree, area, y, width - 2 * _MARGIN, scale, colour) + 12
-    for found in plan.record_trees:
-        colour = colours.setdefault(found.family, _COLOURS[len(colours) % len(_COLOURS)])
-        y += record_trees.draw(drawing, found, _MARGIN, y, width - 2 * _MARGIN, colour) + 12
+        y += _band(drawing, tree, rows, table, y, width - 2 * _MARGIN, colour) + 12
     if plan.plain:
         y += _plain(drawing, plan.plain, y, width - 2 * _MARGIN) + 12
-    if plan.trees:
-        factors = any(node.is_factor for tree in plan.trees for node in tree.nodes)
-        y += boxes.legend(drawing, _MARGIN, y + 14, scale, factors=factors)
+    if trees:
+        factors = any(row.is_factor for _, rows in trees for row in rows)
+        y += boxes.legend(drawing, _MARGIN, y + 14, factors=factors)
     height = y + _MARGIN - 6
     title = f"{words.clean(plan.strategy)} plan: {', '.join(words.facts(plan))}"
     return drawing.picture(width, height, title)
@@ -51,13 +52,20 @@ def _heading(canvas: Canvas, plan: Plan) -> float:
         return y
     compared = list(words.comparison(plan))
     largest = max(cost for _, cost, _ in compared) or 1.0
+    reading, answering = words.parts(plan)
+    left = _MARGIN + 124
     for label, cost, beside in compared:
-        ours = label == "this plan"
-        canvas.text(_MARGIN, y + 12, label, size=12, bold=ours)
+        is_ours = label == "this plan"
+        canvas.text(_MARGIN, y + 12, label, size=12, bold=is_ours)
         length = max(2.0, _BAR * cost / largest)
-        left = _MARGIN + 118
-        canvas.rect(left, y + 2, length, 12, _COLOURS[0] if ours else "#b6c0cc", rx=2)
+        canvas.rect(left, y + 2, length, 12, _COLOURS[0] if is_ours else _OTHERS)
         told = words.cost(cost) + (f", this plan costs {beside}" if beside else "")
+        if is_ours:
+            split = length * answering / cost if cost else 0.0
+            canvas.rect(left + length - split, y + 2, split, 12, "#ffffff", fill_opacity=0.55)
+            told += f": {words.READING} {words.figure(reading)}, {words.ANSWERING} " + (
+                words.figure(answering)
+            )
         canvas.text(left + length + 8, y + 12, told, size=12, fill=MUTED)
         y += 21
     return y + 14
@@ -65,65 +73,42 @@ def _heading(canvas: Canvas, plan: Plan) -> float:
 
 def _band(
     canvas: Canvas,
-    tree: Tree,
-    area: boxes.Area,
+    tree: AnyTree,
+    rows: Sequence[Row],
+    table: boxes.Table,
     top: float,
     width: float,
-    scale: boxes.Scale,
     colour: str,
 ) -> float:
-    """One tree: its events and slices on the left, its nodes on the right; gives the height."""
-    strip = _panel_height(tree)
-    panel = strip + ruler.HEIGHT
-    height = max(panel, area.height) + 2 * _PADDING
+    """One tree: whose events it reads, its slices to scale, and its boxes; gives the height."""
+    is_cut = not isinstance(tree, RecordTree)
+    room = table.glyph - 2 * _PADDING
+    lines = _about(tree, room if is_cut else table.width - 2 * _PADDING)
+    head = max(22 + _LINE * len(lines), 24 + ruler.HEIGHT if is_cut else 0.0) + 14
+    height = head + table.height(rows) + 2 * _PADDING
     canvas.rect(_MARGIN, top, width, height, BAND, rx=8)
     x, y = _MARGIN + _PADDING, top + _PADDING
-    middle = y + strip + ruler.STRIP / 2
-    # The nodes stand about the strip they read where there is room for it.
-    nodes_x = x + _PANEL + _GAP
-    nodes_y = max(y, min(middle - area.height / 2, top + height - _PADDING - area.height))
-    for place in area.places:
-        if place.node.parent is None:
-            end = (nodes_x + place.x, nodes_y + place.y + area.box_height / 2)
-            canvas.elbow((x + _PANEL, middle), x + _PANEL + _GAP / 2, end)
-    _panel(canvas, tree, x, y)
-    ruler.draw(canvas, tree, x, y + strip, _PANEL, colour)
-    area.draw(canvas, nodes_x, nodes_y, scale, colour)
+    relation = words.relation(tree.family)
+    canvas.begin("\n".join([relation, *words.conditions(tree.family), answering(tree)]))
+    canvas.text(x, y + 13, clipped(relation, room, 14, bold=True), size=14, bold=True)
+    for index, line in enumerate(lines):
+        canvas.text(x, y + 33 + _LINE * index, line, size=12, fill=MUTED)
+    canvas.end()
+    spent = [words.figure(cost) for cost in (tree.cut_cost, tree.cost - tree.cut_cost)]
+    told = f"{words.READING} {spent[0]} + {words.ANSWERING} {spent[1]} = {words.cost(tree.cost)}"
+    canvas.text(x + table.width, y + 13, told, size=12, anchor="end")
+    if not isinstance(tree, RecordTree):
+        ruler.draw(canvas, tree, x + table.glyph, y + 24, table.width - table.glyph, colour)
+    table.draw(canvas, tree, rows, x, y + head, colour)
     return height
 
 
-def _panel(canvas: Canvas, tree: Tree, x: float, y: float) -> None:
-    """Whose events are cut, and how, above the strip of slices."""
-    relation = words.relation(tree.family)
-    about, cut = _about(tree), _cut(tree)
-    canvas.begin("\n".join([relation, *words.conditions(tree.family), *cut]))
-    canvas.text(x, y + 13, clipped(relation, _PANEL, 14, bold=True), size=14, bold=True)
-    y += 33
-    for line in about:
-        canvas.text(x, y, line, size=12, fill=MUTED)
-        y += _LINE
-    for line in cut:
-        canvas.text(x, y + 8, line, size=12)
-        y += _LINE
-    canvas.end()
-
-
-def _panel_height(tree: Tree) -> float:
-    return 18 + _LINE * (len(_about(tree)) + len(_cut(tree))) + 18
-
-
-def _about(tree: Tree) -> list[str]:
-    """Filter, keys and time column, the filter in lines of its own."""
+def _about(tree: AnyTree, room: float) -> list[str]:
+    """Filter, keys and time column, the filter in lines of its own, then what else is known."""
     conditions = words.conditions(tree.family)
     kept = 1 if tree.family.where else 0
-    told = [*conditions[:kept], " ".join(conditions[kept:])]
-    return [line for one in told for line in wrapped(one, _PANEL, 12, most=2)]
-
-
-def _cut(tree: Tree) -> list[str]:
-    how = words.slices(tree.slicing).replace(", ", ",\n").splitlines()
-    cutting = wrapped(words.cutting(tree), _PANEL, 12, most=2)
-    return [*(clipped(line, _PANEL, 12) for line in how), *cutting]
+    told = [*conditions[:kept], " ".join(conditions[kept:]), answering(tree), *notes(tree)]
+    return [line for text in told for line in wrapped(text, room, 12, most=2)]
 
 
 def _plain(canvas: Canvas, queries: tuple[PlainQuery, ...], top: float, width: float) -> float:

@@ -14,13 +14,13 @@ _ENOUGH = 24
 
 
 def span(tree: Tree) -> int:
-    """How long a stretch to draw: the pattern of edges at least once where that can be read.
+    """Chooses how long a stretch to draw: the whole pattern of edges, where that can be read.
 
     The pattern repeats after the composite slide. Where that is too long, the longest slide that
     can be read is taken, and else as many slices as can be.
     """
     edges = tree.slicing.edges
-    density = sum(1 / one.period for one in edges)
+    density = sum(1 / progression.period for progression in edges)
     longest = MOST_EDGES / density
     slides = [node.window.slide for node in tree.children(None)] or [edges[0].period]
     composite = lcm(*slides)
@@ -34,7 +34,9 @@ def span(tree: Tree) -> int:
 
 def edges_within(slicing: Slicing, length: int) -> list[int]:
     """Every edge in `[0, length)`, in order."""
-    return sorted({edge for one in slicing.edges for edge in range(one.phase, length, one.period)})
+    return sorted(
+        {edge for some in slicing.edges for edge in range(some.phase, length, some.period)}
+    )
 
 
 def draw(canvas: Canvas, tree: Tree, x: float, y: float, width: float, colour: str) -> None:

@@ -25,18 +25,18 @@ _NAMES = {"": "data"}
 
 def sql(plan: Plan, types: Types | None = None) -> str:
     """All queries of a plan as statements, each under its name and ended by a semicolon."""
-    found = []
+    texts = []
     for query in plan.queries:
         try:
-            found.append(f"-- name: {query.name}\n{statement(plan, query.name, types)};")
+            texts.append(f"-- name: {query.name}\n{statement(plan, query.name, types)};")
         except ModelError as error:
             # Some windows can be written in no SQL.
-            found.append(f"-- {error}")
-    return "\n\n".join(found) + "\n"
+            texts.append(f"-- {error}")
+    return "\n\n".join(texts) + "\n"
 
 
 def statement(plan: Plan, name: str, types: Types | None = None) -> str:
-    """One query of a plan as a statement; one that does not share is the plain query."""
+    """Writes one query of a plan as a statement; a query that does not share as it is."""
     query = plan.query(name)
     if isinstance(query, PlainQuery):
         return query.statement.fill(_NAMES).strip().rstrip(";")
@@ -49,7 +49,7 @@ def statement(plan: Plan, name: str, types: Types | None = None) -> str:
 class _Statement:
     def __init__(self, tree: Tree, query: Query, types: Types) -> None:
         self._tree, self._query, self._types = tree, query, types
-        parts = (part for one in tree.aggregates for part in one.components)
+        parts = (part for aggregate in tree.aggregates for part in aggregate.components)
         self._names = {part: f"c{index}" for index, part in enumerate(dict.fromkeys(parts))}
         self._keys = [f"k{index}" for index in range(len(tree.family.keys))]
         # Edges that fill no grid are cut on the grid that holds them: Spark's window has no other.
@@ -108,7 +108,9 @@ class _Statement:
         position = {key: name for key, name in zip(self._tree.family.keys, self._keys, strict=True)}
         names = {name: position[squeeze(key)] for name, key in query.key_expressions.items()}
         names["window"] = "w"
-        names.update({name: self._lowered(one) for name, one in query.aggregates.items()})
+        names.update(
+            {name: self._lowered(aggregate) for name, aggregate in query.aggregates.items()}
+        )
         source = self._tables[self._tree.nodes[-1].window]
         alone = [query.named_alone(column.expression) for column in query.columns]
         if query.having is None and None not in alone:

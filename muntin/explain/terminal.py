@@ -1,60 +1,107 @@
-"""A plan as a tree of text: one line per node, columns aligned, 100 columns wide."""
+"""A plan as text: one line per node, columns aligned, nothing wider than the terminal."""
 
+import shutil
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from muntin.explain import record_trees, words
-from muntin.model.plan import Node, Plan, Tree
+from muntin.explain import words
+from muntin.explain.rows import AnyTree, Row, about, answering, notes, reading, rows_of
+from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery
 
-WIDTH = 100
-# Where lines are prose, shorter ones read better.
-_NARROW = 80
+# Longer lines are hard to read, and shorter ones have no room for four columns.
+WIDEST, NARROWEST = 100, 64
 # The stairs of a hundred windows would walk off the page: deeper nodes stay at this depth and
 # say what they read.
 _DEEPEST = 4
-_WIDEST_LABEL = 46
-_WIDEST_AGGREGATES = 60
-_NARROWEST = 12
+_SHORTEST_COLUMN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Row:
-    """One node's line, its columns not yet aligned."""
+class _Line:
+    """One window's line, its columns not yet aligned."""
 
     label: str
     cost: str
     aggregates: tuple[str, ...]
     answers: tuple[str, ...]
     # What stands behind the names: whom it reads, where the branches do not show it.
-    note: str
+    note: str = ""
 
 
-def text(plan: Plan) -> str:
-    """The plan as a text tree, with its cost beside the unshared one; no line ends in a space."""
-    trees = [(tree, list(_rows(tree))) for tree in plan.trees]
-    columns = _columns([row for _, rows in trees for row in rows])
-    lines = [*_heading(plan), *_strategies(plan)]
-    for number, (tree, rows) in enumerate(trees, start=1):
-        lines += ["", *_root(tree, number, len(trees))]
-        lines += [_aligned(row, columns) for row in rows]
-    for found in plan.record_trees:
-        lines += ["", *record_trees.lines(found, WIDTH)]
+@dataclass(frozen=True, kw_only=True)
+class _Columns:
+    """The widths of a row's columns, the same for all trees; the names get the rest."""
+
+    label: int
+    cost: int
+    aggregates: int
+    width: int
+
+    @staticmethod
+    def of(lines: list[_Line], width: int) -> "_Columns":
+        """As wide as nearly all rows need, within what the page has."""
+        label = min(
+            width * 46 // 100, max(len("window"), _usual([words.width(row.label) for row in lines]))
+        )
+        cost = max([len("ops/s"), *(len(row.cost) for row in lines)])
+        asked = max([len("computes"), *(words.width(", ".join(row.aggregates)) for row in lines)])
+        names = max(
+            len("answers"),
+            _usual([words.width(", ".join(row.answers) + row.note) for row in lines]),
+        )
+        room = width - label - cost - 6
+        # The aggregates get what they need where there is room, else a third, or what names leave.
+        most = max(room - names, room // 3, _SHORTEST_COLUMN)
+        return _Columns(
+            label=label, cost=cost, aggregates=min(asked, width * 34 // 100, most), width=width
+        )
+
+    @property
+    def heading(self) -> str:
+        """What the columns have."""
+        asked = f"{'computes':<{self.aggregates}}"
+        return f"{'window':<{self.label}}  {'ops/s':>{self.cost}}  {asked}  answers"
+
+    def aligned(self, row: _Line) -> str:
+        """A row in these columns."""
+        label = row.label
+        most = self.width - self.cost - 6 - 2 * _SHORTEST_COLUMN
+        label = _listed((label,), most)
+        # A label longer than its column takes the room from the aggregates, so that names line up.
+        over = max(0, words.width(label) - self.label)
+        asked = max(min(self.aggregates, _SHORTEST_COLUMN), self.aggregates - over)
+        aggregates = _listed(row.aggregates, asked)
+        cost = row.cost.rjust(self.cost)
+        start = f"{_padded(label, self.label)}  {cost}  {_padded(aggregates, asked)}  "
+        room = self.width - words.width(start)
+        note = row.note if len(row.note) + 8 <= room else ""
+        return start + _listed(row.answers, room - len(note)) + note
+
+
+def text(plan: Plan, width: int | None = None) -> str:
+    """The plan as a text tree, with its cost beside the unshared one; no line ends in a space.
+
+    Without a width, lines are as long as the terminal allows, and at most 100 signs.
+    """
+    if width is None:
+        width = shutil.get_terminal_size((WIDEST, 24)).columns
+    width = max(NARROWEST, min(WIDEST, width))
+    trees = plan.all_trees
+    windows = [list(_lines(rows_of(tree))) for tree in trees]
+    columns = _Columns.of([line for lines in windows for line in lines], width)
+    page = [*_heading(plan, width), *_strategies(plan, width)]
+    for number, (tree, lines) in enumerate(zip(trees, windows, strict=True), start=1):
+        name = f"tree {number} of {len(trees)}: " if len(trees) > 1 else "tree: "
+        page += ["", *_root(tree, name, width)]
+        if lines:
+            page += ["", columns.heading, *map(columns.aligned, lines)]
+    if any(node.is_factor for tree in plan.trees for node in tree.nodes):
+        page += ["", *textwrap.wrap(words.FACTOR_TOLD, width)]
     if plan.plain:
-        lines += ["", words.PLAIN_HEADING, *_plain(plan.plain)]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _columns(rows: list[_Row]) -> tuple[int, int, int]:
-    """The widths of label, cost and aggregates, one for all trees; the names get the rest."""
-    label = min(_WIDEST_LABEL, _usual([len(row.label) for row in rows]))
-    cost = max((len(row.cost) for row in rows), default=0)
-    asked = max((len(", ".join(row.aggregates)) for row in rows), default=0)
-    names = _usual([len(", ".join(row.answers) + row.note) for row in rows])
-    room = WIDTH - label - cost - 6
-    # The aggregates get what they need where there is room, else a third, or what the names leave.
-    return label, cost, min(asked, _WIDEST_AGGREGATES, max(room - names, room // 3, _NARROWEST))
+        page += ["", words.PLAIN_HEADING, *_plain(plan.plain, width)]
+    return "\n".join(line.rstrip() for line in page)
 
 
 def _usual(lengths: list[int]) -> int:
@@ -65,92 +112,115 @@ def _usual(lengths: list[int]) -> int:
     return max(lengths) if max(lengths) <= usual + 8 else usual
 
 
-def _heading(plan: Plan) -> Iterator[str]:
-    made, trees, rate, keys = words.facts(plan)
-    yield f"{words.clean(plan.strategy)} plan: {made}, {trees}, costs for {rate} and {keys}"
+def _heading(plan: Plan, width: int) -> Iterator[str]:
+    queries, trees, rate, keys = words.facts(plan)
+    about = f"{words.clean(plan.strategy)} plan: {queries}, {trees}, for {rate} and {keys}"
+    yield from textwrap.wrap(about, width, subsequent_indent="  ")
     if not plan.all_trees:
         return
-    compared = [(name, words.cost(cost), beside) for name, cost, beside in words.comparison(plan)]
-    width = max(len(cost) for _, cost, _ in compared)
-    for name, cost, beside in compared:
-        note = ", each event copied into each window" if name == "plain Spark" else ""
-        with_plan = f"this plan costs {beside}" if beside else ""
-        yield f"  {name:<16}  {cost:>{width}}  {with_plan}{note if beside else note[2:]}"
-    yield f"  {words.ESTIMATED}"
+    read, answered = map(words.figure, words.parts(plan))
+    table = []
+    for name, cost, beside in words.comparison(plan):
+        note = f"this plan costs {beside}" if beside else ""
+        if name == "this plan":
+            note = f"{words.READING} {read}, {words.ANSWERING} {answered}"
+        elif name == "plain Spark":
+            note += (": " if note else "") + "Spark copies events into each window"
+        table.append((name, words.cost(cost), note))
+    yield from _table(table, width)
+    yield from _indented(words.OPERATION, width)
+    yield from _indented(words.ESTIMATED, width)
 
 
-def _strategies(plan: Plan) -> Iterator[str]:
+def _strategies(plan: Plan, width: int) -> Iterator[str]:
     """What was tried, the cheapest first, what was chosen, and why."""
     if not (plan.considered and plan.trees):
         return
-    tried = sorted(plan.considered.items(), key=lambda one: one[1])
-    width = max(len(words.cost(cost)) for _, cost in tried)
     yield ""
     yield "strategies by cost"
-    for name, cost in tried:
-        beside = "chosen" if name in plan.taken else words.ratio(cost, plan.cost)
-        yield f"  {name:<17}  {words.cost(cost):>{width}}  {beside}"
+    yield from _table(
+        [
+            (words.cost(cost), beside, ", ".join(names))
+            for cost, beside, names in words.strategies(plan)
+        ],
+        width,
+        right=0,
+    )
     if plan.strategy == "auto":
+        yield from _indented(words.why(plan), width)
+
+
+def _root(tree: AnyTree, name: str, width: int) -> Iterator[str]:
+    """Whose events are read, and what reading and answering are and cost."""
+    yield from textwrap.wrap(name + about(tree), width, subsequent_indent=" " * len(name))
+    yield from _table(
+        [
+            (words.READING, words.cost(tree.cut_cost), reading(tree)),
+            (words.ANSWERING, words.cost(tree.cost - tree.cut_cost), answering(tree)),
+        ],
+        width,
+    )
+    for note in notes(tree):
+        yield from _indented(note, width)
+
+
+def _table(rows: Sequence[tuple[str, str, str]], width: int, *, right: int = 1) -> Iterator[str]:
+    """Two narrow columns, one of them of numbers, which end together, and one of prose."""
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for *cells, prose in rows:
+        start = "  "
+        for column, (cell, most) in enumerate(zip(cells, widths, strict=True)):
+            padded = cell.rjust(most) if column == right else cell.ljust(most)
+            start += padded + "  " * bool(most)
         yield from textwrap.wrap(
-            words.why(plan), _NARROW, initial_indent="  ", subsequent_indent="  "
-        )
+            prose, width, initial_indent=start, subsequent_indent=" " * len(start)
+        ) or [start]
 
 
-def _root(tree: Tree, number: int, trees: int) -> Iterator[str]:
-    about = f"{words.relation(tree.family)} {' '.join(words.conditions(tree.family))}"
-    name = f"tree {number} of {trees}: " if trees > 1 else "tree: "
-    yield from textwrap.wrap(name + about, WIDTH, subsequent_indent=" " * len(name))
-    yield f"{words.slices(tree.slicing)}; {words.cutting(tree)}"
-    for note in words.notes(tree):
-        yield from textwrap.wrap(note, WIDTH, subsequent_indent="  ")
+def _indented(prose: str, width: int) -> Iterator[str]:
+    yield from textwrap.wrap(prose, width, initial_indent="  ", subsequent_indent="  ")
 
 
-def _rows(tree: Tree) -> Iterator[_Row]:
-    """The nodes under their branches, top to bottom."""
-    found = words.depths(tree)
+def _lines(rows: list[Row]) -> Iterator[_Line]:
+    """The windows under their branches, top to bottom."""
     # Whether a later sibling follows at each depth, known by reading from the bottom.
     follows = [False] * (_DEEPEST + 1)
-    rows = []
-    for index in reversed(range(len(found))):
-        node, depth = found[index]
-        shown = min(depth, _DEEPEST)
+    lines = []
+    for index in reversed(range(len(rows))):
+        row = rows[index]
+        shown = min(row.depth, _DEEPEST)
         branches = "".join("│  " if follows[above] else "   " for above in range(shown))
         branches += "├─ " if follows[shown] else "└─ "
         follows[shown:] = [True] + [False] * (len(follows) - shown - 1)
-        row = _Row(
-            label=f"{branches}{node.window}",
-            cost=words.cost(node.cost),
-            aggregates=words.aggregates(node),
-            answers=words.answers(node),
-            note=_reads(node, found[index - 1][0]) if depth > _DEEPEST else "",
+        note = ""
+        if row.depth > _DEEPEST and row.parent is not None:
+            above = "line above" if row.parent == index - 1 else rows[row.parent].window
+            note = f" from {above}"
+        lines.append(
+            _Line(
+                label=branches + row.window,
+                cost=words.figure(row.cost),
+                aggregates=row.aggregates,
+                answers=row.answers,
+                note=note,
+            )
         )
-        rows.append(row)
-    return reversed(rows)
-
-
-def _reads(node: Node, above: Node) -> str:
-    return f" from {'line above' if node.parent == above.window else node.parent}"
-
-
-def _aligned(row: _Row, columns: tuple[int, int, int]) -> str:
-    label, cost, asked = columns
-    # A label longer than its column takes the room from the aggregates, so that names line up.
-    asked = max(min(asked, _NARROWEST), asked - max(0, len(row.label) - label))
-    aggregates = _listed(row.aggregates, asked)
-    start = f"{row.label:<{label}}  {row.cost:>{cost}}  {aggregates:<{asked}}  "
-    room = max(16, WIDTH - len(start) - len(row.note))
-    return start + _listed(row.answers, room) + row.note
+    yield from reversed(lines)
 
 
 def _listed(names: tuple[str, ...], most: int) -> str:
-    return words.listed(names, lambda text: len(text) <= most)
+    return words.listed(names, lambda text: words.width(text) <= most)
 
 
-def _plain(queries: tuple[PlainQuery, ...]) -> Iterator[str]:
-    names = [_listed((words.clean(query.name),), 40) for query in queries]
-    widest = max(map(len, names))
+def _padded(text: str, columns: int) -> str:
+    return text + " " * (columns - words.width(text))
+
+
+def _plain(queries: tuple[PlainQuery, ...], width: int) -> Iterator[str]:
+    names = [_listed((words.clean(query.name),), width * 2 // 5) for query in queries]
+    widest = max(map(words.width, names))
     for query, name in zip(queries, names, strict=True):
         last = query is queries[-1]
-        start = f"{'└─' if last else '├─'} {name:<{widest}}  "
+        start = f"{'└─' if last else '├─'} {_padded(name, widest)}  "
         hang = ("   " if last else "│  ") + " " * (widest + 2)
-        yield from textwrap.wrap(start + words.clean(query.reason), WIDTH, subsequent_indent=hang)
+        yield from textwrap.wrap(start + words.clean(query.reason), width, subsequent_indent=hang)

@@ -13,7 +13,10 @@ from muntin.share.slicing.edges import slicing
 
 PLAIN_HEADING = "answered by Spark alone"
 FACTOR = "factor window"
-ESTIMATED = "estimates of the cost model; fixed costs (starting jobs, opening files) are left out"
+FACTOR_TOLD = "factor window: no query asks for it, but others are cheaper to build from it"
+OPERATION = "1 op is the work of merging two partial aggregates, about 3 ns of CPU"
+ESTIMATED = "costs are estimates; fixed ones, such as starting a job, are left out"
+READING, ANSWERING = "reading", "answering"
 _UNPRINTABLE = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
 
 
@@ -27,17 +30,26 @@ def clean(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes; East Asian signs take two.
+
+    >>> width("day"), width("日本")
+    (3, 4)
+    """
+    return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
+
+
 def amount(value: float) -> str:
     """Two or three digits and a unit.
 
     >>> amount(1234), amount(3_400_000), amount(999.7), amount(7.26)
     ('1.2k', '3.4M', '1k', '7.3')
     """
-    return _figure(value).replace(".0", "")
+    return figure(value).replace(".0", "")
 
 
-def _figure(value: float) -> str:
-    """The same with the digit behind the point always there, so that a column lines up."""
+def figure(value: float) -> str:
+    """The same, always with the digit behind the point, so that a column lines up."""
     if value <= 0:
         return "0"
     if value < 0.05:
@@ -51,12 +63,12 @@ def _figure(value: float) -> str:
 
 
 def cost(value: float) -> str:
-    """A cost with its unit: combine operations per second."""
-    return f"{_figure(value)} ops/s"
+    """A cost with its unit: operations for each second of the stream."""
+    return f"{figure(value)} ops/s"
 
 
 def ratio(ours: float, theirs: float) -> str:
-    """How our cost stands beside theirs; nothing where one of them is unknown.
+    """Compares our cost with theirs in words; empty where one of them is unknown.
 
     >>> ratio(10, 120), ratio(10, 25), ratio(30, 20)
     ('12x less', '2.5x less', '1.5x more')
@@ -86,18 +98,43 @@ def facts(plan: Plan) -> tuple[str, ...]:
 
 
 def comparison(plan: Plan) -> Iterator[tuple[str, float, str]]:
-    """The plan's cost and those it is measured by, each with how this plan stands beside it."""
+    """The plan's cost and the two it is compared with, each with this plan's cost beside it."""
     yield "this plan", plan.cost, ""
     for name, other in (
-        ("a tree per query", plan.unshared_cost),
+        ("each query alone", plan.unshared_cost),
         ("plain Spark", plan.plain_cost),
     ):
         if other > 0:
             yield name, other, ratio(plan.cost, other)
 
 
+def parts(plan: Plan) -> tuple[float, float]:
+    """What the plan spends on reading events into slices, and on answering from slices."""
+    reading = sum(tree.cut_cost for tree in plan.trees)
+    reading += sum(tree.cut_cost for tree in plan.record_trees)
+    return reading, plan.cost - reading
+
+
+def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
+    """The strategies that were tried, the cheapest first; those of equal cost stand together.
+
+    Each group has its least cost, how that stands beside this plan's, and the strategies' names.
+    """
+    groups: dict[str, tuple[float, list[str]]] = {}
+    tried = plan.considered.items()
+    for name, spent in sorted(tried, key=lambda item: (item[1], item[0] not in plan.taken)):
+        beside = "" if name in plan.taken else ratio(spent, plan.cost)
+        least, names = groups.setdefault("" if beside == "the same" else beside, (spent, []))
+        if name in plan.taken:
+            names.insert(0, f"{name} (chosen)")
+        else:
+            names.append(name)
+    for beside, (least, names) in groups.items():
+        yield least, beside, names
+
+
 def why(plan: Plan) -> str:
-    """Why a plan has as many trees as it has: how many events meet in a slice."""
+    """Explains why a plan shares or not: how many events of a key fall into one slice."""
     windows: dict[Family, list[Window]] = {}
     trees: dict[Family, int] = {}
     for tree in plan.trees:
@@ -106,20 +143,20 @@ def why(plan: Plan) -> str:
         windows.setdefault(tree.family, []).extend(asked)
     if not trees:
         return ""
-    family = max(trees, key=lambda one: trees[one])
+    family = max(trees, key=lambda candidate: trees[candidate])
     common = slicing(windows[family])
-    met = plan.rate / occupied(common.rate, rate=plan.rate, keys=plan.keys)
-    events = f"{met:.1f} events" if met < 10 else f"{amount(met)} events"
+    mean = plan.rate / occupied(common.rate, rate=plan.rate, keys=plan.keys)
+    events = f"{mean:.1f} events" if mean < 10 else f"{amount(mean)} events"
     if trees[family] == 1:
-        return f"Events are cut once for all: {events} meet in a slice of a key, on average."
+        return f"Sharing pays: a slice has {events} of a key on average, and windows merge slices."
     return (
-        f"Sharing all would not pay: only {events} would meet in a slice of a key. "
+        f"Sharing everything would not pay: a slice would have only {events} of a key on average. "
         f"The events are read {trees[family]} times instead."
     )
 
 
 def relation(family: Family) -> str:
-    """Whose events are cut: a table's name where it is one table, else the SQL."""
+    """Names what the events come from: a table, or the SQL of the relation."""
     source = family.relation
     if len(source.tables) == 1 and source == SqlText.table(source.tables[0]):
         return clean(source.tables[0])
@@ -128,45 +165,23 @@ def relation(family: Family) -> str:
 
 def conditions(family: Family) -> tuple[str, ...]:
     """The filter, the keys and the time column of a family, as far as it has them."""
-    found = [f"where {family.where}"] if family.where else []
-    found += [f"by {', '.join(family.keys)}"] if family.keys else []
-    return tuple(clean(one) for one in [*found, f"over {family.time}"])
+    told = [f"where {family.where}"] if family.where else []
+    told += [f"by {', '.join(family.keys)}"] if family.keys else []
+    return tuple(clean(text) for text in [*told, f"over {family.time}"])
 
 
 def slices(slicing: Slicing) -> str:
-    """How the stream is cut."""
+    """Describes the slices that the stream is cut into."""
     if slicing.width is None:
-        count = len(slicing.edges)
-        return f"slices cut at {count} progressions of edges, {frequency(slicing.rate)}"
+        return f"slices of unequal length, {frequency(slicing.rate)}"
     phase = slicing.edges[0].phase
     return f"slices of {format_duration(slicing.width)}" + (
-        f" at {format_duration(phase)}" if phase else ""
+        f", from {format_duration(phase)} on" if phase else ""
     )
 
 
-def cutting(tree: Tree) -> str:
-    """What it costs to cut the stream, and whether events are moved before."""
-    done = "events moved, then cut" if tree.moves_events else "cut"
-    return f"{done} for {cost(tree.cut_cost)}, in all {cost(tree.cost)}"
-
-
-def notes(tree: Tree) -> tuple[str, ...]:
-    """What Spark does for a tree beside making the slices, and how its work is split."""
-    found = []
-    if tree.is_alone:
-        found.append("one query whose windows are the slices: in a batch Spark alone answers it")
-    if tree.native:
-        names = ", ".join(map(clean, tree.native))
-        found.append(f"combined by Spark, as the runtime does not take their types: {names}")
-    if tree.time_part is not None:
-        found.append(
-            f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
-        )
-    return tuple(found)
-
-
 def frequency(per_second: float) -> str:
-    """A rate in the unit in which it is no small fraction.
+    """Writes a rate in the smallest unit of time in which it is not a small fraction.
 
     >>> frequency(0.444), frequency(1 / 90)
     ('0.44 a second', '0.67 a minute')
@@ -199,28 +214,23 @@ def answers(node: Node) -> tuple[str, ...]:
     return tuple(clean(name) for name in node.queries) or (FACTOR,)
 
 
-def source(node: Node) -> str:
-    """What a node reads."""
-    return "the slices" if node.parent is None else str(node.parent)
-
-
 def depths(tree: Tree) -> list[tuple[Node, int]]:
-    """Every node with its distance from the slices, parents before their children."""
+    """Returns every node with its depth below the slices, parents before children."""
     children: dict[object, list[Node]] = {}
     for node in tree.nodes:
         children.setdefault(node.parent, []).append(node)
     # A stack rather than recursion: the stairs of many windows are as deep as they are many.
     waiting = [(node, 0) for node in reversed(children.get(None, []))]
-    found = []
+    ordered = []
     while waiting:
         node, depth = waiting.pop()
-        found.append((node, depth))
+        ordered.append((node, depth))
         waiting += [(child, depth + 1) for child in reversed(children.get(node.window, []))]
-    return found
+    return ordered
 
 
 def listed(names: Sequence[str], fits: Callable[[str], bool]) -> str:
-    """As many names as fit, and how many were left out.
+    """Lists as many names as fit, and says how many were left out.
 
     >>> listed(["hot", "cold", "mild"], lambda text: len(text) <= 14)
     'hot +2 more'
@@ -228,14 +238,14 @@ def listed(names: Sequence[str], fits: Callable[[str], bool]) -> str:
     full = ", ".join(names)
     if fits(full):
         return full
-    found = ""
+    longest = ""
     for kept in range(1, len(names)):
         text = f"{', '.join(names[:kept])} +{len(names) - kept} more"
         if not fits(text):
             break
-        found = text
-    if found:
-        return found
+        longest = text
+    if longest:
+        return longest
     rest = f"… +{len(names) - 1} more" if len(names) > 1 else "…"
     # No place has room for more signs than this; it bounds the search, not the text.
     name = names[0][:200]

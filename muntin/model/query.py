@@ -54,8 +54,7 @@ class Query:
     """
 
     name: str
-    # A `Window`, or a `DataWindow`; those who plan and cut by periods see the former alone.
-    window: Any
+    window: Window | DataWindow
     aggregates: Mapping[str, Aggregate]
     time: str
     keys: Mapping[str, str] | Sequence[str] = field(default_factory=dict)
@@ -134,6 +133,13 @@ class Query:
         return isinstance(self.window, Window) and not any(
             isinstance(one, UserAggregate) for one in self.aggregates.values()
         )
+
+    @property
+    def periodic_window(self) -> Window:
+        """The window of a query that has a periodic one, for those who plan and cut by periods."""
+        if not isinstance(self.window, Window):
+            raise ModelError(f"query {self.name!r}: {self.window} is no periodic window")
+        return self.window
 
     @property
     def family(self) -> Family:

@@ -181,6 +181,6 @@ def subsume(workload: Workload) -> Plan:
         workload,
         lambda queries: [
             stairs_tree(stairs, queries, workload)
-            for stairs in subsume_windows(query.window for query in queries)
+            for stairs in subsume_windows(query.periodic_window for query in queries)
         ],
     )

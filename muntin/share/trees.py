@@ -19,7 +19,7 @@ def nodes_of(queries: Iterable[Query]) -> tuple[Node, ...]:
     """A node that reads the slices for each distinct window; equal queries meet in one node."""
     asked: dict[Window, tuple[list[str], dict[Aggregate, None]]] = {}
     for query in queries:
-        names, aggregates = asked.setdefault(query.window, ([], {}))
+        names, aggregates = asked.setdefault(query.periodic_window, ([], {}))
         names.append(query.name)
         aggregates.update(dict.fromkeys(query.aggregates.values()))
     return tuple(
@@ -130,7 +130,7 @@ def plan_of(
     trees = tuple(tree for queries in workload.families.values() for tree in grow(queries))
     # Alike queries cost alike, and there may be very many of them.
     alike = Counter(
-        (query.window, frozenset(query.aggregates.values())) for query in workload.shared
+        (query.periodic_window, frozenset(query.aggregates.values())) for query in workload.shared
     )
     # User-defined windows are measured by what they cost one by one: Spark has few of them.
     apart = record_trees_cost(workload)

@@ -20,7 +20,7 @@ _FOLLOWERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A shared aggregate, the place after its call, and what equal calls have in common."""
+    """A call of a shared aggregate: what it computes, where it ends, and what equal calls share."""
 
     aggregate: Aggregate
     stop: int
@@ -85,7 +85,7 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
 
 
 def check_row_expression(tokens: Span, where: str) -> None:
-    """Refuse what has no meaning, or not the same, row by row: aggregates, windows, chance."""
+    """Refuse what cannot be evaluated row by row: aggregates, windows, random values."""
     for place, name in calls(tokens):
         if name in AGGREGATES and kind_at(tokens, place - 1) != "DOT":
             raise NotSharedError(f"the aggregate {name} inside {where}")
@@ -97,7 +97,7 @@ def check_row_expression(tokens: Span, where: str) -> None:
 
 
 def star_places(tokens: Span) -> set[int]:
-    """Where a `*` stands for columns, and does not multiply."""
+    """Returns the places where `*` means all columns rather than a product."""
     return {
         place
         for place, token in enumerate(tokens)

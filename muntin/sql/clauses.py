@@ -72,7 +72,7 @@ class Clauses:
 
 
 def read_tree(statement: Statement) -> exp.Expr:
-    """The syntax tree; where there is none, the reason is that it is beyond the parser."""
+    """Parse a statement; raises `NotSharedError` where sqlglot cannot read it."""
     try:
         tree = sqlglot.parse_one(masked(statement), read=DIALECT)
     except SqlglotError as error:
@@ -85,7 +85,7 @@ def read_tree(statement: Statement) -> exp.Expr:
 
 
 def masked(statement: Statement) -> str:
-    """The text with `window` as a word of the same length that is no keyword to sqlglot.
+    """Returns the text with `window` replaced by a word of equal length that sqlglot does not know.
 
     Where GROUP BY begins with `window(...)`, sqlglot takes it for a WINDOW clause. Places stay.
     """
@@ -158,7 +158,7 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
 
 
 def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
-    """The statement as one SELECT with nothing that needs all its rows, or the reason."""
+    """Returns the statement's SELECT; raises `NotSharedError` where it is more than that."""
     if isinstance(tree, exp.SetOperation):
         raise NotSharedError(tree.key.upper())
     if not isinstance(tree, exp.Select):
@@ -202,7 +202,7 @@ def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
 
 
 def _bounds(tokens: Span) -> dict[str, int]:
-    """The place of each clause's keyword, in the only order that can share."""
+    """Finds the keyword of each clause; refuses clauses in an order that cannot share."""
     bounds: dict[str, int] = {}
     for place in outside(tokens):
         kind = tokens[place].kind
@@ -241,7 +241,7 @@ def _item(tokens: Span, node: exp.Expr) -> Item:
 
 
 def _column_starts(nodes: list[exp.Expr]) -> set[int]:
-    """Where column references begin; the parameters of lambdas are none."""
+    """Returns where column references begin; parameters of lambdas do not count."""
     starts: set[int] = set()
     for node in nodes:
         for column in node.find_all(exp.Column):

@@ -1,4 +1,4 @@
-"""What Spark would probably refuse, found without Spark: misspelled keywords and functions."""
+"""Finds, without Spark, what Spark would probably refuse: misspelled keywords and functions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Doubt:
 
 
 def find_doubts(statement: Statement) -> list[Doubt]:
-    """What is doubtful in a statement, in order; nothing where Spark should accept its syntax."""
+    """Returns what looks wrong in a statement, in order; empty where Spark should accept it."""
     text = _without_comments(statement, masked(statement))
     try:
         tree = sqlglot.parse_one(text, read=DIALECT)
@@ -97,7 +97,7 @@ def _unreadable(statement: Statement, text: str, error: SqlglotError) -> Doubt:
 
 
 def _stopped_at(statement: Statement, text: str, error: SqlglotError) -> int | None:
-    """The token at which the parser stopped, by what it says stands there and before."""
+    """Finds the token at which the parser stopped, from the text that its error quotes."""
     if not isinstance(error, sqlglot.ParseError) or not error.errors:
         return None
     before, here = error.errors[0]["start_context"], error.errors[0]["highlight"]
@@ -129,5 +129,5 @@ def _meant(name: str) -> str:
     """A hint at the function that was probably meant."""
     near = get_close_matches(name, sorted(SPARK_FUNCTIONS), n=5)
     # Of words equally near, letters that changed places are the likelier mistake: agv is avg.
-    near.sort(key=lambda one: (sorted(one) != sorted(name), one[0] != name[0]))
+    near.sort(key=lambda word: (sorted(word) != sorted(name), word[0] != name[0]))
     return f"; did you mean {near[0]}?" if near else ""

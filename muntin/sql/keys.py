@@ -42,7 +42,7 @@ class Key:
 
     @property
     def field_name(self) -> str | None:
-        """What Spark calls it as a field of `struct(...)`; none where it counts the fields."""
+        """The name that it has as a field of `struct(...)`; None where Spark numbers the fields."""
         return field_name(self.tokens)
 
 
@@ -56,7 +56,7 @@ class Grouping:
 
 
 def fold(tokens: Span, clauses: Clauses) -> Span:
-    """The tokens with `r.x` as one token `x` where `r` is the only relation.
+    """Returns the tokens with `r.x` joined into one token `x`, if `r` is the only relation.
 
     Spark takes `r.x` and `x` for one column then; the text behind the token stays `r.x`. But
     `r.window` is a column of `r`, and `window` alone is the window.
@@ -118,14 +118,14 @@ def read_grouping(text: str, clauses: Clauses, taken: frozenset[str]) -> Groupin
 
 
 def unlike(name: str, taken: frozenset[str]) -> str:
-    """A name, made longer until the statement does not use it for something else."""
+    """Extends a name until nothing else in the statement has it."""
     while name.lower() in taken:
         name += "_"
     return name
 
 
 def field_name(tokens: Span) -> str | None:
-    """What Spark calls an expression as a field of `struct(...)`; none where it counts fields."""
+    """Returns the name that `struct(...)` gives an expression; None where Spark numbers it."""
     if tokens[-1].is_name and (len(tokens) == 1 or tokens[-2].kind == "DOT"):
         return tokens[-1].name
     if [token.kind for token in tokens[-3:]] == ["L_BRACKET", "STRING", "R_BRACKET"]:
@@ -166,7 +166,7 @@ def _ordinal(tokens: Span, clauses: Clauses) -> Span | None:
 
 
 def _check_clear(tokens: Span, clauses: Clauses) -> None:
-    """Refuse a name that is a column, or an item of SELECT where there is no such column."""
+    """Refuse a name that may mean a column or an item of SELECT: only the schema could tell."""
     if len(tokens) != 1 or not tokens[0].is_name:
         return
     name = tokens[0].norm

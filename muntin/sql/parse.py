@@ -38,7 +38,7 @@ def _parse(statement: Statement) -> Query | PlainQuery:
 
 
 def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
-    """The query of a statement, or the reason why it is none."""
+    """Build the query of a statement; raises `NotSharedError` with the reason where it cannot."""
     text = statement.text
     clauses = cut(statement, tree)
     for _, name in calls(clauses.relation):
@@ -96,14 +96,14 @@ def _mixes_case(tokens: Span, clauses: Clauses) -> bool:
 
 
 def _implied_name(tokens: Span, clauses: Clauses) -> str | None:
-    """The name of an item without an alias where it is sure; else Spark is asked."""
+    """Returns the name of an item without an alias, or None where only Spark can tell."""
     if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
         return tokens[0].norm
     return column_name(tokens) if tokens[0].start in clauses.columns else None
 
 
 def _aliases(columns: list[Column]) -> dict[str, str | None]:
-    """What HAVING may name, in lower case; a name that stands twice means nothing."""
+    """Returns the aliases that HAVING may use, in lower case; ambiguous ones map to None."""
     aliases: dict[str, str | None] = {}
     for column in columns:
         if column.name is not None:

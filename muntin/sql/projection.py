@@ -1,4 +1,4 @@
-"""What stands around the aggregation: items and HAVING, written over keys, `window`, aggregates.
+"""Rewrites SELECT items and HAVING as expressions over keys, `window` and aggregates.
 
 Spark resolves these expressions against columns of these names. A column that is a key is left as
 its user wrote it; other keys and aggregates stand under their text.
@@ -71,7 +71,7 @@ class Projection:
             self._add(Aggregate(function="count"))
 
     def _swap(self, tokens: Span, place: int, aliases: Mapping[str, str | None]) -> Swap | None:
-        """What the window, a key or an alias at a place is replaced by."""
+        """Returns the replacement for a window, key or alias at a place, if there is one."""
         here = tokens[place]
         if kind_at(tokens, place - 1) == "DOT":
             return None
@@ -84,9 +84,9 @@ class Projection:
             self.names_window = True
             self.mixes_case |= here.name != self.grouping.window.name
             return self._named(tokens, place, place + 1, "window", here.norm)
-        found = [key for key in self.grouping.keys if matches(key, tokens, place, self.clauses)]
-        if found:
-            return self._key(tokens, place, max(found, key=lambda key: len(key.tokens)))
+        fitting = [key for key in self.grouping.keys if matches(key, tokens, place, self.clauses)]
+        if fitting:
+            return self._key(tokens, place, max(fitting, key=lambda key: len(key.tokens)))
         if here.norm in aliases and here.start in self.clauses.columns:
             expression = aliases[here.norm]
             if expression is None:
@@ -106,21 +106,21 @@ class Projection:
         return self._named(tokens, place, stop, key.name, key.field_name)
 
     def _named(self, tokens: Span, place: int, stop: int, name: str, field_name: str) -> Swap:
-        """A column that is one to Spark, too, under another name as a field."""
+        """Writes a column so that it keeps the user's name for it as a field of a struct."""
         text = quoted(name)
         if name != field_name and _is_field(tokens, place, stop):
             text += f" AS {quoted(field_name)}"
         return Swap(stop=stop, text=text)
 
     def _unnamed(self, tokens: Span, place: int, stop: int, name: str) -> Swap:
-        """A column that is no column to Spark: as a field it has no name."""
+        """Writes a column so that Spark gives it no name as a field of a struct."""
         text = quoted(name)
         return Swap(stop=stop, text=f"coalesce({text})" if _is_field(tokens, place, stop) else text)
 
     def _check_rest(
         self, tokens: Span, swaps: Mapping[int, Swap], with_aggregate: list[int]
     ) -> None:
-        """Refuse what is left and still needs rows: other aggregates, and columns."""
+        """Refuse what still reads single rows: other aggregates, and columns that are no keys."""
         covered = {place for start, swap in swaps.items() for place in range(start, swap.stop)}
         called: list[tuple[int, int, str]] = []
         for place, name in calls(tokens):

@@ -43,7 +43,7 @@ class Statement:
         return ParseError(f"query {self.name!r}: {message}", line=line, column=column)
 
     def find(self, fragment: str) -> int:
-        """Where a piece of SQL first stands in the statement; the begin where it does not."""
+        """Returns where a piece of SQL first occurs in the statement, or 0 where it does not."""
         try:
             sought = norms(tokenize(fragment))
         except TokenError:
@@ -103,8 +103,8 @@ def _cut(text: str, tokens: tuple[Token, ...]) -> Iterator[tuple[str | None, lis
 
 def _given_name(comments: str) -> str | None:
     """The last name in the comments ahead of a statement."""
-    found = _NAME_LINE.findall(_BLOCK_COMMENT.sub("", comments))
-    return found[-1].strip() if found else None
+    names = _NAME_LINE.findall(_BLOCK_COMMENT.sub("", comments))
+    return names[-1].strip() if names else None
 
 
 def _names(given: list[str | None], places: list[tuple[int, int]]) -> list[str]:
@@ -148,7 +148,7 @@ def _check(statement: Statement) -> None:
 
 
 def _unclosed(text: str) -> ParseError:
-    """What to say of a text that cannot be cut into tokens."""
+    """Returns the error for a text that cannot be split into tokens."""
     for lexeme in _LEXEME.finditer(text):
         opening = lexeme.group("open")
         if opening is None:

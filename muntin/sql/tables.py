@@ -1,4 +1,4 @@
-"""Holes: where a statement reads tables, so that a DataFrame can stand in for each."""
+"""Finds the tables that a statement reads, so that DataFrames can be put in their places."""
 
 import re
 from collections.abc import Iterator

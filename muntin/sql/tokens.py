@@ -79,7 +79,7 @@ def line_and_column(text: str, at: int) -> tuple[int, int]:
 
 
 def norms(tokens: Span) -> tuple[str, ...]:
-    """What a piece of SQL is compared by: white space, comments and case do not count."""
+    """Returns the form in which SQL is compared: no white space, comments or upper case."""
     return tuple(token.norm for token in tokens)
 
 
@@ -124,7 +124,7 @@ def outside(tokens: Span) -> list[int]:
 
 
 def split(tokens: Span) -> list[Span]:
-    """The pieces between the commas that stand in no bracket; none of no tokens."""
+    """Splits tokens at commas outside brackets; no tokens give no pieces."""
     if not tokens:
         return []
     commas = [place for place in outside(tokens) if tokens[place].kind == "COMMA"]

@@ -79,7 +79,7 @@ def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
 
 
 def _session(text: str, time: Span, gaps: list[Span]) -> tuple[WindowCall, str]:
-    """A session's window, if its gap is one and the same for all rows."""
+    """Returns a session window, if its gap is a constant."""
     if len(gaps) != 1 or not time or [token.kind for token in unwrapped(gaps[0])] != ["STRING"]:
         raise NotSharedError("a session window whose gap is not a text")
     if any(token.norm in NAMES for token in time):

@@ -24,12 +24,12 @@ from muntin.bench.spark.factor_report import earlier, joined
 from muntin.bench.spark.factor_settings import SETTINGS, USUAL, chosen_settings
 from muntin.bench.spark.memory import HEAP, peaks
 from muntin.bench.spark.sharing import REPEATS, chosen, sharing
+from muntin.bench.spark.sharing_figure import draw as draw_sharing
 from muntin.bench.spark.stream_state import StateReport, state_costs
 from muntin.bench.spark.streaming import SESSION, STREAMED, streamed, streaming
 from muntin.bench.spark.streaming import Report as StreamingReport
-from muntin.console.progress import starting
 from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
-from muntin.spark.session import local_session
+from muntin.terminal.measured import measured_session
 from muntin.terminal.paths import check_file
 
 bench = typer.Typer(
@@ -45,7 +45,7 @@ Json = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")]
 Pictures = Annotated[
     Path | None,
-    typer.Option("--pictures", metavar="DIR", help="Draw the paper's figures, too (matplotlib)."),
+    typer.Option("--pictures", metavar="DIR", help="Draw the figures, too (matplotlib)."),
 ]
 
 
@@ -67,6 +67,7 @@ def sharing_verb(
     ] = REPEATS,
     strategy: Strategy = DEFAULT,
     json: Json = None,
+    pictures: Pictures = None,
 ) -> None:
     """Sets of window queries as plain Spark and as muntin: CPU, wall time, rows, equality.
 
@@ -89,17 +90,18 @@ def sharing_verb(
     """
     names = chosen(sets)
     check_file(json, "--json")
-    with starting():
-        session = local_session()
+    session = measured_session()
     report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
     _report(report.to_json(), [report.table()], json)
+    if pictures is not None:
+        _drawn([draw_sharing(report.pairs(), pictures / "sharing.png", title=report.title())])
 
 
 @bench.command("streaming", short_help="The same sets as streams.")
 def streaming_verb(
     sets: Annotated[
         str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(STREAMED)}.")
-    ] = ",".join(one for one in STREAMED if one in PERIODIC),
+    ] = ",".join(name for name in STREAMED if name in PERIODIC),
     events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
     keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
     repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 3,
@@ -124,8 +126,7 @@ def streaming_verb(
     """
     names = streamed(sets)
     check_file(json, "--json")
-    with starting():
-        session = local_session(more=SESSION)
+    session = measured_session(more=SESSION)
     report: StateReport | StreamingReport
     if state:
         report = state_costs(session)
@@ -154,8 +155,7 @@ def memory_verb(
     $ muntin bench memory --keys 100000 --events 5000000 --json memory.json
     """
     check_file(json, "--json")
-    with starting():
-        session = local_session(HEAP)
+    session = measured_session(HEAP)
     report = peaks(session, keys=keys, events=events, strategy=strategy)
     _report(report.to_json(), [report.table()], json)
 
@@ -309,8 +309,7 @@ def factor_verb(
             _write(joined([*reports, report]).to_json(), json)
 
     if names:
-        with starting():
-            session = local_session()
+        session = measured_session()
         reports.append(factor(session, names, events=events, sets=sets, repeats=repeats, keep=keep))
     report = joined(reports)
     _report(report.to_json(), report.tables(), json)

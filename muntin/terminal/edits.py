@@ -9,17 +9,17 @@ from muntin.model.query import PlainQuery, Query
 
 
 class Edits:
-    """Looks at a file again and again, and tells when it has become another."""
+    """Polls a file and reports when it has changed."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self._known = self._seen = self._read()
 
     def arrived(self) -> bool:
-        """Whether the file has changed since this was last true, and stood still for two looks.
+        """Whether the file has changed since the last True, and was the same in the last two polls.
 
-        Editors write a file in pieces, or put a new one in its place: what changes while it is
-        looked at, or is not there for a moment, is no edit yet.
+        Editors write a file in pieces, or replace it: a file that is still changing, or missing
+        for a moment, does not count as edited yet.
         """
         before, self._seen = self._seen, self._read()
         if self._seen is None or self._seen != before or self._seen == self._known:
@@ -46,8 +46,10 @@ class Difference:
     def between(
         old: Iterable[Query | PlainQuery], new: Iterable[Query | PlainQuery]
     ) -> "Difference":
-        """What is in one list of queries and not, or not the same, in another."""
-        before, after = ({query.name: definition(query) for query in one} for one in (old, new))
+        """Compares two lists of queries by their names and definitions."""
+        before, after = (
+            {query.name: definition(query) for query in queries} for queries in (old, new)
+        )
         return Difference(
             added=tuple(name for name in after if name not in before),
             removed=tuple(name for name in before if name not in after),

@@ -18,28 +18,28 @@ class Planning(TypedDict):
 
 
 def prices_in(file: Path | None) -> Prices:
-    """The prices of a file that `muntin calibrate` wrote; without one, the shipped ones."""
+    """Reads the prices that `muntin calibrate` wrote; without a file, returns the shipped ones."""
     return SHIPPED if file is None else Prices.from_json(file.read_text(encoding="utf-8"))
 
 
 def named_inputs(texts: Sequence[str]) -> dict[str, str]:
-    """Relation names to paths; the one input without a name stands under the empty one."""
-    found: dict[str, str] = {}
+    """Returns paths by relation; a single input without a name has the empty name."""
+    paths: dict[str, str] = {}
     for text in texts:
         name, sign, path = text.partition("=")
         # Folders may have the sign in their names, as Spark's own partitions do.
         if not sign or "/" in name or Path(text).exists():
             name, path = "", text
-        if name in found:
+        if name in paths:
             raise RunError(
                 f"two inputs are called {name!r}; one is enough"
                 if name
                 else "several inputs need names, as in --input readings=PATH"
             )
-        found[name] = path
-    if len(found) > 1 and "" in found:
-        raise RunError(f"{found['']} needs a name, as in --input readings={found['']}")
-    return found
+        paths[name] = path
+    if len(paths) > 1 and "" in paths:
+        raise RunError(f"{paths['']} needs a name, as in --input readings={paths['']}")
+    return paths
 
 
 def check_relations(queries: Iterable[Query | PlainQuery], inputs: Mapping[str, str]) -> None:
@@ -53,7 +53,7 @@ def check_relations(queries: Iterable[Query | PlainQuery], inputs: Mapping[str, 
     given = {name.lower() for name in inputs}
     missing = [name for name in relations if name.lower() not in given]
     for name in inputs:
-        if missing and name.lower() not in {one.lower() for one in relations}:
+        if missing and name.lower() not in {relation.lower() for relation in relations}:
             raise RunError(
                 f"no query reads {name!r}, which --input names; {nearest(name, missing)}"
             )

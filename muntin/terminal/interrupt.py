@@ -1,4 +1,4 @@
-"""Ctrl-C: for most commands the end, for a stream a wish that is granted after the batch."""
+"""Handles Ctrl-C: most commands end at once, a stream ends after its batch."""
 
 import os
 import signal
@@ -66,7 +66,7 @@ def interruptible() -> Iterator[Interrupt]:
         yield interrupt
         return
     handlers = {signal.SIGINT: interrupt.on_signal, signal.SIGALRM: interrupt.on_tick}
-    before = {number: signal.signal(number, one) for number, one in handlers.items()}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield interrupt
     finally:
@@ -77,7 +77,7 @@ def interruptible() -> Iterator[Interrupt]:
 
 @contextmanager
 def asked_to_stop() -> Iterator[threading.Event]:
-    """An event that Ctrl-C, or a request to end, sets while the block runs.
+    """Returns an event that Ctrl-C or SIGTERM sets while the block runs.
 
     A second one does what Ctrl-C did before the block. Used in the main thread.
     """
@@ -91,12 +91,12 @@ def asked_to_stop() -> Iterator[threading.Event]:
         else:
             raise KeyboardInterrupt
 
-    before = {one: signal.signal(one, note) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _is_running() -> bool:
@@ -122,7 +122,7 @@ def _cancel() -> None:
 
 
 def _exit() -> None:
-    """End this process now, and Spark's, which may hang in its own end while it starts."""
+    """Kill Spark's process, which may hang while it starts, and end this one."""
     if sys.stderr.isatty():
         # A progress bar hides the cursor.
         sys.stderr.write("\r\x1b[2K\x1b[?25h")

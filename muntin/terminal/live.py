@@ -35,7 +35,7 @@ class View(Protocol):
 
 
 def view(console: Console) -> View:
-    """The way to show things that suits where they go."""
+    """Returns a live table for a terminal, and plain lines for a pipe."""
     return LiveTable(console) if console.is_terminal else Lines(console)
 
 
@@ -96,7 +96,7 @@ class Lines:
         """A line, if there was a batch since the last one."""
         if status.batches != self._batches:
             self._batches = status.batches
-            rows = ", ".join(f"{name} {one.rows}" for name, one in status.queries.items())
+            rows = ", ".join(f"{name} {query.rows}" for name, query in status.queries.items())
             self._print(f"{_sums(status)}; rows out: {rows}")
 
     def say(self, text: str, *, wrong: bool = False) -> None:
@@ -110,18 +110,18 @@ class Lines:
 
 def table(status: Status) -> Table:
     """A row for each query; the sums are the caption."""
-    found = Table(box=SIMPLE, caption=_sums(status), caption_justify="left")
-    found.add_column("query")
+    table = Table(box=SIMPLE, caption=_sums(status), caption_justify="left")
+    table.add_column("query")
     for column in ("rows out", "last window", "complete from"):
-        found.add_column(column, justify="right")
-    for name, one in status.queries.items():
-        found.add_row(
+        table.add_column(column, justify="right")
+    for name, query in status.queries.items():
+        table.add_row(
             name,
-            f"{one.rows:,}",
-            "-" if one.last_window is None else instant(one.last_window),
-            since(one.complete_from),
+            f"{query.rows:,}",
+            "-" if query.last_window is None else instant(query.last_window),
+            since(query.complete_from),
         )
-    return found
+    return table
 
 
 def _sums(status: Status) -> str:
@@ -156,9 +156,9 @@ def size(amount: int) -> str:
 
 
 def _iso(text: str) -> str:
-    """An instant as Spark reports it, like the others here."""
-    found = datetime.fromisoformat(text).astimezone(UTC)
-    return instant(round(found.timestamp() * 1000) * 1000)
+    """Formats an instant from one of Spark's reports."""
+    moment = datetime.fromisoformat(text).astimezone(UTC)
+    return instant(round(moment.timestamp() * 1000) * 1000)
 
 
 def _clock() -> str:

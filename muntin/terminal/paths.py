@@ -23,7 +23,7 @@ def check_folder(path: str | Path, option: str) -> None:
         return
     folder = Path(path).absolute()
     # What is not there yet is made in the nearest folder above it that is there.
-    there = next(one for one in (folder, *folder.parents) if one.exists())
+    there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
         raise RunError(f"{there} is a file; {option} needs a folder")
     if not os.access(there, os.W_OK | os.X_OK):

@@ -52,12 +52,12 @@ def show_plan(request: Request) -> None:
     else:
         request.file.check(request.functions)
     strategy = request.planning["strategy"]
-    found = optimize(asked, strategy)
+    plan = optimize(asked, strategy)
     if request.stream:
-        found = on_slices(found)
+        plan = on_slices(plan)
     if request.strategies:
-        taken = found.taken or (strategy,)
-        found = replace(found, considered=compare(asked), taken=taken)
-    print(found.to_sql() if request.sql else found.explain())
+        taken = plan.taken or (strategy,)
+        plan = replace(plan, considered=compare(asked), taken=taken)
+    print(plan.to_sql() if request.sql else plan.explain())
     if request.svg is not None:
-        request.svg.write_text(found.to_svg())
+        request.svg.write_text(plan.to_svg())

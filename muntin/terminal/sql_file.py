@@ -72,7 +72,7 @@ class SqlFile:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """What Spark refuses in the block is said with its place in the file."""
+        """Add the place in the file to what Spark refuses in the block."""
         try:
             yield
         except RefusedError as error:
@@ -86,7 +86,7 @@ class SqlFile:
 
 @contextmanager
 def _pointing_into(path: Path) -> Iterator[None]:
-    """An error in a text is said with the name of its file, as `file:line:column: message`."""
+    """Add the file to errors of the block, as `file:line:column: message`."""
     try:
         yield
     except ParseError as error:

@@ -57,15 +57,15 @@ class Job:
             check_format(self.format)
         for duration in (self.watermark, self.retain):
             parse_duration(duration)
-        found = SqlFile.read(self.file)
-        check_relations(found.queries, {"": self.input})
+        sql_file = SqlFile.read(self.file)
+        check_relations(sql_file.queries, {"": self.input})
         check_input(self.input)
         check_folder(self.output, "--output")
         check_folder(self.checkpoint, "--checkpoint")
         if not is_remote(self.checkpoint) and not Path(self.checkpoint, _INPUT).exists():
             format_of(self.input, self.format)
-        plan(found.queries, **self.planning)
-        return found
+        plan(sql_file.queries, **self.planning)
+        return sql_file
 
 
 def stream(job: Job) -> None:
@@ -145,14 +145,14 @@ def _follow(
 def _change(pipeline: Pipeline, session: SparkSession, file: Path, shown: View) -> None:
     """Go on with the queries of an edited file; with the old ones if the new ones are wrong."""
     try:
-        found = SqlFile.read(file)
-        difference = Difference.between(pipeline.plan.queries, found.queries)
+        sql_file = SqlFile.read(file)
+        difference = Difference.between(pipeline.plan.queries, sql_file.queries)
         if not difference:
             return
-        found.check_syntax(session)
+        sql_file.check_syntax(session)
         shown.say(f"changing the queries: {difference}")
-        with found.blamed():
-            pipeline.replace(found.queries)
+        with sql_file.blamed():
+            pipeline.replace(sql_file.queries)
     except (MuntinError, PySparkException, Py4JError) as error:
         said = str(error) if isinstance(error, MuntinError) else one_line(error)
         shown.say(f"{' '.join((said or '').split())}; the queries before go on", wrong=True)

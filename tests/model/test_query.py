@@ -10,6 +10,7 @@ from muntin.model.query import (
     Workload,
     workload,
 )
+from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import tumbling
 
 
@@ -112,3 +113,11 @@ def test_a_column_may_leave_its_name_to_spark():
     asked = query(columns=[Column(name=None, expression="hottest + 1")])
     assert "`hottest` + 1" not in str(asked.to_sql())
     assert "SELECT hottest + 1 FROM" in str(asked.to_sql())
+
+
+def test_a_query_knows_whether_its_window_is_periodic():
+    day = query(window=tumbling("1 day"))
+    assert day.periodic_window is day.window
+    visits = query(window=session("5 minutes"))
+    with pytest.raises(ModelError, match=r"sessions, 5 minutes apart is no periodic window"):
+        _ = visits.periodic_window

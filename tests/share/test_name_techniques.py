@@ -4,7 +4,7 @@ import pytest
 
 import muntin as mt
 from muntin.errors import PlanError
-from muntin.model.aggregates import aggregate as ag
+from muntin.model.aggregates import monoids
 from muntin.share.name_techniques import least_technique
 
 
@@ -40,7 +40,7 @@ def test_what_can_be_taken_out_again_is_subtracted_and_the_rest_goes_through_two
 
 def test_a_sum_may_be_of_floats_until_its_type_is_known():
     assert named(mt.plan([ask("q", HOUR, s=mt.sum("x"))]))["q"]["sum(x)"] == ("two_stacks_lite",)
-    assert least_technique((ag.ADD_WIDE,), held=60.0) == "subtract"
+    assert least_technique((monoids.ADD_WIDE,), held=60.0) == "subtract"
 
 
 def test_windows_that_overlap_little_are_combined_anew():
@@ -49,8 +49,8 @@ def test_windows_that_overlap_little_are_combined_anew():
         (2.5, "subtract", "recalc"),
         (3.0, "subtract", "two_stacks_lite"),
     ):
-        assert least_technique((ag.ADD,), held=held) == count
-        assert least_technique((ag.MAX,), held=held) == top
+        assert least_technique((monoids.ADD,), held=held) == count
+        assert least_technique((monoids.MAX,), held=held) == top
 
 
 def test_one_deque_pays_for_many_windows_of_a_selective_combine():

@@ -3,7 +3,6 @@
 import os
 import platform
 
-import psutil
 import pyspark
 
 
@@ -11,8 +10,13 @@ def machine() -> dict[str, object]:
     """Cores, memory and versions."""
     return {
         "cores": os.cpu_count(),
-        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        "memory_gb": round(_memory() / 2**30, 1),
         "system": platform.platform(),
         "python": platform.python_version(),
         "spark": pyspark.__version__,
     }
+
+
+def _memory() -> int:
+    """The bytes of memory that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

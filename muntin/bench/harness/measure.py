@@ -5,8 +5,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-import psutil
+from muntin.errors import RunError
+
+try:
+    import psutil
+except ImportError:  # the extra `bench` brings it
+    psutil = None
 
 # Of a core, what processes that wait take at most; looked at over so long.
 _IDLE = 0.1
@@ -25,6 +31,15 @@ class Cost:
 
     def __sub__(self, other: "Cost") -> "Cost":
         return Cost(cpu_s=self.cpu_s - other.cpu_s, wall_s=self.wall_s - other.wall_s)
+
+
+def check_installed() -> None:
+    """Refuse to measure without psutil; called before Spark takes its seconds to start."""
+    if psutil is None:
+        raise RunError(
+            "CPU and memory of Spark's processes are measured with psutil, which is not installed: "
+            "pip install 'muntin[bench]', or pip install psutil"
+        )
 
 
 def so_far() -> Cost:
@@ -110,7 +125,8 @@ def _cpu_seconds() -> float:
     return float(total)
 
 
-def _processes() -> list[psutil.Process]:
+def _processes() -> list[Any]:
     """The driver, the JVM below it, and the Python workers below that."""
+    check_installed()
     driver = psutil.Process()
     return [driver, *driver.children(recursive=True)]

@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from muntin.errors import RunError
+from muntin.explain.words import amount
 
 Line = Sequence[tuple[float, float]]
+# The colours of the two that are compared most.
+MUNTIN, PLAIN = "#2563a8", "#8a94a1"
+# The ratio of its ends up to which a logarithmic axis has room for ticks at 2 and 5, too.
+_SHORT_AXIS = 500
 
 
 def picture(
@@ -17,14 +22,15 @@ def picture(
     across: str,
     up: str,
     legend: bool = True,
+    size: tuple[float, float] = (8.0, 5.0),
 ) -> Path:
     """One set of axes, filled by the caller, as a PNG."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise RunError("pictures need matplotlib: pip install matplotlib") from error
+        raise RunError("pictures need matplotlib: pip install 'muntin[figures]'") from error
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     axes.set(title=title, xlabel=across, ylabel=up)
     axes.grid(alpha=0.3)
@@ -57,6 +63,9 @@ def draw_lines(
             linestyle="-" if joined else "",
         )
     axes.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    for axis, is_log in ((axes.xaxis, log_x), (axes.yaxis, log_y)):
+        if is_log:
+            plain_ticks(axis)
 
 
 def draw_bars(
@@ -69,3 +78,28 @@ def draw_bars(
         axes.bar([index + shift for index in range(len(names))], heights, width, label=label)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axes.set_yscale("log" if log else "linear")
+    if log:
+        plain_ticks(axes.yaxis)
+
+
+def plain_ticks(axis: Any) -> None:
+    """Ticks of a logarithmic axis that has its data as plain numbers: 0.1, 10, 1k, 5M.
+
+    An axis of few powers of ten has ticks between them, too.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_data_interval()
+    is_short = low > 0 and high / low < _SHORT_AXIS
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_short else (1,), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain_number(value: float) -> str:
+    """A number as people write it.
+
+    >>> plain_number(0.01), plain_number(20), plain_number(5_000_000)
+    ('0.01', '20', '5M')
+    """
+    return f"{value:g}" if value < 1 else amount(value)

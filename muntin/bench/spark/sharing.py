@@ -78,7 +78,8 @@ def _plain_query(query: Query, events: DataFrame) -> DataFrame:
 def _plain_window(query: Query) -> Column:
     if isinstance(query.window, Session):
         return session_window(query.time, f"{query.window.gap} microseconds")
-    size, slide = (f"{one} microseconds" for one in (query.window.size, query.window.slide))
+    asked = query.periodic_window
+    size, slide = (f"{micros} microseconds" for micros in (asked.size, asked.slide))
     return window(query.time, size, slide)
 
 

@@ -6,6 +6,8 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from muntin.bench.harness.machine import machine
+from muntin.bench.harness.sets import SETS
+from muntin.bench.spark.sharing_figure import Pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +55,33 @@ class Report:
             "machine": machine(),
         }
 
+    def title(self) -> str:
+        """What was run."""
+        return (
+            f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
+            f"best of {self.repeats}, warm"
+        )
+
+    def pairs(self) -> list[Pair]:
+        """Both contenders' CPU seconds of each set, for a picture."""
+        return [
+            Pair(
+                name=name,
+                queries=len(SETS[name]()),
+                plain=measured.plain.cpu_s if measured.plain else None,
+                muntin=measured.muntin.cpu_s,
+                ratio=measured.plain.cpu_s / measured.muntin.cpu_s if measured.plain else None,
+            )
+            for name, measured in self.sets.items()
+        ]
+
     def table(self) -> Table:
         """CPU and wall seconds side by side, and how they stand to each other in CPU."""
         table = Table(
             box=SIMPLE,
             # Tight, so that it fits into eighty columns.
             padding=(0, 1, 0, 0),
-            title=f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
-            f"best of {self.repeats}, warm",
+            title=self.title(),
             caption=self._caption(),
             title_justify="left",
             caption_justify="left",

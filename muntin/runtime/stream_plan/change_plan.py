@@ -231,5 +231,6 @@ def _no_room(queries: Sequence[str], what: str) -> RunError:
     names = ", ".join(map(repr, sorted(queries)))
     return RunError(
         f"the queries {names} need {what}, and the checkpoint was started with room for fewer; "
-        f"start them on a new checkpoint, with spare= for the queries that may come later"
+        f"start all queries on a new checkpoint and a new sink, with a larger spare= if more may "
+        f"come later"
     )

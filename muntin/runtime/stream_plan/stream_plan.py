@@ -77,11 +77,11 @@ class RunningLane:
         """
         wanted = {part for one in query.aggregates.values() for part in one.components}
         limits = [self.kept_from, *(one.since for one in self.held if one.component in wanted)]
-        limits += [one.until for one in self.epochs if not one.slicing.cuts(query.window)]
+        limits += [one.until for one in self.epochs if not one.slicing.cuts(query.periodic_window)]
         if given is not None:
-            limits.append(given - query.window.size + 1)
+            limits.append(given - query.periodic_window.size + 1)
         found = [limit for limit in limits if limit is not None]
-        return query.window.first_after(max(found) - 1) if found else None
+        return query.periodic_window.first_after(max(found) - 1) if found else None
 
 
 @dataclass(frozen=True, kw_only=True)

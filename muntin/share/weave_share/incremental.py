@@ -166,7 +166,7 @@ class ReweavingPlan:
         self._asked: dict[tuple[Family, Window], int] = {}
         self._woven: dict[Family, Reweaving] = {}
         for family, queries in workload.families.items():
-            windows = [query.window for query in queries]
+            windows = [query.periodic_window for query in queries]
             self._woven[family] = Reweaving(windows, self._cost, tolerance=tolerance)
             for query in queries:
                 self._count(query, 1)
@@ -177,7 +177,7 @@ class ReweavingPlan:
         )
 
     def _count(self, query: Query, change: int) -> int:
-        place = query.family, query.window
+        place = query.family, query.periodic_window
         self._asked[place] = self._asked.get(place, 0) + change
         if change > 0:
             self._queries[query.name] = query
@@ -190,7 +190,7 @@ class ReweavingPlan:
         if query.name in self._queries:
             raise PlanError(f"a query called {query.name!r} is there already")
         if self._count(query, 1) == 1:
-            self._woven_of(query).add(query.window)
+            self._woven_of(query).add(query.periodic_window)
 
     def remove(self, name: str) -> None:
         """Takes a query out."""
@@ -198,7 +198,7 @@ class ReweavingPlan:
             raise PlanError(f"no query is called {name!r}")
         query = self._queries[name]
         if self._count(query, -1) == 0:
-            self._woven_of(query).remove(query.window)
+            self._woven_of(query).remove(query.periodic_window)
 
     @property
     def due(self) -> bool:

@@ -180,7 +180,7 @@ class TreeAnswers:
             query,
             answers,
             self._bound,
-            size=size or f"{query.window.size}L",
+            size=size or f"{query.periodic_window.size}L",
             is_nullable=is_nullable,
             plain=self._relations.check(query).schema if unnamed else None,
         )

@@ -36,16 +36,16 @@ class _Scope:
     expressions: dict[str, tuple[str, list[int]]] = field(default_factory=dict)
 
     def takes(self, names: Iterable[Name]) -> bool:
-        """Whether none of these names means something else here, in any case."""
+        """Whether none of these names, in any case, has another meaning here."""
         known: dict[str, list[Name]] = {}
-        for one, _ in self.names.values():
-            known.setdefault(one.name.lower(), []).append(one)
-        return all(other == one for one in names for other in known.get(one.name.lower(), ()))
+        for name, _ in self.names.values():
+            known.setdefault(name.name.lower(), []).append(name)
+        return all(other == name for name in names for other in known.get(name.name.lower(), ()))
 
     def add(self, number: int, names: Iterable[Name]) -> None:
         """Take in the names of one more query."""
-        for one in names:
-            self.names.setdefault(one.name, (one, []))[1].append(number)
+        for name in names:
+            self.names.setdefault(name.name, (name, []))[1].append(number)
 
     def ask(self, number: int, text: str, column: str) -> str:
         """The column that will have the value of an expression for a query."""
@@ -58,8 +58,8 @@ class _Scope:
         """The frame with a column for each expression."""
         # Among rows of other queries a sum could overflow that no query asks for.
         names = [
-            replace(one, sql=_among(numbers, one.sql, NUMBER, queries)).column()
-            for one, numbers in self.names.values()
+            replace(name, sql=_among(numbers, name.sql, NUMBER, queries)).column()
+            for name, numbers in self.names.values()
         ]
         frame = frame.select(struct(*(col(name) for name in frame.columns)).alias(_ROW), *names)
         values = [
@@ -79,24 +79,24 @@ def _among(numbers: Sequence[int], sql: str, number: str, queries: int) -> str:
 def resolved(
     projections: Mapping[str, Projection], frame: DataFrame
 ) -> tuple[DataFrame, dict[str, Resolved]]:
-    """The frame with the values of all expressions that use names, and what each query then is.
+    """Adds the values of all expressions that use names to the frame; returns each query over it.
 
     Rows have the number of their query, by its place among the projections, in `NUMBER`.
     """
     scopes: list[_Scope] = []
     columns = (f"{RESERVED}{index}" for index in range(1 << 30))
     answers = {}
-    for number, (query, one) in enumerate(projections.items()):
-        texts = [one.having] if one.having is not None else []
-        if not texts and not any(output.uses_names for output in one.outputs):
-            answers[query] = Resolved(condition=one.condition, outputs=one.outputs)
+    for number, (query, projection) in enumerate(projections.items()):
+        texts = [projection.having] if projection.having is not None else []
+        if not texts and not any(output.uses_names for output in projection.outputs):
+            answers[query] = Resolved(condition=projection.condition, outputs=projection.outputs)
             continue
-        scope = next((scope for scope in scopes if scope.takes(one.names)), None)
+        scope = next((scope for scope in scopes if scope.takes(projection.names)), None)
         if scope is None:
             scope = _Scope()
             scopes.append(scope)
-        scope.add(number, one.names)
-        conditions = [one.condition] if one.condition is not None else []
+        scope.add(number, projection.names)
+        conditions = [projection.condition] if projection.condition is not None else []
         conditions += [scope.ask(number, text, next(columns)) for text in texts]
         answers[query] = Resolved(
             condition=" AND ".join(f"({part})" for part in conditions) or None,
@@ -104,7 +104,7 @@ def resolved(
                 replace(output, sql=scope.ask(number, output.sql, next(columns)), uses_names=False)
                 if output.uses_names
                 else output
-                for output in one.outputs
+                for output in projection.outputs
             ),
         )
     for scope in scopes:

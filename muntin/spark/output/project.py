@@ -77,7 +77,7 @@ class Projection:
         if self.having is None and not any(output.uses_names for output in self.outputs):
             return frame.select(*(output.column() for output in self.outputs))
         # A name that differs from another in case alone goes through under one of ours.
-        spellings = Counter(one.name.lower() for one in self.names)
+        spellings = Counter(name.name.lower() for name in self.names)
         through = {
             index: replace(output, name=f"{RESERVED}{index}")
             for index, output in enumerate(self.outputs)
@@ -85,7 +85,7 @@ class Projection:
         }
         # Behind the alias Spark looks for no columns that a condition names and these do not have.
         frame = frame.select(
-            *(one.column() for one in self.names), *(one.column() for one in through.values())
+            *(name.column() for name in self.names), *(name.column() for name in through.values())
         ).alias("answers")
         if self.having is not None:
             frame = frame.where(self.having)
@@ -127,7 +127,7 @@ def projection(
         window = span_struct(BEGIN, END, bound.time_type)
     else:
         if is_nullable is None:
-            is_nullable = not query.window.is_tumbling
+            is_nullable = not query.periodic_window.is_tumbling
         window = window_struct(BEGIN, size, bound.time_type, nullable=is_nullable)
     names = [
         *(
@@ -135,9 +135,9 @@ def projection(
             for name, key in query.key_expressions.items()
         ),
         Name(name="window", sql=window, metadata=_window_metadata(query)),
-        *(Name(name=name, sql=answers[one]) for name, one in query.aggregates.items()),
+        *(Name(name=name, sql=answers[aggregate]) for name, aggregate in query.aggregates.items()),
     ]
-    by_name = {one.name: one for one in names}
+    by_name = {name.name: name for name in names}
     outputs = []
     for index, column in enumerate(query.columns):
         alone = query.named_alone(column.expression)
@@ -163,15 +163,15 @@ def from_slots(
     node: Node | RecordNode, layout: Layout, bound: AnyBoundTree
 ) -> dict[Aggregate, str]:
     """Each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
-    found = {}
+    answers = {}
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
         if layout.of(aggregate.components[0]).monoid == ADD_WIDE:
             # Two summands: adding them overflows, with Spark's own error, where the sum did.
             value = f"({' + '.join(places)})"
         else:
             value = f"CAST({places[0]} AS {bound.types[aggregate].simpleString()})"
-        found[aggregate] = _never_null(aggregate, value)
-    return found
+        answers[aggregate] = _never_null(aggregate, value)
+    return answers
 
 
 def from_columns(node: Node) -> dict[Aggregate, str]:

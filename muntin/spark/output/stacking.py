@@ -15,7 +15,7 @@ from muntin.model.sql_text import literal, quoted
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Output
 from muntin.spark.output.together import Numbered, merged
-from muntin.spark.sinks.sinks import INDEX, Stack
+from muntin.spark.sinks.sink import INDEX, Stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class _Group:
 
 
 class Stacking:
-    """How the answers of all queries stand in one frame."""
+    """Puts the answers of all queries into one frame, and takes it apart again."""
 
     def __init__(self, rows: Numbered, alike: Sequence[Sequence[str]]) -> None:
         """`alike` are the queries, those with the same columns together."""
@@ -37,7 +37,9 @@ class Stacking:
         self._rows = rows.frame
         self._groups = []
         for index, names in enumerate(alike):
-            outputs = {name: one if name in names else () for name, one in rows.outputs.items()}
+            outputs = {
+                name: columns if name in names else () for name, columns in rows.outputs.items()
+            }
             self._groups.append(
                 _Group(
                     names={numbers[name]: name for name in names},
@@ -53,7 +55,9 @@ class Stacking:
             if group.struct is None:
                 columns += [output.column() for output in group.columns]
             else:
-                fields = ", ".join(f"{literal(one.name)}, {one.sql}" for one in group.columns)
+                fields = ", ".join(
+                    f"{literal(column.name)}, {column.sql}" for column in group.columns
+                )
                 here = f"{NUMBER} IN ({', '.join(map(str, group.names))})"
                 columns.append(
                     expr(f"CASE WHEN {here} THEN named_struct({fields}) END").alias(group.struct)
@@ -62,7 +66,7 @@ class Stacking:
 
     def stacks(self, frame: DataFrame) -> list[Stack]:
         """A batch of that frame, a part for all queries with the same columns."""
-        return [Stack(names=one.names, frame=_part(one, frame)) for one in self._groups]
+        return [Stack(names=group.names, frame=_part(group, frame)) for group in self._groups]
 
 
 def alike(schemas: Mapping[str, StructType]) -> list[list[str]]:
@@ -78,6 +82,7 @@ def _part(group: _Group, frame: DataFrame) -> DataFrame:
     if group.struct is None:
         return frame
     columns = (
-        replace(one, sql=f"{group.struct}.{quoted(one.name)}").column() for one in group.columns
+        replace(column, sql=f"{group.struct}.{quoted(column.name)}").column()
+        for column in group.columns
     )
     return frame.where(f"{group.struct} IS NOT NULL").select(*columns, INDEX)

@@ -21,13 +21,13 @@ QUERY = "query"
 
 
 def in_one(frames: Sequence[DataFrame]) -> DataFrame:
-    """Frames of the long form as one; a column that a frame does not have is null in its rows."""
+    """Unites frames of the long form; a column that a frame lacks is null in its rows."""
     _check_types((field.name, field.dataType) for frame in frames for field in frame.schema.fields)
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
 def check_names(outputs: Mapping[str, Iterable[str | None]], column: str) -> None:
-    """Refuse queries with a column called like the one that has the queries' names."""
+    """Refuse queries that have a column `query`, which is the name of ours."""
     for query, names in outputs.items():
         for name in names:
             if name is not None and name.lower() == column.lower():
@@ -38,7 +38,7 @@ def check_names(outputs: Mapping[str, Iterable[str | None]], column: str) -> Non
 
 
 def _check_merged(rows: "Numbered") -> None:
-    """Refuse queries that have a column under one name in types that do not go together."""
+    """Refuse queries whose columns of one name have types that Spark cannot unite."""
     columns: dict[str, dict[str, str]] = {}
     for query, outputs in rows.outputs.items():
         for output in outputs:
@@ -72,14 +72,14 @@ def _check_types(columns: Iterable[tuple[str, DataType, *tuple[str, ...]]]) -> N
             )
 
 
-def _go_together(one: DataType, other: DataType) -> bool:
+def _go_together(left: DataType, other: DataType) -> bool:
     """Whether Spark has a type for both that loses nothing."""
-    if one == other or {type(one), type(other)} & {NullType}:
+    if left == other or {type(left), type(other)} & {NullType}:
         return True
-    if isinstance(one, NumericType) and isinstance(other, NumericType):
+    if isinstance(left, NumericType) and isinstance(other, NumericType):
         return True
     # Structs differ in whether their fields may be null, and in metadata.
-    return one.simpleString() == other.simpleString()
+    return left.simpleString() == other.simpleString()
 
 
 def named(name: str, frame: DataFrame, column: str = QUERY) -> DataFrame:
@@ -123,17 +123,17 @@ def numbered(
     Rows that HAVING leaves out, and those of other queries, are not there.
     """
     rows, queries = resolved(projections, _number(list(projections), nodes, frame))
-    condition = _choose([one.condition or "true" for one in queries.values()])
+    condition = _choose([projection.condition or "true" for projection in queries.values()])
     return Numbered(
         frame=rows if condition == "true" else rows.where(condition),
-        outputs={name: one.outputs for name, one in queries.items()},
+        outputs={name: projection.outputs for name, projection in queries.items()},
     )
 
 
 def may_be_null(nodes: Sequence[Node | RecordNode]) -> bool:
-    """Whether Spark's schema lets the window of some node be null: no tumbling one is."""
+    """Whether Spark's schema lets some node's window be null; a tumbling one never is."""
     windows = [node.window for node in nodes]
-    return any(isinstance(one, Window) and not one.is_tumbling for one in windows)
+    return any(isinstance(window, Window) and not window.is_tumbling for window in windows)
 
 
 def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
@@ -141,7 +141,7 @@ def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
 
     `outputs` has the columns of every query, by number; none where they are not wanted.
     """
-    names = dict.fromkeys(output.name for one in outputs.values() for output in one)
+    names = dict.fromkeys(output.name for of_query in outputs.values() for output in of_query)
     return [_merge(name, list(outputs.values())) for name in names]
 
 
@@ -151,22 +151,21 @@ def _number(
     """Each row once for every query that its node answers, with that query's number."""
     numbers = {name: number for number, name in enumerate(queries)}
     asked = [[numbers[name] for name in node.queries if name in numbers] for node in nodes]
-    if all(len(one) <= 1 for one in asked):
-        found = frame.selectExpr(
-            "*", f"{pick([str(one[0]) if one else '-1' for one in asked], NODE)} AS {NUMBER}"
-        )
+    if all(len(numbers) <= 1 for numbers in asked):
+        first = [str(numbers[0]) if numbers else "-1" for numbers in asked]
+        numbered = frame.selectExpr("*", f"{pick(first, NODE)} AS {NUMBER}")
     else:
-        lists = [f"array({', '.join(map(str, one or [-1]))})" for one in asked]
-        found = frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
+        lists = [f"array({', '.join(map(str, numbers or [-1]))})" for numbers in asked]
+        numbered = frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
     # A node that no query asks for gives no rows; one that others ask for does.
-    is_mixed = any(node.queries and not one for node, one in zip(nodes, asked, strict=True))
-    return found.where(f"{NUMBER} >= 0") if is_mixed else found
+    is_mixed = any(node.queries and not numbers for node, numbers in zip(nodes, asked, strict=True))
+    return numbered.where(f"{NUMBER} >= 0") if is_mixed else numbered
 
 
 def _merge(name: str, queries: Sequence[Sequence[Output]]) -> Output:
-    """One column of all queries: each one's own expression in its rows."""
+    """Merges a column of all queries: each row takes its own query's expression."""
     columns: list[Output | None] = [
-        next((output for output in one if output.name == name), None) for one in queries
+        next((output for output in outputs if output.name == name), None) for outputs in queries
     ]
     present = [output for output in columns if output is not None]
     return Output(
@@ -177,7 +176,7 @@ def _merge(name: str, queries: Sequence[Sequence[Output]]) -> Output:
 
 
 def _choose(expressions: Sequence[str | None]) -> str:
-    """The expression of the row's query; queries with the same one share a branch."""
+    """Chooses an expression by the row's query; equal expressions share a branch."""
     branches: dict[str, list[int]] = {}
     for number, sql in enumerate(expressions):
         if sql is not None:

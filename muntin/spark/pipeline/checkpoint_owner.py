@@ -2,10 +2,11 @@
 
 checkpoint/_owner.json    the host, the process and when it started, and a number that is renewed
 
-A start is refused while the owner lives. On the same host that is asked of the operating system, so
-a start right after a crash goes on at once. Of another host only its file is known: the owner
-renews it every ten seconds, and one that does not for thirty seconds is taken to be gone. No two
-clocks are compared. An owner that finds another name in the file stops.
+A start is refused while the owner lives. On the same host the operating system knows whether it
+does, so a start right after a crash goes on at once. Of another host, and where the system cannot
+tell, only the file is known: the owner renews it every ten seconds, and an owner that does not for
+thirty seconds is taken to be gone. No two clocks are compared. An owner that finds another name in
+the file stops.
 """
 
 import json
@@ -20,12 +21,12 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-import psutil
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from muntin.errors import RunError
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
+from muntin.spark.process import is_alive, start_time
 
 log = logging.getLogger("muntin")
 
@@ -34,8 +35,6 @@ _RENEWED_EVERY_S = 10.0
 _SILENT_S = 30.0
 # Two starts in one moment may both find nobody; each looks again after this time.
 _LOOKS_AGAIN_S = 0.2
-# Start times of processes are known to about a second.
-_SAME_START_S = 5.0
 # How long the end of a stream may take to be noticed in this process.
 _NOTICED_S = 5.0
 # The owners in this process, by the mark in their files.
@@ -148,9 +147,14 @@ class CheckpointOwner:
                     holder._released.wait(_NOTICED_S)
                 if not holder._released.is_set():
                     raise self._refusal(found, "stop that pipeline first, or change its queries")
-            elif found["pid"] != os.getpid() and _is_alive(found):
+                return
+            if found["pid"] == os.getpid():
+                return
+            is_running = is_alive(found["pid"], found["started"])
+            if is_running:
                 raise self._refusal(found, "stop it first")
-            return
+            if is_running is False:
+                return
         patience = time.monotonic() + _SILENT_S
         log.info("%s: waiting whether its owner, %s, is alive", self._directory, _who(found))
         while time.monotonic() < patience:
@@ -176,8 +180,8 @@ class CheckpointOwner:
                 return None
             try:
                 found = json.loads(self._folder.read(OWNER))
-                found["token"], found["pid"], found["started"]
-                return dict(found)
+                found["token"], found["started"]
+                return {**found, "pid": int(found["pid"])}
             except FILE_ERRORS:
                 # It may be written in this moment.
                 time.sleep(0.1)
@@ -188,7 +192,7 @@ class CheckpointOwner:
             {
                 "host": _host(),
                 "pid": os.getpid(),
-                "started": psutil.Process().create_time(),
+                "started": start_time(os.getpid()),
                 "since": self._since,
                 "token": self._token,
                 "renewed": self._count,
@@ -201,17 +205,6 @@ def _host() -> str:
     with suppress(OSError):
         return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
     return socket.gethostname()
-
-
-def _is_alive(found: dict[str, Any]) -> bool:
-    """Whether a process of this host runs; another may have its number by now."""
-    try:
-        started = psutil.Process(found["pid"]).create_time()
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True
-    return bool(abs(started - found["started"]) < _SAME_START_S)
 
 
 def _who(found: dict[str, Any]) -> str:

@@ -29,8 +29,9 @@ from muntin.spark.pipeline.resume import next_plan, would_go_on
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.spark.session import one_line
+from muntin.spark.sinks.sink import Sink
 from muntin.spark.sinks.sink_like import SinkLike, sink_for
-from muntin.spark.sinks.sinks import MemorySink, Sink
+from muntin.spark.sinks.sinks import MemorySink
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.source import (
     SPARE,
@@ -63,6 +64,9 @@ def start(
     options: Mapping[str, str] | None = None,
 ) -> "Pipeline":
     """Run a plan, or queries under a strategy, on a streaming DataFrame.
+
+    `sink` takes the answers: a folder, `mt.Tables`, a function `f(name, frame, batch)`, an instance
+    of your own subclass of `mt.Sink`, or none for memory.
 
     On a checkpoint that exists it goes on where it stopped; with other queries than before, as if
     they had been changed while it ran. `trigger` is the time between batches, such as "10 seconds",

@@ -20,7 +20,7 @@ from muntin.spark.pipeline.resume import next_plan, refused_change, would_go_on
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_run import StreamRun
 from muntin.spark.session import one_line
-from muntin.spark.sinks.sinks import Sink
+from muntin.spark.sinks.sink import Sink
 from muntin.spark.stream.source import BoundStream, Source
 
 log = logging.getLogger("muntin")

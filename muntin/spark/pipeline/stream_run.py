@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -15,7 +17,7 @@ from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.settings import settings
 from muntin.spark.sinks.micro_batch import MicroBatch
-from muntin.spark.sinks.sinks import Sink
+from muntin.spark.sinks.sink import Sink, writing
 from muntin.spark.stream.source import SETTINGS, BoundStream
 
 # How long a halt waits for the batch that runs.
@@ -143,7 +145,15 @@ class StreamRun:
         """Give a batch's answers to the sink."""
         try:
             self._check_owner()
-            self._sink.write(batch, MicroBatch(self.projected, self._stacking, frame))
+            answers = MicroBatch(self.projected, self._stacking, frame)
+            try:
+                self._sink.write(batch, answers)
+            except (RunError, PySparkException, Py4JError):
+                raise
+            except Exception:
+                # An error of the sink's own: Spark would keep only the text of its traceback.
+                with writing(batch):
+                    raise
         except RunError as error:
             self._failed = error
             raise

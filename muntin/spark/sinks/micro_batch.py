@@ -7,12 +7,12 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from muntin.spark.output.stacking import Stacking
-from muntin.spark.sinks.sinks import Answer, Stack
+from muntin.spark.sinks.sink import Answer, Answers, Stack
 from muntin.spark.stream.stream_answers import StreamAnswers
 
 
-class MicroBatch:
-    """What a stream gave in a batch. It is computed once, by whatever the sink does with it."""
+class MicroBatch(Answers):
+    """The answers of a batch. Spark computes them once, when the sink first uses them."""
 
     def __init__(self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame) -> None:
         """`frame` has numbered rows of answers, or those of all queries where they are stacked."""

@@ -2,8 +2,8 @@
 
 output/query/_muntin.json    the mark of the checkpoint, the format and the columns
 
-Files of two checkpoints in one folder are answers twice. Readers pass over names that begin with an
-underscore.
+If two checkpoints wrote into one folder, it would have every answer twice. Readers skip files whose
+names begin with an underscore.
 """
 
 import json
@@ -52,7 +52,7 @@ class OutputOwner:
         self._format = format
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
-        """Refuse folders that hold what does not go together with these queries' answers."""
+        """Refuse folders of other checkpoints, and those with other columns or formats."""
         for name, schema in schemas.items():
             claim = self._claim(name)
             if claim is None:
@@ -91,7 +91,7 @@ class OutputOwner:
             ) from None
 
     def _earlier(self, name: str) -> _Claim | None:
-        """What is known of a folder from its files, where it was filled before claims were kept."""
+        """Derives a claim from the files of a folder that was filled before claims were kept."""
         files = self._files(name)
         if not files:
             return None
@@ -101,7 +101,7 @@ class OutputOwner:
                 f"query {name!r}: {self._directory}/{name} has files that this checkpoint did not "
                 f"write, {sorted(foreign)[0]!r} among them; {_ELSEWHERE}"
             )
-        formats = [one for one in FORMATS if f".{one}" in files[0]]
+        formats = [format for format in FORMATS if f".{format}" in files[0]]
         columns: Mapping[str, str] = {}
         if formats == ["parquet"]:
             try:
@@ -130,7 +130,10 @@ class OutputOwner:
                 f"query {name!r}: {where} has files of the format {claim.format}, not "
                 f"{self._format}; {_ELSEWHERE}"
             )
-        other = [one for one in columns if claim.columns.get(one, columns[one]) != columns[one]]
+        known = claim.columns
+        other = [
+            column for column in columns if known.get(column, columns[column]) != columns[column]
+        ]
         if other and self._files(name):
             column = other[0]
             raise RunError(
@@ -158,5 +161,5 @@ _ELSEWHERE = "give another sink, or move that folder away"
 
 
 def _columns(schema: StructType) -> dict[str, str]:
-    """Columns by name; what may be null is not kept by files."""
-    return {one.name: one.dataType.simpleString() for one in schema.fields}
+    """Returns the types of columns by name; files do not keep which may be null."""
+    return {field.name: field.dataType.simpleString() for field in schema.fields}

@@ -7,11 +7,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError
 from muntin.spark.output.flatten import FLAT_FORMATS
-from muntin.spark.sinks.sinks import FolderSink, FunctionSink, MemorySink, Sink
+from muntin.spark.sinks.sink import Sink
+from muntin.spark.sinks.sinks import FolderSink, FunctionSink, MemorySink
 from muntin.spark.sinks.tables import Tables, TableSink
 
-# A folder for a subfolder per query, tables, a function `f(name, frame, batch)`, or none: memory.
-SinkLike = str | Path | Tables | Callable[[str, DataFrame, int], None] | None
+# A folder for a subfolder per query, tables, a function `f(name, frame, batch)`, a `Sink` of the
+# user's own, or none: memory.
+SinkLike = str | Path | Tables | Callable[[str, DataFrame, int], None] | Sink | None
 
 
 def sink_for(
@@ -24,7 +26,7 @@ def sink_for(
     flatten: bool,
     options: Mapping[str, str] | None,
 ) -> Sink:
-    """The sink that was meant; `mark` and `checkpoint` say whose its files are."""
+    """Returns the sink for what the user gave; `mark` and `checkpoint` identify its files."""
     if sink is None:
         return MemorySink(session)
     about = {"mark": mark, "checkpoint": checkpoint, "format": format}
@@ -33,8 +35,11 @@ def sink_for(
         return FolderSink(session, str(sink), **about, flat=flat, options=options)
     if isinstance(sink, Tables):
         return TableSink(session, sink, **about, options=options)
-    if callable(sink):
+    if isinstance(sink, Sink):
+        return sink
+    if callable(sink) and not isinstance(sink, type):
         return FunctionSink(sink)
     raise RunError(
-        f"a sink is a folder, mt.Tables, a function f(name, frame, batch), or none, not {sink!r}"
+        f"a sink is a folder, mt.Tables, a function f(name, frame, batch), an instance of a class "
+        f"that extends mt.Sink, or none, not {sink!r}"
     )

@@ -1,14 +1,8 @@
-"""Where a pipeline's answers go: a folder per query, memory, or a function; tables: `tables.py`.
-
-A batch that was cut off is computed anew by Spark, with the same number and the same answers. A
-sink is exactly once if writing a batch a second time leaves what the first time would have left.
-"""
+"""Where a pipeline's answers go: a folder per query, memory, or a function; tables: `tables.py`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from typing import Protocol
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -24,106 +18,34 @@ from muntin.spark.files import check_format
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import said_by_java
 from muntin.spark.output.flatten import flat_schema, flatten
-from muntin.spark.session import one_line
 from muntin.spark.sinks.output_owner import OutputOwner
+from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, writing
 
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
 # After a batch of more bytes the next one is written where it was computed, in more files.
 _FEW_BYTES = 1 << 24
-# The column of a stack with the number of a row's query.
-INDEX = "_muntin_query"
 # Nobody reads the mark that Hadoop would leave beside the files.
 _UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 # Writing is mostly waiting for Spark to start a job, so several are started at a time.
 _AT_A_TIME = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """One query's answers in a batch."""
-
-    name: str
-    rows: int
-    frame: DataFrame
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stack:
-    """Answers of queries that have the same columns in one frame, with the column `INDEX`."""
-
-    # The queries by what they have in that column.
-    names: Mapping[int, str]
-    frame: DataFrame
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of each query's answers."""
-        return StructType([field for field in self.frame.schema if field.name != INDEX])
-
-
-class Answers(Protocol):
-    """The answers of a batch, as the sink takes them (`Sink.is_stacked`), once."""
-
-    def each(self) -> AbstractContextManager[list[Answer]]:
-        """A frame for every query that has answers."""
-
-    def stacks(self) -> AbstractContextManager[list[Stack]]:
-        """All answers in a few frames, each of which must be computed once, the first one first."""
-
-
-class Sink(Protocol):
-    """Takes the answers of one batch after the other, never two at a time."""
-
-    # Whether it takes `Answers.stacks`, not `Answers.each`.
-    is_stacked: bool
-    # The directory that it writes to, if it does.
-    output: str | None
-
-    def check(self, schemas: Mapping[str, StructType]) -> None:
-        """Refuse queries whose answers, of these columns, it could not take; nothing is written."""
-
-    def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Called before a stream starts, after `check`: keep others from where answers will go."""
-
-    def missing(self, names: Sequence[str]) -> list[str]:
-        """The queries whose answers were written once, and are gone; `names` ran before."""
-
-    def write(self, batch: int, answers: Answers) -> None:
-        """Take a batch's answers."""
-
-
-@contextmanager
-def writing(batch: int, *names: str) -> Iterator[None]:
-    """What fails in the block is said to be answers of these queries that cannot be written."""
-    try:
-        yield
-    except RunError:
-        raise
-    except Exception as error:
-        said = one_line(error) or f"{type(error).__name__}: {error}"
-        who = "query" if len(names) == 1 else "queries"
-        raise RunError(
-            f"{who} {', '.join(map(repr, names))}: the answers of batch {batch} could not be "
-            f"written: {said}; a start on the same checkpoint writes them again"
-        ) from error
-
-
 @contextmanager
 def writing_to(directory: str) -> Iterator[None]:
-    """What fails in the block is said to be a directory that cannot be written."""
+    """Turn a file system's error in the block into one that names the directory."""
     try:
         yield
     except Py4JJavaError as error:
         raise RunError(f"{directory} cannot be written: {said_by_java(error)}") from None
 
 
-class FolderSink:
+class FolderSink(Sink):
     """Files in `directory/query`, named by the checkpoint's mark and the batch.
 
-    A batch is written to a hidden folder, then its files are moved into place. What an earlier,
-    cut-off try had moved is deleted before; a batch after one that was written is a first try.
-    Spark's own file sink gives the same promise for one folder per streaming query, with a log that
-    its readers must know; here one streaming query fills all folders, and any reader can read them.
+    A batch is written to a hidden folder, then its files are moved into place. Files that an
+    interrupted try of the same batch had moved are deleted first. Spark's own file sink gives the
+    same guarantee, but for one folder per streaming query and with a log that readers must know;
+    here one streaming query fills all folders, and any reader can read them.
     """
 
     is_stacked = True
@@ -142,7 +64,7 @@ class FolderSink:
         """`mark` is that of the checkpoint."""
         check_format(format)
         self._folder = Folder(session, directory)
-        self.output: str | None = directory
+        self.output = directory
         self._directory = directory
         self._mark = mark
         self._owner = OutputOwner(
@@ -163,16 +85,16 @@ class FolderSink:
         self._owner.check(schemas)
         # A csv file has lines of plain values.
         for name, schema in schemas.items() if self._format == "csv" else ():
-            for one in schema.fields:
-                if isinstance(one.dataType, _NOT_IN_CSV):
+            for field in schema.fields:
+                if isinstance(field.dataType, _NOT_IN_CSV):
                     raise RunError(
-                        f"query {name!r}: csv has no place for {one.name}, "
-                        f"a {one.dataType.typeName()}; select window.start and window.end instead "
-                        f"of window, or write parquet or json"
+                        f"query {name!r}: csv has no place for {field.name}, a "
+                        f"{field.dataType.typeName()}; select window.start and window.end "
+                        f"instead of window, or write parquet or json"
                     )
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Say in each query's folder whose it is."""
+        """Write the owner into each query's folder."""
         with writing_to(self._directory):
             self._owner.claim(self._written(schemas))
 
@@ -183,7 +105,7 @@ class FolderSink:
         return {name: flat_schema(name, schema) for name, schema in schemas.items()}
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """The queries whose folders are not there, or say nothing."""
+        """Returns the queries whose folders are missing, or not claimed."""
         return self._owner.missing(names)
 
     def write(self, batch: int, answers: Answers) -> None:
@@ -240,7 +162,7 @@ class FolderSink:
         return sum(sizes[name] for name in written)
 
     def _clean(self, prefix: str) -> None:
-        """Delete what a try of this batch that was cut off has left, in any query's folder."""
+        """Delete what an interrupted try of this batch left in any query's folder."""
         for name in self._folder.names():
             if name.startswith(f".muntin-{self._mark}-"):
                 self._folder.delete(name)
@@ -251,33 +173,20 @@ class FolderSink:
                         self._folder.delete(f"{name}/{file}")
 
 
-class MemorySink:
+class MemorySink(Sink):
     """Keeps all answers in this process: for tests and notebooks."""
-
-    is_stacked = False
-    output: str | None = None
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._schemas: dict[str, StructType] = {}
         self._batches: dict[str, dict[int, list[Row]]] = {}
 
-    def check(self, schemas: Mapping[str, StructType]) -> None:
-        """Memory takes anything."""
-
-    def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Nobody else can reach it."""
-
-    def missing(self, names: Sequence[str]) -> list[str]:
-        """Memory is empty at every start."""
-        return []
-
     def write(self, batch: int, answers: Answers) -> None:
         """Keep the batch in the place of an earlier try of it."""
         for batches in self._batches.values():
             batches.pop(batch, None)
-        with answers.each() as found:
-            for answer in found:
+        with answers.each() as of_queries:
+            for answer in of_queries:
                 self._schemas[answer.name] = answer.frame.schema
                 with writing(batch, answer.name):
                     self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
@@ -290,28 +199,15 @@ class MemorySink:
         return self._session.createDataFrame(rows, self._schemas[name])
 
 
-class FunctionSink:
-    """Calls `f(name, frame, batch)`; after a cut, again with the same number for the last batch."""
-
-    is_stacked = False
-    output: str | None = None
+class FunctionSink(Sink):
+    """Calls `f(name, frame, batch)`; after a failure, the last batch comes again as it was."""
 
     def __init__(self, function: Callable[[str, DataFrame, int], None]) -> None:
         self._function = function
 
-    def check(self, schemas: Mapping[str, StructType]) -> None:
-        """What the function takes is its own affair."""
-
-    def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Where it puts them is, too."""
-
-    def missing(self, names: Sequence[str]) -> list[str]:
-        """So is what is there."""
-        return []
-
     def write(self, batch: int, answers: Answers) -> None:
         """Call the function for every query that has answers."""
-        with answers.each() as found:
-            for answer in found:
+        with answers.each() as of_queries:
+            for answer in of_queries:
                 with writing(batch, answer.name):
                     self._function(answer.name, answer.frame, batch)

@@ -8,7 +8,8 @@ from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.model.sql_text import quoted
-from muntin.spark.sinks.sinks import Answers, FolderSink, Stack, writing
+from muntin.spark.sinks.sink import Answers, Sink, Stack, writing
+from muntin.spark.sinks.sinks import FolderSink
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,7 @@ class Tables:
     database: str | None = None
 
 
-class TableSink:
+class TableSink(Sink):
     """Tables over `location of the database/query`, filled as folders are: exactly once.
 
     `saveAsTable` in append mode would add a batch a second time after a cut. Where the catalog is
@@ -46,7 +47,7 @@ class TableSink:
                 f"it out for the current one"
             )
         self._directory = catalog.getDatabase(self._database).locationUri.rstrip("/")
-        self.output: str | None = self._directory
+        self.output = self._directory
         self._session, self._format, self._options = session, format, dict(options or {})
         self._files = FolderSink(
             session,
@@ -65,11 +66,11 @@ class TableSink:
         self._files.check(schemas)
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Say in each query's folder whose it is."""
+        """Write the owner into each query's folder."""
         self._files.claim(schemas)
 
     def missing(self, names: Sequence[str]) -> list[str]:
-        """The queries whose folders are not there, or say nothing."""
+        """Returns the queries whose folders are missing, or not claimed."""
         return self._files.missing(names)
 
     def write(self, batch: int, answers: Answers) -> None:
@@ -104,7 +105,7 @@ class TableSink:
                 f"{self._directory}/{name}; drop it, or name the query otherwise"
             )
         have, want = (
-            {one.name: one.dataType.simpleString() for one in columns.fields}
+            {field.name: field.dataType.simpleString() for field in columns.fields}
             for columns in (self._session.table(table).schema, schema)
         )
         if have != want:
@@ -115,7 +116,7 @@ class TableSink:
 
 
 def _path(location: str) -> str:
-    """A location without the ways to write that it is a local one."""
+    """Returns a location without the prefixes of local paths."""
     return location.removeprefix("file:").rstrip("/").replace("//", "/")
 
 

@@ -166,13 +166,14 @@ class Source:
             kind = instant.select(expr(time)).schema.fields[0].dataType
         except AnalysisException:
             raise RunError(
-                f"the time of a stream is a column of it, and {family.time!r} is not; add it with "
-                f"withColumn; {nearest(family.time, data.columns)}"
+                f"the time of a stream is a column of it or an expression over its columns, and "
+                f"{family.time!r} is not; {nearest(family.time, data.columns)}"
             ) from None
         if not isinstance(kind, TimestampType | TimestampNTZType):
             raise RunError(
                 f"the time of a stream is a timestamp, and {family.time} is "
-                f"{kind.simpleString()}; cast it in the DataFrame"
+                f"{kind.simpleString()}; cast it, with withColumn or in the query's time, as in "
+                f"CAST({family.time} AS TIMESTAMP)"
             )
         if column is None or isinstance(kind, TimestampNTZType):
             # Spark watches a column, and instants only: of a local time, what the wall clock shows

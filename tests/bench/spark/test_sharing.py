@@ -1,11 +1,17 @@
 import json
+import runpy
+from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
+import muntin
 from muntin.bench.harness.events import readings
-from muntin.bench.harness.sets import SETS
+from muntin.bench.harness.pictures import draw_lines
+from muntin.bench.harness.sets import PERIODIC, SETS
 from muntin.bench.spark import sharing as bench
 from muntin.bench.spark.sharing import chosen, plain, sharing
+from muntin.bench.spark.sharing_figure import draw
 from muntin.bench.spark.sharing_report import Measured, Report, Side
 from muntin.errors import RunError
 
@@ -113,3 +119,27 @@ def test_the_table_has_the_ratios(capsys):
     # Sessions stand beside Spark's one session query.
     (sess10,) = (line.split() for line in lines if "sess10" in line)
     assert sess10[6] == "2.00x"
+
+
+def test_the_readme_s_table_is_the_picture_s(tmp_path):
+    root = Path(muntin.__file__).parents[1]
+    script = runpy.run_path(str(root / "tools" / "readme_figure.py"))
+    pairs = script["pairs"]((root / "README.md").read_text())
+    assert [(pair.name, pair.queries) for pair in pairs] == [
+        (name, len(SETS[name]())) for name in PERIODIC
+    ]
+    # Seconds are rounded in the table; the ratio was taken before.
+    for pair in pairs:
+        assert (pair.plain is None) == (pair.ratio is None)
+        if pair.plain is not None:
+            assert pair.plain / pair.muntin == pytest.approx(pair.ratio, rel=0.05)
+    drawn = draw(pairs, tmp_path / "sharing.png", title="costs")
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+
+
+def test_ticks_have_plain_numbers():
+    axes = Figure().add_subplot()
+    draw_lines(axes, {"a": [(1, 0.01), (100_000, 2_000_000)]})
+    axes.figure.draw_without_rendering()
+    names = {label.get_text() for label in axes.get_xticklabels() + axes.get_yticklabels()}
+    assert {"1", "10", "1k", "100k", "0.01", "1M"} <= names

@@ -6,8 +6,8 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.output.flatten import flatten
+from muntin.spark.sinks.sink import INDEX, Stack
 from muntin.spark.sinks.sink_like import sink_for
-from muntin.spark.sinks.sinks import INDEX, Stack
 
 
 def test_structs_become_columns_at_any_depth(spark):

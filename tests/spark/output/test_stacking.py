@@ -4,7 +4,7 @@ from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Output
 from muntin.spark.output.stacking import Stacking
 from muntin.spark.output.together import Numbered
-from muntin.spark.sinks.sinks import INDEX
+from muntin.spark.sinks.sink import INDEX
 
 MARK = {"spark.timeWindow": True}
 

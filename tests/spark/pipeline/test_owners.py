@@ -158,15 +158,6 @@ def test_an_owner_on_another_host_is_given_time_to_show_that_it_lives(
     assert json.loads(owner(tmp_path).read_text())["token"] == "x"
 
 
-def test_a_process_that_has_the_number_of_a_dead_one_is_not_the_owner(tmp_path):
-    mine = json.loads(
-        checkpoint_owner.CheckpointOwner(None, "c", is_active=None, on_loss=None)._text()
-    )
-    assert checkpoint_owner._is_alive(mine)
-    assert not checkpoint_owner._is_alive({**mine, "started": mine["started"] - 100})
-    assert not checkpoint_owner._is_alive({**mine, "pid": 2**22 - 3})
-
-
 def test_a_folder_is_filled_from_one_checkpoint(spark, tmp_path, source):
     with go(tmp_path, source) as pipeline:
         pipeline.process_all_available()

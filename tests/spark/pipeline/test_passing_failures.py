@@ -7,7 +7,8 @@ from muntin.errors import RunError
 from muntin.spark.pipeline import passing_failures
 from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.pipeline.pipeline import start
-from muntin.spark.sinks.sinks import FolderSink, writing
+from muntin.spark.sinks.sink import writing
+from muntin.spark.sinks.sinks import FolderSink
 from tests.spark.pipeline.test_pipeline import written
 from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events
 

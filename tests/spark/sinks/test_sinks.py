@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
 from muntin.errors import RunError
-from muntin.spark.sinks.sinks import INDEX, Answer, FolderSink, FunctionSink, MemorySink, Stack
+from muntin.spark.sinks.sink import INDEX, Answer, Stack
+from muntin.spark.sinks.sinks import FolderSink, FunctionSink, MemorySink
 from muntin.spark.sinks.tables import Tables, TableSink
 
 FLAT = "'d' || id AS device, timestamp_seconds(id) AS begin, id / 3 AS mean"

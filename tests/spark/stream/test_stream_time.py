@@ -1,16 +1,20 @@
 """Which column of a stream carries its watermark."""
 
 import re
+from dataclasses import replace
 
 import pytest
+from pyspark.sql.functions import expr
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
 from muntin.spark.binding.planning import plan_for_stream
+from muntin.spark.pipeline.pipeline import start
 from muntin.spark.stream.source import Source
 from muntin.sql import parse_sql
+from tests.support.streams import MINUTE, Input, assert_closed, at, events
 
 MARK = "spark.watermarkDelayMs"
 
@@ -60,6 +64,33 @@ def test_a_field_is_watched_and_not_the_column_of_its_name(stream, time, relatio
     name, made = watched(stream, timed_by(time, relation))
     assert name not in {"ts", "payload"}
     assert re.search(rf"payload#\d+\.ts AS {name}#", made)
+
+
+def test_a_time_that_is_computed_is_watched(stream):
+    name, made = watched(stream, timed_by("to_timestamp(text)"))
+    assert name not in stream.columns
+    assert re.search(rf"to_timestamp\(text#.* AS {name}#", made)
+
+
+def test_answers_by_a_computed_time_are_those_of_a_batch(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    source.put(*events(31, files=4))
+    later = replace(MINUTE, name="later", time="ts + INTERVAL 30 SECONDS")
+
+    def computed(frame):
+        return frame.withColumn("later", expr(later.time))
+
+    for number, (query, data) in enumerate(
+        [
+            (later, source.stream()),
+            (replace(later, time="later"), computed(source.stream())),
+        ]
+    ):
+        with start([query], data, checkpoint=tmp_path / f"check{number}", buckets=2) as pipeline:
+            pipeline.process_all_available()
+            watermark = at(pipeline.status().watermark)
+            answers = pipeline.answers("later")
+        assert assert_closed(answers, query, computed(source.batch()), watermark) > 0
 
 
 def test_a_field_in_sql(stream):

@@ -1,0 +1,105 @@
+"""What a sink is: it takes the answers of a pipeline, one batch after the other.
+
+A batch that was cut off is computed anew by Spark, with the same number and the same answers. A
+sink is exactly once if writing a batch a second time leaves what the first time would have left.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from muntin.errors import RunError
+from muntin.spark.session import one_line
+
+# The column of a stack with the number of a row's query.
+INDEX = "_muntin_query"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One query's answers in a batch."""
+
+    name: str
+    rows: int
+    frame: DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """Answers of queries that have the same columns in one frame, with the column `INDEX`."""
+
+    # The queries by what they have in that column.
+    names: Mapping[int, str]
+    frame: DataFrame
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of each query's answers."""
+        return StructType([field for field in self.frame.schema if field.name != INDEX])
+
+
+class Answers(Protocol):
+    """The answers of a batch. A sink takes them once, by `each` or, if `is_stacked`, by `stacks`.
+
+    Taking them is what computes the batch, so a sink does so in every batch.
+    """
+
+    def each(self) -> AbstractContextManager[list[Answer]]:
+        """A frame for every query that has answers in this batch."""
+
+    def stacks(self) -> AbstractContextManager[list[Stack]]:
+        """All answers in a few frames, each of which must be computed once, the first one first."""
+
+
+class Sink(ABC):
+    """Takes the answers of one batch after the other, never two at a time.
+
+    A sink of your own defines `write`; the rest has defaults that refuse nothing.
+    """
+
+    # Whether it takes `Answers.stacks`, not `Answers.each`: fewer Spark jobs, for many queries.
+    is_stacked: bool = False
+    # The directory that it writes to, if it does.
+    output: str | None = None
+
+    def check(self, schemas: Mapping[str, StructType]) -> None:  # noqa: B027 a default
+        """Raise `RunError` for queries whose answers, of these columns, it cannot take.
+
+        Called before a stream starts and before queries change; it must not write anything.
+        """
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:  # noqa: B027 a default
+        """Keep others from the places that these queries' answers will go to.
+
+        Called after `check`, before a stream starts.
+        """
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries among those that ran before whose earlier answers are gone."""
+        return []
+
+    @abstractmethod
+    def write(self, batch: int, answers: Answers) -> None:
+        """Take a batch's answers; after a failure, again with the same number and answers."""
+
+
+@contextmanager
+def writing(batch: int, *names: str) -> Iterator[None]:
+    """Turn what fails in the block into an error that names the batch, and queries if given."""
+    try:
+        yield
+    except RunError:
+        raise
+    except Exception as error:
+        said = one_line(error) or f"{type(error).__name__}: {error}"
+        who = "query " if len(names) == 1 else "queries "
+        about = f"{who}{', '.join(map(repr, names))}: " if names else ""
+        raise RunError(
+            f"{about}the answers of batch {batch} could not be written: {said}; a start on the "
+            f"same checkpoint writes them again"
+        ) from error

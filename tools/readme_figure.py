@@ -1,0 +1,29 @@
+"""Draws docs/pictures/sharing.png from the README's table of costs: `make figures`."""
+
+import re
+from pathlib import Path
+
+from muntin.bench.spark.sharing_figure import Pair, draw
+
+ROOT = Path(__file__).parents[1]
+TITLE = "5 million events, 100 keys: the cost of answering all queries of a set"
+_ROW = re.compile(r"^\| (\w+) \| (\d+) \| ([\d.]+|hours) \| ([\d.]+) \| ([\d.]*)", re.MULTILINE)
+
+
+def pairs(readme: str) -> list[Pair]:
+    """The rows of the table: set, queries, seconds of plain Spark and of muntin, ratio."""
+    return [
+        Pair(
+            name=name,
+            queries=int(queries),
+            plain=None if plain == "hours" else float(plain),
+            muntin=float(muntin),
+            ratio=float(ratio) if ratio else None,
+        )
+        for name, queries, plain, muntin, ratio in _ROW.findall(readme)
+    ]
+
+
+if __name__ == "__main__":
+    table = pairs((ROOT / "README.md").read_text())
+    print(draw(table, ROOT / "docs" / "pictures" / "sharing.png", title=TITLE))
