@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -147,7 +146,9 @@ def _differences(pairs: list[Pair]) -> dict[int, Any]:
         for number, pair in enumerate(pairs)
     ]
     counts = (
-        reduce(DataFrame.unionAll, sides)
+        _union(sides)
+        # One task, for each one is sent the plans of all sides.
+        .coalesce(1)
         .groupBy("pair", "row")
         .agg(F.sum("expected").alias("expected"), F.sum("sign").alias("missing"))
     )
@@ -158,6 +159,14 @@ def _differences(pairs: list[Pair]) -> dict[int, Any]:
         F.slice(F.sort_array(F.collect_list(differing)), 1, _LOOKED_AT).alias("samples"),
     )
     return {row["pair"]: row for row in summary.collect()}
+
+
+def _union(frames: list[DataFrame]) -> DataFrame:
+    """All rows; by halves, for every union is analyzed with all that is below it."""
+    if len(frames) == 1:
+        return frames[0]
+    middle = len(frames) // 2
+    return _union(frames[:middle]).unionAll(_union(frames[middle:]))
 
 
 def _texts(frame: DataFrame) -> DataFrame:
