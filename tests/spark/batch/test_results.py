@@ -15,6 +15,9 @@ from muntin.spark.batch.results import run
 from tests.support.answers import assert_equal_answers, assert_same, plain
 from tests.support.session import configured
 
+# As users run it.
+pytestmark = pytest.mark.usefixtures("codegen")
+
 MINUTE = Query(
     name="minute",
     window=tumbling("1 minute"),
