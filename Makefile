@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 N ?= 2000
 KILLS ?= 100
+# Processes that share the tests; each has a Spark of its own, of at most 2 GB.
+JOBS ?= 2
+PYTEST = $(BIN)/python -m pytest -q
 
-.PHONY: help setup demo test lint figures bench fuzz slow kills faults clean java
+.PHONY: help setup demo test quick lint figures bench fuzz slow kills faults clean java
 
 help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
 	@echo "make test    everything that must hold"
+	@echo "make quick   all of it that needs no Spark (a minute)"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   the benchmark of the README"
 	@echo "make figures the README's table of costs as a picture"
@@ -35,7 +39,10 @@ demo: setup
 	$(BIN)/muntin demo
 
 test: setup
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not slow"
+
+quick: $(VENV)/.ready
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not slow and not spark"
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -49,17 +56,17 @@ bench: setup
 	$(BIN)/muntin bench sharing --json bench-sharing.json
 
 fuzz: setup
-	MUNTIN_FUZZ=$(N) $(BIN)/python -m pytest -q tests/spark/batch/test_equal_to_spark.py
+	MUNTIN_FUZZ=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/batch/test_equal_to_spark.py
 
 faults: N := 50
 faults: setup
-	MUNTIN_FAULTS=$(N) $(BIN)/python -m pytest -q tests/spark/pipeline/test_faults.py
+	MUNTIN_FAULTS=$(N) $(PYTEST) tests/spark/pipeline/test_faults.py
 
 kills: setup
-	MUNTIN_KILLS=$(KILLS) $(BIN)/python -m pytest -q tests/spark/pipeline/test_stream_kills.py -k test_kills
+	MUNTIN_KILLS=$(KILLS) $(PYTEST) tests/spark/pipeline/test_stream_kills.py -k test_kills
 
 slow: setup
-	$(BIN)/python -m pytest -q -m slow
+	$(PYTEST) -m slow
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

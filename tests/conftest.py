@@ -1,34 +1,70 @@
+"""One Spark session for all tests of a process, and which tests need it."""
+
 import os
-import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-os.environ["PYSPARK_PYTHON"] = sys.executable
+from tests.support.session import AS_USERS_HAVE_IT, configured, session
+
 # Machines are shared: a slow example is no failure.
 settings.register_profile("muntin", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("muntin")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with a session are marked `spark`; the others come first."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+    items.sort(key=_needs_spark)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A test that is not marked `spark` finds no Java, so that it starts no JVM unnoticed."""
+    if _needs_spark(item):
+        return (yield)
+    before = os.environ.get("JAVA_HOME")
+    os.environ["JAVA_HOME"] = "/without-java"
+    try:
+        return (yield)
+    finally:
+        os.environ.pop("JAVA_HOME")
+        if before is not None:
+            os.environ["JAVA_HOME"] = before
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    return item.get_closest_marker("spark") is not None
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One session for all tests: small, quiet, and in a zone with gaps and repeated hours."""
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("muntin-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "2g")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        # Snapshots of state are written often: what is wrong with one is seen, not once a month.
-        .config("spark.sql.streaming.stateStore.maintenanceInterval", "300ms")
-        .config("spark.sql.streaming.stateStore.minDeltasForSnapshot", "1")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .getOrCreate()
+    """One session for all tests."""
+    found = session(
+        more={
+            # Snapshots of state are written often, so that what is wrong with one is seen.
+            "spark.sql.streaming.stateStore.maintenanceInterval": "300ms",
+            "spark.sql.streaming.stateStore.minDeltasForSnapshot": "1",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        }
     )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def codegen(spark: SparkSession) -> Iterator[None]:
+    """Spark generates code, as it does for users."""
+    with configured(spark, AS_USERS_HAVE_IT):
+        yield
+
+
+@pytest.fixture
+def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Benches do not wait for idle processes: tests look at their answers, not at their figures."""
+    for module in ("harness.turns", "spark.factor", "spark.stream_state"):
+        monkeypatch.setattr(f"muntin.bench.{module}.settle", lambda: None)

@@ -413,7 +413,7 @@ def test_run_takes_several_relations_by_name(spark, csv, tmp_path, capsys):
 # the others
 
 
-def test_bench_sharing_prints_a_table_and_writes_json(spark, tmp_path, capsys):
+def test_bench_sharing_prints_a_table_and_writes_json(spark, no_waits, tmp_path, capsys):
     file = tmp_path / "figures.json"
     arguments = ["bench", "sharing", "--sets", "one", "--events", "1000", "--keys", "3"]
     assert main([*arguments, "--repeats", "1", "--json", str(file)]) == 0

@@ -7,7 +7,7 @@ import pytest
 from muntin.model.query import Query, workload
 from muntin.model.windows.window import Window
 from muntin.share.optimizer import STRATEGIES, optimize
-from tests.runtime.periodic.test_tree import AGGREGATES, batch_of, check, layout_of
+from tests.support.periodic_trees import AGGREGATES, batch_of, check, layout_of
 
 NAMES = list(AGGREGATES)
 

@@ -4,6 +4,10 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
+pytestmark = pytest.mark.spark
+
 SCRIPT = """
     from pyspark.sql import SparkSession
     import muntin as mt

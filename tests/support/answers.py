@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.batch.results import Results
 from muntin.spark.binding.relations import Data, Relations
+from tests.support.comparing import Pair, assert_pairs_equal
 
 TOLERANCE = 1e-9
 
@@ -21,8 +22,15 @@ def plain(query: Query | PlainQuery, data: Data) -> DataFrame:
 
 def assert_equal_answers(results: Results, data: Data) -> None:
     """Every answer of `results` equals plain Spark's."""
-    for name in results:
-        assert_same(results[name], plain(results.plan.query(name), data), name)
+    assert_pairs_equal(
+        Pair(
+            name=name,
+            expected=plain(results.plan.query(name), data),
+            actual=results[name],
+            tolerance=TOLERANCE,
+        )
+        for name in results
+    )
 
 
 def assert_same(

@@ -6,10 +6,9 @@ texts of each pair and side; only those whose counts differ come to Python.
 
 import json
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -27,6 +26,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from tests.support.session import configured
+
 # What a job may fail with; the second is an error inside Spark itself.
 FAILURES = (PySparkException, Py4JJavaError)
 # Enough to see what is wrong, and few enough to read.
@@ -35,10 +36,8 @@ _SHOWN = 4
 _LOOKED_AT = 1000
 # Spark plans a wider union more slowly than two of half the width.
 _AT_ONCE = 40
-_INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+# Adaptive, Spark looks at the whole union again after each of its hundred stages.
+_NOT_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,27 +81,10 @@ def compare(pairs: Iterable[Pair]) -> dict[str, Outcome]:
             alike.append(pair)
         else:
             outcomes[pair.name] = Outcome(wrong=f"{pair.name}: {wrong}")
-    with _interpreted(pairs):
+    with configured(pairs[0].expected.sparkSession, _NOT_ADAPTIVE) if pairs else nullcontext():
         for start in range(0, len(alike), _AT_ONCE):
             outcomes.update(_compare_rows(alike[start : start + _AT_ONCE]))
     return {pair.name: outcomes[pair.name] for pair in pairs}
-
-
-@contextmanager
-def _interpreted(pairs: list[Pair]) -> Iterator[None]:
-    """No code is generated for plans that see a few rows once: compiling takes most of the time."""
-    if not pairs:
-        yield
-        return
-    conf = pairs[0].expected.sparkSession.conf
-    before = {name: conf.get(name) for name in _INTERPRETED}
-    try:
-        for name, value in _INTERPRETED.items():
-            conf.set(name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            conf.set(name, value)
 
 
 def _schemas_differ(pair: Pair) -> str | None:
@@ -164,7 +146,9 @@ def _differences(pairs: list[Pair]) -> dict[int, Any]:
         for number, pair in enumerate(pairs)
     ]
     counts = (
-        reduce(DataFrame.unionAll, sides)
+        _union(sides)
+        # One task, for each one is sent the plans of all sides.
+        .coalesce(1)
         .groupBy("pair", "row")
         .agg(F.sum("expected").alias("expected"), F.sum("sign").alias("missing"))
     )
@@ -175,6 +159,14 @@ def _differences(pairs: list[Pair]) -> dict[int, Any]:
         F.slice(F.sort_array(F.collect_list(differing)), 1, _LOOKED_AT).alias("samples"),
     )
     return {row["pair"]: row for row in summary.collect()}
+
+
+def _union(frames: list[DataFrame]) -> DataFrame:
+    """All rows; by halves, for every union is analyzed with all that is below it."""
+    if len(frames) == 1:
+        return frames[0]
+    middle = len(frames) // 2
+    return _union(frames[:middle]).unionAll(_union(frames[middle:]))
 
 
 def _texts(frame: DataFrame) -> DataFrame:

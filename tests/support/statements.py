@@ -1,12 +1,13 @@
 """Statements in files: paragraphs of SQL, each under a comment line with its name and its marks."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+
+from tests.support.session import configured
 
 MARKS = {"either", "plain", "refused", "table"}
 _HEAD = re.compile(r"-- (?P<name>[^\[\n]+?)(?: \[(?P<mark>\w+)\])?")
@@ -60,17 +61,9 @@ class Kind:
     tables: dict[str, str]
     statements: dict[str, Statement]
 
-    @contextmanager
-    def configured(self, spark: SparkSession) -> Iterator[None]:
+    def configured(self, spark: SparkSession) -> AbstractContextManager[None]:
         """The session with the file's settings, and afterwards as it was before."""
-        before = {name: spark.conf.get(name, None) for name in self.settings}
-        try:
-            for name, value in self.settings.items():
-                spark.conf.set(name, value)
-            yield
-        finally:
-            for name, value in before.items():
-                spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+        return configured(spark, self.settings)
 
 
 def read_kind(path: Path) -> Kind:

@@ -15,7 +15,9 @@ from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.batch.results import run
+from muntin.spark.stream.source import SETTINGS, stream
 from tests.support.answers import assert_same
+from tests.support.session import configured
 
 SCHEMA = "t LONG, device STRING, site LONG, temp DOUBLE, load INT"
 COLUMNS = ["timestamp_micros(t) AS ts", "device", "site", "temp", "load"]
@@ -121,6 +123,38 @@ class Input:
 
     def batch(self) -> DataFrame:
         return self._spark.read.schema(SCHEMA).json(str(self._folder)).selectExpr(*COLUMNS)
+
+
+def long_form(spark: SparkSession, queries: list[Query], source: Input, check: Path):
+    """What `stream` gives to a writer of the user's own: a frame for each query; the watermark."""
+    found = []
+    with configured(spark, SETTINGS):
+        writer = stream(queries, source.stream()).writeStream
+        running = (
+            writer.foreachBatch(lambda frame, _: found.extend(frame.collect()))
+            .option("checkpointLocation", str(check))
+            .start()
+        )
+        running.processAllAvailable()
+        watermark = at(running.lastProgress["eventTime"]["watermark"])
+        running.stop()
+    frames = {}
+    for query in queries:
+        schema = run([query], source.batch())[query.name].schema
+        rows = [tuple(row[c] for c in schema.names) for row in found if row["query"] == query.name]
+        frames[query.name] = spark.createDataFrame(rows, schema)
+    return frames, watermark
+
+
+def written(spark: SparkSession, folder: Path, query: Query, source: Input) -> DataFrame:
+    """What a folder sink holds for a query; files do not keep what may be null and what not."""
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    schema = run([query], source.batch())[query.name].schema
+    found = spark.read.parquet(str(folder / query.name))
+    assert [(one.name, one.dataType.typeName()) for one in found.schema] == [
+        (one.name, one.dataType.typeName()) for one in schema
+    ]
+    return spark.createDataFrame(found.collect(), schema)
 
 
 def at(text: str) -> int:

@@ -12,7 +12,7 @@ from muntin.errors import PlanError, RunError
 from muntin.model.aggregates import monoids as mo
 from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.table import TECHNIQUES
-from tests.techniques.monoids import PLAIN, TEXT
+from tests.support.monoids import PLAIN, TEXT
 
 STREAMING = [it for it in TECHNIQUES.values() if it.name != "recalc"]
 

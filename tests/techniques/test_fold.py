@@ -11,7 +11,7 @@ from muntin.model.aggregates import monoids as mo
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind_python
 from muntin.techniques.table import TECHNIQUES, Fold, fold, technique_for
-from tests.techniques.monoids import COMPILED, LAST, PLAIN
+from tests.support.monoids import COMPILED, LAST, PLAIN
 
 # A compilation takes seconds. The kernels that are chosen by default are compiled for every
 # monoid, the others for two that differ in all that the compiler sees; Python tries them all.

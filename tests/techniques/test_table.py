@@ -5,7 +5,7 @@ import pytest
 from muntin.errors import PlanError
 from muntin.model.aggregates import monoids as mo
 from muntin.techniques.table import TECHNIQUES, technique_for, technique_for_many
-from tests.techniques.monoids import TEXT
+from tests.support.monoids import TEXT
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 # Moments of a start are met by waiting, which a busy machine makes a matter of luck: `make slow`.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 ROOT = Path(__file__).parents[2]
 CSV = "ts,device,temp\n2024-01-01 00:00:01,a,1.5\n"

@@ -6,17 +6,15 @@ package that it calls. Compiled, all are inlined; the machine code is kept on di
 holds what was bound, so that a new process loads it instead of compiling.
 """
 
-import hashlib
-import os
-import tempfile
 from collections.abc import Callable
 from functools import cache
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numba
 
 from muntin.model.aggregates.monoids import Monoid
+from muntin.techniques.compiled.kernel_cache import KernelCache, NoDigest, digest
 from muntin.techniques.compiled.layout import COUNTED, LAYOUTS, OBJECTS
 
 Function = Callable[..., Any]
@@ -48,13 +46,11 @@ def bind(
     given = _given(monoid.combine, monoid.inverse, LAYOUTS[monoid.width], algorithm, counted)
     # A counted partial holds its tally, an array, so all that returns one counts references.
     clone = _copy(_bound(function, given, lambda part, managed: _part(part, managed or counted)))
-    # The cache knows a function by its name and its file's age. What was bound is in neither, so
-    # the name carries it.
-    sources = repr([_INLINED, _UNMANAGED, _codes(function, given)])
-    digest = hashlib.sha256(sources.encode()).hexdigest()[:16]
-    clone.__qualname__ = f"{function.__qualname__}_{monoid.name}_{digest}"
-    keep = all(_is_closed(part) for part in (monoid.combine, monoid.inverse) if part is not None)
-    return compiled(clone) if keep else _njit(clone, nogil=True)
+    if not all(_is_closed(part) for part in (monoid.combine, monoid.inverse) if part is not None):
+        return _njit(clone, nogil=True)
+    # A profile shows kernels by name, so the name tells what was bound.
+    clone.__qualname__ = f"{function.__qualname__}_{monoid.name}_{digest(clone)[:16]}"
+    return compiled(clone)
 
 
 def bind_python(
@@ -83,16 +79,16 @@ def compiles(monoid: Monoid) -> bool:
 
 def compiled(function: Function) -> Function:
     """`function` as machine code, compiled at its first call and kept on disk."""
-    # Where neither the package's folder nor the home is writable, as on some executors, numba
-    # finds no place for its cache and refuses; the machine's temporary folder will do.
+    kernel: Any = _njit(function, nogil=True)
     try:
-        return _njit(function, cache=True, nogil=True)
-    except RuntimeError:
-        place = os.path.join(tempfile.gettempdir(), f"muntin-kernels-{os.getuid()}")
-        os.makedirs(place, mode=0o700, exist_ok=True)
-        config: Any = numba.config
-        config.CACHE_DIR = place
-        return _njit(function, cache=True, nogil=True)
+        kernel._cache = KernelCache(function)
+    except NoDigest:
+        # Numba's own cache knows the function by its file.
+        kernel.enable_caching()
+    except OSError:
+        # It is compiled in every process.
+        pass
+    return kernel  # type: ignore[no-any-return]
 
 
 # What a compiled function calls is inlined without fail: left to itself, LLVM hands a cursor
@@ -195,17 +191,3 @@ def _is_closed(function: Function) -> bool:
         and function.__defaults__ is None
         and not any(name in function.__globals__ for name in function.__code__.co_names)
     )
-
-
-def _codes(function: FunctionType, given: dict[str, Function]) -> list[Any]:
-    """All code that `function` comes to run once bound, in a form that can be compared."""
-    codes: list[Any] = [_code(function.__code__)]
-    for name, part in sorted(_called(function, given).items()):
-        codes.append(name)
-        codes.append(_codes(part, given) if _is_ours(part) else _code(part.__code__))
-    return codes
-
-
-def _code(code: CodeType) -> list[Any]:
-    constants = [_code(it) if isinstance(it, CodeType) else it for it in code.co_consts]
-    return [code.co_code, code.co_names, constants]

@@ -4,122 +4,21 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.errors import PlanError
-from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
-from muntin.model.aggregates.table import FLOAT, INTEGER
+from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.plan import Edges, Node, Slicing, Tree
 from muntin.model.query import Query, workload
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout, kept, slots_of
 from muntin.runtime.periodic import node as node_module
 from muntin.runtime.periodic import tree as tree_module
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.share.optimizer import optimize
 from muntin.techniques.table import TECHNIQUES
-
-AGGREGATES = {
-    "n": count(),
-    "top": max_("x"),
-    "low": min_("x"),
-    "mean": avg("x"),
-    "spread": variance("x"),
-    "total": sum_("i"),
-}
-
-
-def layout_of(tree: Tree, *, ansi: bool = False) -> Layout:
-    components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
-    return Layout(
-        key_columns=("k",),
-        start="start",
-        kept=tuple(
-            kept(
-                component,
-                number=FLOAT
-                if component.argument == "x" and component.kind != "count"
-                else INTEGER,
-                name=f"c{index}",
-                ansi=ansi,
-            )
-            for index, component in enumerate(components)
-        ),
-    )
-
-
-def batch_of(rows, layout: Layout) -> pa.Table:
-    """Slices that hold one event each: (key, start, x, i), x and i may be missing."""
-    columns = {
-        "k": pa.array([row[0] for row in rows], pa.string()),
-        "start": pa.array([row[1] for row in rows], pa.int64()),
-    }
-    for one in layout.kept:
-        kind, argument = one.component.kind, one.component.argument
-        values = [row[2] if argument == "x" else row[3] for row in rows]
-        if kind == "count":
-            columns[one.columns[0]] = pa.array(
-                [1 if argument is None or value is not None else 0 for value in values], pa.int64()
-            )
-        elif kind == "moments":
-            ones = [0.0 if value is None else 1.0 for value in values]
-            squares = [None if value is None else 0.0 for value in values]
-            for name, column in zip(one.columns, (ones, values, squares), strict=True):
-                columns[name] = pa.array(column, pa.float64())
-        elif one.monoid.width == 2:
-            columns[one.columns[0]] = pa.array(values, pa.int64())
-            columns[one.columns[1]] = pa.array([0] * len(rows), pa.int64())
-        else:
-            dtype = pa.float64() if one.number == FLOAT else pa.int64()
-            columns[one.columns[0]] = pa.array(values, dtype)
-    return pa.table(columns)
-
-
-def naive(window: Window, rows) -> dict[tuple[str | None, int], list[tuple[float, int]]]:
-    held: dict[tuple[str | None, int], list[tuple[float, int]]] = {}
-    for key, start, x, i in rows:
-        begin = window.first_after(start - window.size)
-        while begin <= start:
-            held.setdefault((key, begin), []).append((x, i))
-            begin += window.slide
-    return held
-
-
-def check(tree: Tree, rows, batches, layout: Layout) -> None:
-    found: dict[int, dict[tuple[str | None, int], dict]] = {}
-    for batch in TreeRuntime(tree, layout).run(batches):
-        for row in batch.to_pylist():
-            answers = found.setdefault(row["node"], {})
-            assert (row["k"], row["begin"]) not in answers
-            answers[row["k"], row["begin"]] = row
-    for number, node in enumerate(tree.nodes):
-        if node.is_factor:
-            assert number not in found
-            continue
-        expected = naive(node.window, rows)
-        assert set(found.get(number, {})) == set(expected)
-        slots = dict(zip(node.aggregates, slots_of(node, layout), strict=True))
-        for place, held in expected.items():
-            row = found[number][place]
-            answer = {name: row[slots[a][0]] for name, a in AGGREGATES.items() if a in slots}
-            _compare(answer, held)
-
-
-def _compare(answer, held) -> None:
-    xs = [x for x, _ in held if x is not None]
-    ints = [i for _, i in held if i is not None]
-    exact = {"n": len(held), "total": sum(ints) if ints else None}
-    exact |= {"top": max(xs, default=None), "low": min(xs, default=None)}
-    for name, value in exact.items():
-        if name in answer:
-            assert answer[name] == value, name
-    if "mean" in answer:
-        assert answer["mean"] == (pytest.approx(np.mean(xs)) if xs else None)
-    if "spread" in answer:
-        assert answer["spread"] == (pytest.approx(np.var(xs, ddof=1)) if len(xs) > 1 else None)
+from tests.support.periodic_trees import AGGREGATES, batch_of, check, layout_of
 
 
 @st.composite

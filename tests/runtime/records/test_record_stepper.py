@@ -1,6 +1,5 @@
 """User-defined windows step by step: all that have closed equal the naive answer, each once."""
 
-import math
 import random
 from dataclasses import replace
 
@@ -12,16 +11,16 @@ from hypothesis import strategies as st
 from muntin import aggregate, count_window, custom, landmark, session, threshold
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, sum_
-from muntin.model.aggregates.table import FLOAT
 from muntin.model.windows.data_windows import Landmark, Threshold
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import kept, slots_of
+from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.records.compiled_functions import interned
 from muntin.runtime.records.record_stepper import Stepper
-from tests.runtime.records.test_record_tree import (
+from tests.support.record_trees import (
     AGGREGATES,
     KINDS,
     LAST_THREE,
+    OwnAggregates,
     assert_same_rows,
     event,
     events_of_a_key,
@@ -239,26 +238,11 @@ def test_a_tree_that_lost_a_window_goes_on_with_the_others():
 
 
 def test_aggregates_of_the_users_own():
-    def older(a, b):
-        return a if a[0] <= b[0] else b
-
-    words = {}
-
-    def not_compiled(a, b):
-        words[a] = str(b)
-        return max(a, b)
-
-    first = aggregate(["i", "x"], older, lambda partial: partial[1], (math.inf, 0.0))
-    top = aggregate("x", not_compiled, lambda partial: -partial, -math.inf)
     kinds = [count_window(7, every=3), KINDS["hopping"], KINDS["punctuation"]]
-    tree = tree_of(kinds, {"first": first, "top": top})
-    values = {first.components[0]: ("i", "x"), top.components[0]: ("x",)}
-    parts = tuple(kept(c, number=FLOAT, name="c", ansi=False) for c in values)
-    layout = layout_of(tree)
-    layout = replace(layout, layout=replace(layout.layout, kept=parts), values=values)
+    own = OwnAggregates(kinds)
     events = tied([Event(t // 2, t % 7 / 4, t, t % 5 == 0, False, None) for t in range(40)])
     marks = [3, 8, 9, 16, 25]
-    found, _ = steps(tree, layout, [events], marks, random.Random(1))
+    found, _ = steps(own.tree, own.layout, [events], marks, random.Random(1))
     for number, kind in enumerate(kinds):
         wanted = [
             ("k0", start, end, min((e.i, e.x) for e in held)[1], -max(e.x for e in held))
@@ -267,7 +251,7 @@ def test_aggregates_of_the_users_own():
         ]
         assert sorted(found[number]) == sorted(wanted)
         assert len(wanted) > 5
-    assert words
+    assert own.called
 
 
 def test_functions_that_come_again_are_known():

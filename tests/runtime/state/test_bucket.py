@@ -20,7 +20,7 @@ from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.segments import from_bytes
 from muntin.share.optimizer import optimize
-from tests.runtime.periodic.test_tree import AGGREGATES, batch_of, layout_of
+from tests.support.periodic_trees import AGGREGATES, batch_of, layout_of
 
 
 class Memory:

@@ -7,24 +7,14 @@ from hypothesis import strategies as st
 from muntin.errors import PlanError
 from muntin.model.query import Workload
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
 from muntin.share.generators import incremental_gen, weave_share_gen
 from muntin.share.weave_share.groups import GroupCost, same_edges
 from muntin.share.weave_share.incremental import Reweaving, ReweavingPlan
 from muntin.share.weave_share.weave_share import weave_groups
 from tests.support import window_sets as my
+from tests.support.woven import A, B, C, sets
 
-
-def window(size, slide):
-    return Window(size=size * SECOND, slide=slide * SECOND)
-
-
-A, B, C = window(16, 4), window(10, 5), window(8, 4)
 COST = GroupCost(overhead=1.2)
-
-
-def sets(groups):
-    return {frozenset(group.windows) for group in groups}
 
 
 def test_example_3_window_by_window():

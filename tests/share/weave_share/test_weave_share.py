@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
-from muntin.model.windows.window import Window
 from muntin.share.costs.operations import OPERATIONS
 from muntin.share.generators import incremental_gen, weave_share_gen
 from muntin.share.optimizer import optimize
@@ -18,18 +17,9 @@ from muntin.share.weave_share.cost_lookup import Lookup
 from muntin.share.weave_share.groups import GroupCost, group_of, same_edges, weaveability
 from muntin.share.weave_share.weave_share import weave, weave_groups
 from tests.support import window_sets as my
+from tests.support.woven import A, B, C, sets, window
 
-
-def window(size, slide):
-    return Window(size=size * SECOND, slide=slide * SECOND)
-
-
-A, B, C = window(16, 4), window(10, 5), window(8, 4)
 EXAMPLE_3 = GroupCost(overhead=1.2)
-
-
-def sets(groups):
-    return {frozenset(group.windows) for group in groups}
 
 
 def test_example_2_weaveability():

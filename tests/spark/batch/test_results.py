@@ -14,6 +14,10 @@ from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
 from tests.support.answers import assert_equal_answers, assert_same, plain
+from tests.support.session import configured
+
+# As users run it.
+pytestmark = pytest.mark.usefixtures("codegen")
 
 MINUTE = Query(
     name="minute",
@@ -375,13 +379,9 @@ def test_an_overflow_fails_the_query_that_asked_and_no_other(spark):
             if words in asked:
                 with pytest.raises(ArithmeticException, match="ARITHMETIC_OVERFLOW"):
                     results["words"].collect()
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try:
-        with run([huge, small], frame) as results:
-            assert results["huge"].collect()[0]["s"] == -2
-    finally:
-        spark.conf.set("spark.sql.ansi.enabled", before)
+    wrapping = configured(spark, {"spark.sql.ansi.enabled": "false"})
+    with wrapping, run([huge, small], frame) as results:
+        assert results["huge"].collect()[0]["s"] == -2
 
 
 def test_no_event_is_no_answer(readings):

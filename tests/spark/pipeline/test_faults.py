@@ -20,6 +20,7 @@ from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sinks import FolderSink
 from tests.support.answers import assert_same
+from tests.support.session import configured
 from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events
 
 SEEDS = int(os.environ.get("MUNTIN_FAULTS", "1"))
@@ -214,13 +215,12 @@ class Faults:
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.slow
 def test_faults(spark, tmp_path, monkeypatch, seed):
-    spark.conf.set("spark.sql.streaming.stateStore.minDeltasForSnapshot", "0")
-    spark.conf.set("spark.sql.streaming.minBatchesToRetain", "10000")
-    try:
+    settings = {
+        "spark.sql.streaming.stateStore.minDeltasForSnapshot": "0",
+        "spark.sql.streaming.minBatchesToRetain": "10000",
+    }
+    with configured(spark, settings):
         faults = Faults(spark, tmp_path, seed, monkeypatch)
         for _ in range(STEPS):
             faults.step()
         print(f"seed {seed}: {len(faults.steps)} steps, {faults.end()} rows")
-    finally:
-        spark.conf.unset("spark.sql.streaming.minBatchesToRetain")
-        spark.conf.set("spark.sql.streaming.stateStore.minDeltasForSnapshot", "1")

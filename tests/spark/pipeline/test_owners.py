@@ -3,14 +3,9 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -20,27 +15,19 @@ from muntin.spark.batch.results import run
 from muntin.spark.pipeline import checkpoint_owner
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sinks import FolderSink
-from tests.spark.pipeline.test_pipeline import written
-from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events
-
-ROOT = Path(__file__).parents[3]
+from tests.support.processes import kill, launch
+from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, written
 
 # A process that runs a pipeline until it is killed.
 SCRIPT = """
-    import sys, os
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    import sys
     from pathlib import Path
-    from pyspark.sql import SparkSession
     from muntin.spark.pipeline.pipeline import start
+    from tests.support.session import session
     from tests.support.streams import MINUTE, Input
 
     base = Path(sys.argv[1])
-    spark = (
-        SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.memory", "1g").getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("OFF")
+    spark = session("local[1]", {"spark.driver.memory": "1g"})
     pipeline = start(
         [MINUTE], Input(spark, base / "in").stream(), checkpoint=base / "check",
         sink=base / "out", buckets=2,
@@ -100,25 +87,13 @@ def test_a_second_start_in_this_process_is_refused_and_the_first_goes_on(spark, 
 
 @pytest.mark.slow
 def test_two_processes_and_a_kill(spark, tmp_path, source):
-    script = tmp_path / "pipeline.py"
-    script.write_text(textwrap.dedent(SCRIPT))
-    process = subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        start_new_session=True,
-    )
+    process = launch(SCRIPT, tmp_path)
     try:
         assert process.stdout.readline() == "started\n"
         with pytest.raises(RunError, match=f"in use by process {process.pid} on .*: stop it first"):
             go(tmp_path, source)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        kill(process)
     assert owner(tmp_path).exists()
     with go(tmp_path, source) as pipeline:
         assert json.loads(owner(tmp_path).read_text())["pid"] == os.getpid()

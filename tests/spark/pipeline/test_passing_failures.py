@@ -9,8 +9,7 @@ from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sink import writing
 from muntin.spark.sinks.sinks import FolderSink
-from tests.spark.pipeline.test_pipeline import written
-from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events
+from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, written
 
 PASSING = PySparkException("Job aborted: SparkException: Python worker failed to connect back.")
 LASTING = PySparkException("[CAST_INVALID_INPUT] The value 'a' cannot be cast")

@@ -18,21 +18,21 @@ from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.tables import Tables
 from muntin.spark.stream.source import Source
-from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
+from tests.support.session import configured
+from tests.support.streams import (
+    MINUTE,
+    SITES,
+    SLIDE,
+    WARM,
+    Input,
+    assert_closed,
+    at,
+    events,
+    written,
+)
 
 
-def written(spark, folder, query, source):
-    """What a folder sink holds for a query; files do not keep what may be null and what not."""
-    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
-    schema = run([query], source.batch())[query.name].schema
-    found = spark.read.parquet(str(folder / query.name))
-    assert [(one.name, one.dataType.typeName()) for one in found.schema] == [
-        (one.name, one.dataType.typeName()) for one in schema
-    ]
-    return spark.createDataFrame(found.collect(), schema)
-
-
-def test_stop_go_on_add_and_remove(spark, tmp_path):
+def test_stop_go_on_add_and_remove(spark, codegen, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(11, files=10)
 
@@ -206,12 +206,11 @@ def test_what_does_not_fit_a_checkpoint_is_refused_and_nothing_touched(
 
 def test_other_folders_versions_and_settings_are_refused(spark, stored, tmp_path):
     source, folder = stored
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try:
-        with pytest.raises(RunError, match=r"ansi\.enabled = true"):
-            start([MINUTE], source.stream(), checkpoint=folder)
-    finally:
-        spark.conf.unset("spark.sql.ansi.enabled")
+    with (
+        configured(spark, {"spark.sql.ansi.enabled": "false"}),
+        pytest.raises(RunError, match=r"ansi\.enabled = true"),
+    ):
+        start([MINUTE], source.stream(), checkpoint=folder)
     file = folder / "muntin-00000.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "version": 99}))
     (folder / ".muntin-00000.json.crc").unlink()

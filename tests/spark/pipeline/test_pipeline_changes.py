@@ -13,8 +13,17 @@ from muntin.model.query import Query
 from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sinks import FolderSink
-from tests.spark.pipeline.test_pipeline import written
-from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
+from tests.support.streams import (
+    MINUTE,
+    SITES,
+    SLIDE,
+    WARM,
+    Input,
+    assert_closed,
+    at,
+    events,
+    written,
+)
 
 # A stream takes minutes: `make slow`.
 pytestmark = pytest.mark.slow

@@ -8,8 +8,18 @@ import pytest
 from muntin.model.windows.window import hopping
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sinks import FolderSink
-from tests.spark.pipeline.test_pipeline import written
-from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, assert_closed, at, events
+from tests.support.session import configured
+from tests.support.streams import (
+    MINUTE,
+    SITES,
+    SLIDE,
+    WARM,
+    Input,
+    assert_closed,
+    at,
+    events,
+    written,
+)
 
 TRIED = replace(MINUTE, name="tried", window=hopping("2 minutes", every="1 minute"))
 LATER = replace(MINUTE, name="later", window=hopping("4 minutes", every="1 minute"))
@@ -64,26 +74,21 @@ def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_t
 
     source.put(*made[:5])
     snapshots = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
-    before = spark.conf.get(snapshots)
-    try:
-        # The first try writes a snapshot, and those after it write none that would hide it.
-        spark.conf.set(snapshots, "0")
-        with monkeypatch.context() as patch:
-            patch.setattr(FolderSink, "write", slow_and_failing)
-            pipeline = go(MINUTE)
-            with pytest.raises(Exception, match="disk full"):
-                pipeline.process_all_available()
-            pipeline.stop()
-        monkeypatch.undo()
-        spark.conf.set(snapshots, "1000")
+    # The first try writes a snapshot, and those after it write none that would hide it.
+    with configured(spark, {snapshots: "0"}), monkeypatch.context() as patch:
+        patch.setattr(FolderSink, "write", slow_and_failing)
+        pipeline = go(MINUTE)
+        with pytest.raises(Exception, match="disk full"):
+            pipeline.process_all_available()
+        pipeline.stop()
+    monkeypatch.undo()
+    with configured(spark, {snapshots: "1000"}):
         with go(MINUTE, SITES, SLIDE) as pipeline:
             pipeline.process_all_available()
         source.put(*made[5:])
         with go(MINUTE, SITES, SLIDE) as pipeline:
             pipeline.process_all_available()
             watermark, since = at(pipeline.status().watermark), pipeline.complete_from
-    finally:
-        spark.conf.set(snapshots, before)
     for query in (MINUTE, SITES, SLIDE):
         found = written(spark, out, query, source)
         assert assert_closed(found, query, source.batch(), watermark, since[query.name]) > 3

@@ -3,10 +3,6 @@
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -14,37 +10,28 @@ import pytest
 
 from muntin.model.time import MILLISECOND
 from muntin.spark.batch.results import run
-from tests.spark.stream.test_stream_windows import FOUND, assert_streamed
 from tests.support.answers import assert_same
+from tests.support.data_window_streams import FOUND, assert_streamed
+from tests.support.processes import kill, launch
 from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events
 
 # A stream takes minutes: `make slow`, and `make kills` for more of them.
 pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("MUNTIN_KILLS", "20"))
-ROOT = Path(__file__).parents[3]
 
 # Two queries come and go from process to process, two run in all of them.
 SCRIPT = """
-    import sys, os
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    import sys
     from pathlib import Path
-    from pyspark.sql import SparkSession
     from muntin.spark.pipeline.pipeline import start
+    from tests.support.session import session
     from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input
-    from tests.spark.stream.test_stream_windows import FOUND
+    from tests.support.data_window_streams import FOUND
 
     base, number, last = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "last"
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "1g")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .config("spark.sql.streaming.minBatchesToRetain", "10000")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("OFF")
+    settings = {"spark.driver.memory": "1g", "spark.sql.streaming.minBatchesToRetain": "10000"}
+    spark = session(more=settings)
     comers = [[], [SITES], [SITES, WARM], [WARM]][number % 4]
     comers += FOUND if sys.argv[5] == "found" else []
     pipeline = start(
@@ -56,23 +43,6 @@ SCRIPT = """
     print("late", pipeline.status().late_rows, flush=True)
     pipeline.stop() if last else pipeline.await_termination()
 """
-
-
-def launch(
-    base: Path, number: int, kind: str, strategy: str, windows: str = "periodic"
-) -> subprocess.Popen:
-    script = base / "pipeline.py"
-    script.write_text(textwrap.dedent(SCRIPT))
-    return subprocess.Popen(
-        [sys.executable, str(script), str(base), str(number), kind, strategy, windows],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        # Its JVM and its Python workers die with it: all are one group.
-        start_new_session=True,
-    )
 
 
 def commits(base: Path) -> int:
@@ -125,7 +95,7 @@ def killed(
     made = events(seed, files=3 * kills + 4, rows=40)
     for number in range(kills):
         source.put(*made[3 * number : 3 * number + 3])
-        process = launch(base, number, "killed", strategy, windows)
+        process = launch(SCRIPT, base, str(number), "killed", strategy, windows)
         if rng.random() < 0.25:
             # Somewhere in its start, in which it may finish a batch that was cut off.
             time.sleep(rng.uniform(5, 15))
@@ -138,11 +108,9 @@ def killed(
             while commits(base) < target and time.monotonic() < patience:
                 time.sleep(0.02)
             time.sleep(rng.uniform(0, 2))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        kill(process)
     source.put(*made[3 * kills :])
-    process = launch(base, kills, "last", strategy, windows)
+    process = launch(SCRIPT, base, str(kills), "last", strategy, windows)
     lines = process.communicate(timeout=600)[0].split("\n")
     assert process.returncode == 0
     assert "late 0" in lines

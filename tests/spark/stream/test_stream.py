@@ -12,7 +12,7 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
-from muntin.spark.stream.source import SETTINGS, stream
+from muntin.spark.stream.source import stream
 from tests.support.answers import assert_same
 from tests.support.streams import (
     ALL,
@@ -25,6 +25,7 @@ from tests.support.streams import (
     assert_closed,
     at,
     events,
+    long_form,
 )
 
 # A stream takes minutes: `make slow`.
@@ -159,27 +160,11 @@ def test_unequal_slices_and_many_types_of_keys(spark, tmp_path):
 
 
 def test_the_long_form_for_ones_own_writer(spark, tmp_path):
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
     source = Input(spark, tmp_path / "in")
     source.put(*events(6, files=4))
-    found = []
-    writer = stream([MINUTE, SITES], source.stream()).writeStream
-    query = (
-        writer.foreachBatch(lambda frame, _: found.extend(frame.collect()))
-        .option("checkpointLocation", str(tmp_path / "check"))
-        .start()
-    )
-    query.processAllAvailable()
-    watermark = at(query.lastProgress["eventTime"]["watermark"])
-    query.stop()
-    for name in SETTINGS:
-        spark.conf.unset(name)
+    frames, watermark = long_form(spark, [MINUTE, SITES], source, tmp_path / "check")
     for one in (MINUTE, SITES):
-        schema = run([one], source.batch())[one.name].schema
-        rows = [tuple(row[c] for c in schema.names) for row in found if row["query"] == one.name]
-        frame = spark.createDataFrame(rows, schema)
-        assert assert_closed(frame, one, source.batch(), watermark) > 0
+        assert assert_closed(frames[one.name], one, source.batch(), watermark) > 0
 
 
 def test_late_rows_are_dropped_and_counted(spark, tmp_path):

@@ -4,87 +4,18 @@ import pytest
 
 import muntin as mt
 from muntin.errors import RunError
-from muntin.runtime.state.record_lane import grains
-from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
-from muntin.spark.stream.source import SETTINGS, stream
-from tests.support.answers import assert_same
-from tests.support.streams import MINUTE, SLIDE, Input, assert_closed, at, events
-from tests.support.user_aggregates import FIRST, LastFive, Loads
-
-AGGREGATES = {
-    "n": mt.count(),
-    "hot": mt.max("temp"),
-    "mean": mt.avg("temp"),
-    "total": mt.sum("load + 0L"),
-    "odd": mt.Aggregate(function="count", where="load % 2 = 1"),
-}
-
-
-def query(name, window, **parts):
-    given = {"aggregates": AGGREGATES, "time": "ts", "keys": ["device"], **parts}
-    return mt.Query(name=name, window=window, **given)
-
-
-HALVES = mt.threshold(
-    "load > 2",
-    inside=mt.hopping("20 seconds", every="10 seconds"),
-    outside=mt.hopping("40 seconds", every="20 seconds"),
-)
-SESSIONS = query("sessions", mt.session("4 seconds"))
-LONG = query("long sessions", mt.session("11 seconds"), where="load > 1", having="n > 1")
-COUNTS = query("counts", mt.count_window(5, every=2))
-RECORDS = [
+from tests.support.data_window_streams import (
     COUNTS,
-    query("punctuation", mt.punctuation("load = 1")),
-    query("landmark", mt.landmark("load = 1", end="load = 3")),
-    query("for a while", mt.landmark("load = 1", end="5 seconds")),
-    query("delta", mt.delta("unix_seconds(ts)", 10, every=5)),
-    query("threshold", HALVES),
-    query("class", mt.custom(Loads, columns=["load", "temp", "device"])),
-    query("last five", mt.custom(LastFive)),
-]
-
-
-OWN = query(
-    "own",
-    mt.hopping("20 seconds", every="10 seconds"),
-    aggregates={"first": FIRST, "n": mt.count()},
+    LONG,
+    OWN,
+    RECORDS,
+    SESSIONS,
+    assert_streamed,
+    query,
 )
-FOUND = [SESSIONS, COUNTS, *RECORDS[-2:]]
-
-
-def released(window, watermark):
-    """The instant before which all records have been seen."""
-    if isinstance(window, mt.model.windows.data_windows.Session):
-        (tree,) = mt.plan(query("q", window)).record_trees
-        watermark -= watermark % grains(tree).edges[0].period
-    return watermark
-
-
-def is_timed(window):
-    """Whether windows end at an instant, not before a record."""
-    return isinstance(window, mt.Window | mt.model.windows.data_windows.Threshold) or (
-        isinstance(window, mt.model.windows.data_windows.Landmark) and isinstance(window.end, int)
-    )
-
-
-def assert_streamed(found, one, data, watermark, grain=None, since=None) -> int:
-    """`found` has every window that has closed, as batch has it; gives how many there are.
-
-    `grain` is that of sessions; without it, that of the query alone.
-    """
-    until = released(one.window, watermark)
-    if grain is not None:
-        until = watermark - watermark % grain
-    compare = "<=" if is_timed(one.window) else "<"
-    with run([one], data) as results:
-        expected = results[one.name].where(f"unix_micros(window.end) {compare} {until}")
-        if since is not None:
-            expected = expected.where(f"unix_micros(window.start) >= {since}")
-        rows = expected.collect()
-        assert_same(found, expected, one.name, rows)
-    return len(rows)
+from tests.support.streams import MINUTE, SLIDE, Input, assert_closed, at, events, long_form
+from tests.support.user_aggregates import Loads
 
 
 def restarted(spark, folder, queries, made, parts):
@@ -178,29 +109,13 @@ def test_a_count_window_that_is_added_counts_from_then_on(spark, tmp_path):
 
 @pytest.mark.slow
 def test_the_long_form(spark, tmp_path):
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
     source = Input(spark, tmp_path / "in")
     source.put(*events(36, files=4))
-    found = []
     queries = [SESSIONS, COUNTS, MINUTE]
-    writer = stream(queries, source.stream()).writeStream
-    running = (
-        writer.foreachBatch(lambda frame, _: found.extend(frame.collect()))
-        .option("checkpointLocation", str(tmp_path / "check"))
-        .start()
-    )
-    running.processAllAvailable()
-    watermark = at(running.lastProgress["eventTime"]["watermark"])
-    running.stop()
-    for name in SETTINGS:
-        spark.conf.unset(name)
+    frames, watermark = long_form(spark, queries, source, tmp_path / "check")
     for one in queries:
-        schema = run([one], source.batch())[one.name].schema
-        rows = [tuple(row[c] for c in schema.names) for row in found if row["query"] == one.name]
         check = assert_closed if one is MINUTE else assert_streamed
-        frame = spark.createDataFrame(rows, schema)
-        assert check(frame, one, source.batch(), watermark) > 0
+        assert check(frames[one.name], one, source.batch(), watermark) > 0
 
 
 @pytest.mark.slow

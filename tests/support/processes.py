@@ -1,0 +1,33 @@
+"""Pipelines in processes of their own, to be killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def launch(script: str, folder: Path, *arguments: str) -> subprocess.Popen:
+    """Runs a script in a new process; it gets the folder, in which it is written, and arguments."""
+    file = folder / "pipeline.py"
+    file.write_text(textwrap.dedent(script))
+    return subprocess.Popen(
+        [sys.executable, str(file), str(folder), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # Its JVM and its Python workers die with it: all are one group.
+        start_new_session=True,
+    )
+
+
+def kill(process: subprocess.Popen) -> None:
+    """Kills the process and all that it has started."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()

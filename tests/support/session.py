@@ -1,0 +1,58 @@
+"""Spark for tests: small, quiet, cheap for plans that see a few rows once."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+# Code for a plan takes far longer to generate and compile than a few rows take without it.
+# The fixture `codegen` is for tests that run as users do.
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+AS_USERS_HAVE_IT = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    # A JVM that lives for minutes does not get back what its second compiler costs.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Python workers are forked from a process that has loaded what they need.
+    "spark.python.daemon.module": "tests.support.daemon",
+    "spark.sql.shuffle.partitions": "2",
+    # A zone with gaps and repeated hours.
+    "spark.sql.session.timeZone": "America/New_York",
+    **INTERPRETED,
+}
+
+
+def session(master: str = "local[2]", more: Mapping[str, str] | None = None) -> SparkSession:
+    """A session of this process; its JVM starts at the first call."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(master).appName("muntin-tests")
+    found = builder.config(map={**SETTINGS, **(more or {})}).getOrCreate()
+    found.sparkContext.setLogLevel("OFF")
+    return found
+
+
+@contextmanager
+def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """The session has these settings inside the block, and those from before after it."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)

@@ -1,0 +1,150 @@
+"""Machine code is found by what it was compiled from: anywhere, and never when that has changed."""
+
+import os
+import time
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from muntin.techniques.compiled import compile as compiling
+from muntin.techniques.compiled import kernel_cache
+from muntin.techniques.compiled.kernel_cache import NoDigest, digest
+
+SOURCE = """
+import numpy as np
+from numba import njit
+
+STEP = 1
+SHIFTS = (1, 2.5)
+
+
+def inner(value, more=3):
+    return value + STEP + SHIFTS[0] + more
+
+
+inner = njit(inner, forceinline=False)
+
+
+def outer(values):
+    total = 0.0
+    for value in values:
+        total += inner(value)
+    return total
+"""
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel_cache, "_folder", lambda: tmp_path)
+    kernel_cache._drop_old.cache_clear()
+    return tmp_path
+
+
+def outer(source=SOURCE, path="here.py"):
+    """The function of a module with this source, which stands in this file."""
+    module = ModuleType("muntin_module")
+    exec(compile(source, path, "exec"), module.__dict__)
+    return module.outer
+
+
+def kernels(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_copy_elsewhere_loads_what_the_first_has_compiled(folder):
+    values = np.array([1.0, 2.0])
+    first, second = (compiling.compiled(outer(path=path)) for path in ("a/x.py", "b/y.py"))
+    assert first(values) == 13.0
+    assert sum(first._cache_misses.values()) == 1
+    (name,) = kernels(folder)
+    assert name.startswith("outer-")
+    assert second(values) == 13.0
+    assert (sum(second._cache_hits.values()), sum(second._cache_misses.values())) == (1, 0)
+    # Another type is another kernel.
+    assert second(np.array([1, 2])) == 13.0
+    assert len(kernels(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        ("STEP = 1", "STEP = 2"),
+        ("STEP = 1", "STEP = 1.0"),
+        ("SHIFTS = (1, 2.5)", "SHIFTS = (2, 2.5)"),
+        ("more=3", "more=4"),
+        ("value + STEP", "value - STEP"),
+        ("total = 0.0", "total = -0.0"),
+        ("total += inner", "total -= inner"),
+        ("forceinline=False", "forceinline=True"),
+        ("import numpy as np", "import math as inner_module; STEP = inner_module"),
+    ],
+)
+def test_whatever_changes_the_machine_code_changes_the_digest(here, there):
+    assert here in SOURCE
+    changed = SOURCE.replace(here, there)
+    if "inner_module" in there:
+        changed = changed.replace("STEP = 1\n", "")
+    assert digest(outer(changed)) != digest(outer())
+
+
+def test_what_does_not_change_it_does_not():
+    assert digest(outer("# A comment.\n\n" + SOURCE)) == digest(outer(path="elsewhere.py"))
+
+
+def test_a_changed_function_gives_its_own_answer(folder):
+    values = np.array([1.0, 2.0])
+    assert compiling.compiled(outer())(values) == 13.0
+    assert compiling.compiled(outer(SOURCE.replace("STEP = 1", "STEP = 2")))(values) == 15.0
+    assert len(kernels(folder)) == 2
+
+
+@pytest.mark.parametrize("value", ["np.zeros(2)", "[1]", "{}", "object()"])
+def test_what_has_no_text_has_no_digest(value):
+    with pytest.raises(NoDigest):
+        digest(outer(SOURCE.replace("STEP = 1", f"STEP = {value}")))
+
+
+def test_what_a_closure_holds_is_in_the_digest():
+    def shifted(shift):
+        return lambda value: value + shift
+
+    assert digest(shifted(1)) == digest(shifted(1))
+    assert digest(shifted(1)) != digest(shifted(2))
+
+
+def test_a_function_that_calls_itself_has_a_digest():
+    source = "def outer(n):\n    return 1 if n < 2 else n * outer(n - 1)\n"
+    assert digest(outer(source)) == digest(outer(source))
+    assert digest(outer(source)) != digest(outer(source.replace("n * ", "n + ")))
+
+
+def test_a_damaged_file_is_compiled_again(folder):
+    values = np.array([1.0, 2.0])
+    compiling.compiled(outer())(values)
+    (name,) = kernels(folder)
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[: len(whole) // 2])
+    assert compiling.compiled(outer())(values) == 13.0
+    assert kernels(folder) == [name]
+    again = compiling.compiled(outer())
+    again(values)
+    assert sum(again._cache_hits.values()) == 1
+
+
+def test_what_nobody_loads_is_deleted_in_the_end(folder):
+    old, young = folder / "old.kernel", folder / "young.kernel"
+    for path, age in ((old, 100), (young, 10)):
+        path.touch()
+        os.utime(path, (time.time() - age * 86_400,) * 2)
+    compiling.compiled(outer())(np.array([1.0]))
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
+    def none():
+        raise OSError("read-only")
+
+    monkeypatch.setattr(kernel_cache, "_folder", none)
+    assert compiling.compiled(outer())(np.array([1.0])) == 6.0
