@@ -8,13 +8,15 @@ KILLS ?= 100
 JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest -q
 
-.PHONY: help setup demo test quick lint figures bench fuzz slow kills faults clean java
+.PHONY: help setup demo test quick lint docs notebook figures bench fuzz slow kills faults clean java
 
 help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
 	@echo "make test    everything that must hold"
 	@echo "make quick   all of it that needs no Spark (a minute)"
 	@echo "make lint    ruff and mypy"
+	@echo "make docs    the site of these documents, in build/site; a broken link is an error"
+	@echo "make notebook  the outputs of examples/notebook.ipynb, computed and saved anew"
 	@echo "make bench   the benchmark of the README"
 	@echo "make figures the README's table of costs as a picture"
 	@echo "make fuzz    N=2000 generated workloads against plain Spark"
@@ -51,6 +53,20 @@ lint: $(VENV)/.ready
 
 figures: setup
 	$(BIN)/python tools/readme_figure.py
+
+# What builds the site is installed only when it is asked for.
+$(VENV)/.docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "The site is in build/site: open build/site/index.html"
+
+# Saves what the cells of the notebook put out.
+notebook: setup
+	$(BIN)/python -m tests.support.notebooks examples/notebook.ipynb
+	$(BIN)/ruff format --quiet examples
 
 bench: setup
 	$(BIN)/muntin bench sharing --json bench-sharing.json

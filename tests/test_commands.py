@@ -2,26 +2,23 @@
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 from muntin.cli import app
-
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLE = re.compile(r"^ *(?:\$ )?(muntin [a-z].*?)(?: +#.*)?$", re.MULTILINE)
+from tests.support.pages import PAGES, blocks
 
 
 def in_pages() -> list[tuple[str, str]]:
-    """The commands in blocks of code that are no Python."""
-    blocks = re.compile(r"^```(?:sh|)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    """The commands in blocks of code, also those that are not run."""
     return [
-        (page.name, command)
+        (block.place, command)
         for page in PAGES
-        for block in blocks.findall(page.read_text())
-        for command in EXAMPLE.findall(block)
+        for block in blocks(page)
+        if block.language == "sh"
+        for command in block.commands
+        if re.match("muntin [a-z]", command)
     ]
 
 
@@ -38,7 +35,7 @@ def in_help() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("where", "command"), [*in_pages(), *in_help()])
 def test_a_printed_command_can_be_given(where, command):
-    name, *arguments = shlex.split(command.split(" > ")[0])
+    name, *arguments = shlex.split(command.split(" > ")[0], comments=True)
     verb, context = get_command(app), None
     while hasattr(verb, "commands"):
         context = verb.context_class(verb, info_name=name, parent=context)
