@@ -53,6 +53,11 @@ class AnyTree:
         """The names of the queries that the tree answers."""
         return tuple(name for node in self.nodes for name in node.queries)
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is nothing to share, so that in a batch Spark alone answers its query."""
+        raise NotImplementedError
+
     def number_of(self, query: str) -> int:
         """The number, among its nodes, of the one that answers a query."""
         for number, node in enumerate(self.nodes):

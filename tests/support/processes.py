@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.support.session import ROOT
 
 
 def launch(script: str, folder: Path, *arguments: str) -> subprocess.Popen:

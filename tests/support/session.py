@@ -4,9 +4,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+ROOT = Path(__file__).parents[2]
 # Code for a plan takes far longer to generate and compile than a few rows take without it.
 # The fixture `codegen` is for tests that run as users do.
 INTERPRETED = {
@@ -36,6 +38,9 @@ SETTINGS = {
 def session(master: str = "local[2]", more: Mapping[str, str] | None = None) -> SparkSession:
     """A session of this process; its JVM starts at the first call."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    # For the workers' parent, wherever the tests are started.
+    paths = [str(ROOT), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     builder = SparkSession.builder.master(master).appName("muntin-tests")
     found = builder.config(map={**SETTINGS, **(more or {})}).getOrCreate()
     found.sparkContext.setLogLevel("OFF")
