@@ -1,4 +1,4 @@
-"""User-defined windows of a workload on trees: sessions on grains, the others record by record."""
+"""Data windows of a workload on trees: sessions on grains, the others record by record."""
 
 from collections.abc import Sequence
 from dataclasses import replace

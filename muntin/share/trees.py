@@ -132,7 +132,7 @@ def plan_of(
     alike = Counter(
         (query.periodic_window, frozenset(query.aggregates.values())) for query in workload.shared
     )
-    # User-defined windows are measured by what they cost one by one: Spark has few of them.
+    # Data windows are measured by what they cost one by one: Spark has few of them.
     apart = record_trees_cost(workload)
     return Plan(
         strategy=strategy,

@@ -1,4 +1,4 @@
-"""User-defined windows as JSON and back."""
+"""Data windows as JSON and back."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

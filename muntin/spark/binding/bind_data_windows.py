@@ -1,4 +1,4 @@
-"""User-defined windows meet their data: types of keys, time, conditions, measures, aggregates."""
+"""Data windows meet their data: types of keys, time, conditions, measures, aggregates."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""User-defined windows in a stream: an event as Spark SQL, and their lane at run time."""
+"""Data windows in a stream: an event as Spark SQL, and their lane at run time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
