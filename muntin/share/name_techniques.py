@@ -8,17 +8,15 @@ deque for all windows pays for selective combines once there are many of them.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.plan import RECALC, Node, Slicing
 from muntin.model.query import Workload
-from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
-from muntin.share.costs.operations import OPERATIONS, load_of, possible_monoids
+from muntin.share.costs.operations import possible_monoids, steady_operations_of
 from muntin.techniques.table import TECHNIQUES, technique_named
 
 # Every monoid by which a component of an aggregate may be combined: one, once its type is known.
@@ -92,18 +90,6 @@ def least_technique(
         return "subtract"
     selective = all(monoid.selective for monoid in monoids)
     return "slick_deque" if selective and windows >= WINDOWS_FOR_A_DEQUE else "two_stacks_lite"
-
-
-@cache
-def steady_operations_of(monoids: tuple[Monoid, ...]) -> float:
-    """The fewest combines per slice of a technique that takes as many however long the window is,
-    and that does for all of these."""
-    long = load_of([Window(size=1 << 40, slide=1)])
-    return min(
-        count(long, SECOND)
-        for name, count in OPERATIONS.items()
-        if all(TECHNIQUES[name].allows(monoid) for monoid in monoids)
-    )
 
 
 def check_serves(technique: str, aggregate: Aggregate, monoids: Iterable[Monoid]) -> None:

@@ -142,13 +142,17 @@ def possible_monoids(component: Component) -> tuple[Monoid, ...]:
 
 @cache
 def steady_operations(function: str) -> float:
-    """The fewest combines per slice of a technique that takes as many however long the window is.
+    """The fewest combines per slice of an aggregate, however long the window is, for any type."""
+    return steady_operations_of(FUNCTIONS[function].monoids)
 
-    It must do for every type that the aggregate may meet, since a plan does not know them.
-    """
+
+@cache
+def steady_operations_of(monoids: tuple[Monoid, ...]) -> float:
+    """The fewest combines per slice of a technique that takes as many however long the window is,
+    and that does for all of these."""
     long = load_of([Window(size=1 << 40, slide=1)])
     return min(
         count(long, SECOND)
         for name, count in OPERATIONS.items()
-        if all(TECHNIQUES[name].allows(monoid) for monoid in FUNCTIONS[function].monoids)
+        if all(TECHNIQUES[name].allows(monoid) for monoid in monoids)
     )
