@@ -7,6 +7,7 @@ slices, the compiled runtime, Spark's own combine, streams, SQL and costs all re
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from muntin.errors import PlanError
 from muntin.model.aggregates.formula import Formula
@@ -240,22 +241,22 @@ class Function:
     # Whether `spark.sql.legacy.statisticalAggregate` makes NaN of nulls.
     has_legacy: bool = False
 
-    @property
+    @cached_property
     def monoids(self) -> tuple[Monoid, ...]:
         """Every monoid it may combine by, over all types that it may meet."""
         return tuple(monoid for part in self.parts for monoid in PARTS[part].all_monoids)
 
-    @property
+    @cached_property
     def idempotent(self) -> bool:
         """Whether overlapping parents do no harm, and DISTINCT changes nothing."""
         return bool(self.monoids) and all(monoid.idempotent for monoid in self.monoids)
 
-    @property
+    @cached_property
     def selective(self) -> bool:
         """Whether its answer is one of the values."""
         return bool(self.monoids) and all(monoid.selective for monoid in self.monoids)
 
-    @property
+    @cached_property
     def casts(self) -> bool:
         """Whether Spark casts its values to doubles, one by one."""
         return any(PARTS[part].storage == FLOAT for part in self.parts)
