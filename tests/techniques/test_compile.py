@@ -8,6 +8,8 @@ from muntin.techniques import daba, panes, recalc
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind
 
+TENS = np.array([10, 20])
+
 
 def test_each_monoid_and_algorithm_has_a_name_of_its_own():
     kernels = [
@@ -39,4 +41,17 @@ def test_a_closure_is_compiled_but_not_kept_on_disk(shift):
     answers = np.empty(1)
     kernel(np.array([1.0, 2.0]), np.array([0]), np.array([2]), answers)
     assert answers.tolist() == [3.0 + shift]
+    assert type(kernel._cache).__name__ == "NullCache"
+
+
+def count_tens(values, lows, highs, answers):
+    for number in range(len(lows)):
+        answers[number] = len(TENS) + combine(lows[number], highs[number])  # noqa: F821
+
+
+def test_what_cannot_be_told_by_a_text_is_compiled_but_not_kept_on_disk():
+    kernel = bind(count_tens, MAX)
+    answers = np.empty(1)
+    kernel(np.array([1.0]), np.array([2.0]), np.array([3.0]), answers)
+    assert answers.tolist() == [5.0]
     assert type(kernel._cache).__name__ == "NullCache"

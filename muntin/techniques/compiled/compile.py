@@ -46,10 +46,15 @@ def bind(
     given = _given(monoid.combine, monoid.inverse, LAYOUTS[monoid.width], algorithm, counted)
     # A counted partial holds its tally, an array, so all that returns one counts references.
     clone = _copy(_bound(function, given, lambda part, managed: _part(part, managed or counted)))
-    if not all(_is_closed(part) for part in (monoid.combine, monoid.inverse) if part is not None):
+    closed = all(_is_closed(part) for part in (monoid.combine, monoid.inverse) if part is not None)
+    try:
+        sources = digest(clone) if closed else None
+    except NoDigest:
+        sources = None
+    if sources is None:
         return _njit(clone, nogil=True)
     # A profile shows kernels by name, so the name tells what was bound.
-    clone.__qualname__ = f"{function.__qualname__}_{monoid.name}_{digest(clone)[:16]}"
+    clone.__qualname__ = f"{function.__qualname__}_{monoid.name}_{sources[:16]}"
     return compiled(clone)
 
 
