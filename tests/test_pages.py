@@ -42,8 +42,8 @@ AFTER = {"README.md": after_readme, "streaming.md": after_streaming}
 
 @pytest.fixture(scope="module")
 def names(spark, tmp_path_factory):
-    """A thousand readings, half a minute apart; as a table, as files and as a stream."""
-    readings = spark.range(1000).selectExpr(
+    """Readings half a minute apart: as files and as a stream."""
+    readings = spark.range(400).selectExpr(
         "timestamp_micros(id * 30000000) AS ts",
         "concat('device-', id % 5) AS device",
         "CAST(id % 40 AS DOUBLE) AS temp",
