@@ -16,7 +16,7 @@ from muntin.model.plan import RECALC, Node, Slicing
 from muntin.model.query import Workload
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
-from muntin.share.costs.operations import possible_monoids, steady_operations_of
+from muntin.share.costs.operations import steady_operations_of
 from muntin.techniques.table import TECHNIQUES, technique_named
 
 # Returns the monoids that may combine a component: a single one once its type is known.
@@ -29,7 +29,7 @@ WINDOWS_FOR_A_DEQUE = 10
 
 def by_function(aggregate: Aggregate, component: Component) -> Sequence[Monoid]:
     """Returns the monoids over all types of values, for a plan that does not know its data yet."""
-    return possible_monoids(component)
+    return component.part.all_monoids
 
 
 def with_techniques(

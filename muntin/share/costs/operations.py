@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.errors import PlanError, nearest
-from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.table import FUNCTIONS
 from muntin.model.plan import Slicing
@@ -133,11 +132,6 @@ def operations_of(technique: str) -> Callable[[Load, float], float]:
 def operations_per_slice(technique: str, windows: Iterable[Window], slicing: Slicing) -> float:
     """Returns Ω of distinct windows that all read the same slices."""
     return operations_of(technique)(load_of(windows), slicing.rate)
-
-
-def possible_monoids(component: Component) -> tuple[Monoid, ...]:
-    """What a component may be combined by, over all types it may meet."""
-    return component.part.all_monoids
 
 
 @cache
