@@ -1,4 +1,4 @@
-"""Every error muntin raises on purpose: one base class, one subclass per stage."""
+"""The errors that muntin raises on purpose: one base class, one subclass per stage."""
 
 from difflib import get_close_matches
 
@@ -14,8 +14,8 @@ class ModelError(MuntinError):
 class ParseError(MuntinError):
     """Text that is neither a shared query nor a statement Spark could run.
 
-    `line` and `column` say where in the text, counted from 1; they are none where no place is at
-    fault. `message` is the error without its place.
+    `line` and `column` count from 1; they are None if no place is at fault. `message` is the error
+    without its place.
     """
 
     def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:
@@ -35,9 +35,9 @@ class RunError(MuntinError):
 
 
 class RefusedError(RunError):
-    """A query that Spark refuses: `query` is its name, `said` is what Spark says of it.
+    """A query that Spark rejects: `query` is its name, `said` is Spark's message.
 
-    `fragment` is the piece of the statement that Spark points at, where it points at one.
+    `fragment` is the piece of the statement that Spark points at, if any.
     """
 
     def __init__(self, query: str, said: str, fragment: str | None = None) -> None:
@@ -47,7 +47,7 @@ class RefusedError(RunError):
         self.fragment = fragment
 
 
-def nearest(found: str, allowed: list[str]) -> str:
-    """A hint to append to a message: the nearest allowed word, or all of them."""
-    close = get_close_matches(found, allowed, n=1)
+def nearest(word: str, allowed: list[str]) -> str:
+    """Returns a hint to append to a message: the nearest allowed word, or all of them."""
+    close = get_close_matches(word, allowed, n=1)
     return f"did you mean {close[0]!r}?" if close else f"there is: {', '.join(sorted(allowed))}"

@@ -1,4 +1,4 @@
-"""Progress of long work on a terminal; nothing in a pipe."""
+"""Shows the progress of long work on a terminal; in a pipe, nothing."""
 
 import threading
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ _EVERY_S = 0.25
 
 
 class Steps:
-    """A bar of steps that names the one being taken and how far Spark is with it.
+    """A progress bar that names the current step and how many of its Spark tasks are done.
 
-    Used as a context; the bar is on stderr, and goes when the work is done.
+    It is a context manager. The bar is on stderr and disappears when the work is done.
     """
 
     def __init__(self, total: int) -> None:
@@ -53,7 +53,7 @@ class Steps:
 
     @contextmanager
     def step(self, label: str) -> Iterator[None]:
-        """Show one step, while the block runs."""
+        """Shows one step while the block runs."""
         self._bar.update(self._task, description=label)
         yield
         self._bar.update(self._task, advance=1, tasks="")
@@ -65,13 +65,13 @@ class Steps:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Show that Spark is starting, while the block runs."""
+    """Shows that Spark is starting while the block runs."""
     with Steps(1) as bar, bar.step("starting Spark"):
         yield
 
 
 def _spark_tasks() -> str:
-    """How many tasks of the running stages are done; nothing where none runs."""
+    """Returns how many tasks of the running stages are done, or nothing if none runs."""
     context = SparkContext._active_spark_context
     if context is None:
         return ""
@@ -79,7 +79,7 @@ def _spark_tasks() -> str:
         tracker = context.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     except Exception:
-        # Spark is starting, ending or has failed; that is not for a progress bar to say.
+        # Spark is starting, stopping or has failed; a progress bar does not report that.
         return ""
     running = [stage for stage in stages if stage is not None]
     if not running:

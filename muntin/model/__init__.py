@@ -1,1 +1,1 @@
-"""Frozen nouns: durations, windows, aggregates, queries, plans. Standard library only."""
+"""Immutable data types: durations, windows, aggregates, queries, plans. Standard library only."""

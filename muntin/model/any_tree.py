@@ -1,4 +1,4 @@
-"""What trees of both kinds answer: whose events they read, whom they answer, what they cost."""
+"""The common base of trees of periodic windows and trees of data windows."""
 
 from collections.abc import Iterable
 from typing import Protocol, Self
@@ -15,11 +15,11 @@ class AnyNode(Protocol):
 
     @property
     def window(self) -> Window | DataWindow:
-        """The window, periodic or found in the data."""
+        """The periodic window or data window."""
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
-        """What is computed of it."""
+        """The aggregates computed for each window."""
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -31,11 +31,11 @@ class AnyNode(Protocol):
 
 
 class AnyTree:
-    """The base of both kinds of trees: what is asked of a tree whatever its windows are."""
+    """The base of both kinds of trees."""
 
     family: Family
     nodes: tuple[AnyNode, ...]
-    # Operations per second spent on what all nodes read; the nodes' own costs come on top.
+    # Operations per second spent on cutting events for all nodes; the nodes' own costs come on top.
     cut_cost: float
 
     @property
@@ -55,16 +55,16 @@ class AnyTree:
 
     @property
     def is_alone(self) -> bool:
-        """Whether there is nothing to share, so that in a batch Spark alone answers its query."""
+        """Whether there is nothing to share, so that Spark alone answers its query in a batch."""
         raise NotImplementedError
 
     def number_of(self, query: str) -> int:
-        """The number, among its nodes, of the one that answers a query."""
+        """Returns the index of the node that answers a query."""
         for number, node in enumerate(self.nodes):
             if query in node.queries:
                 return number
         raise ModelError(f"no node of the tree answers {query!r}")
 
     def answering(self, queries: Iterable[Query]) -> Self:
-        """The part of the tree that some of its queries need."""
+        """Returns the part of the tree that `queries` need."""
         raise NotImplementedError

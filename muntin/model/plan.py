@@ -1,4 +1,4 @@
-"""The plan: what is computed from what, with costs. Optimizers return one, engines run it."""
+"""The plan: trees of nodes, what each reads and costs. Optimizers return it, engines run it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,9 +12,9 @@ from muntin.model.query import Family, PlainQuery, Query, Workload
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.window import Window
 
-# The technique that combines anew for every window: that of a node for which none was named.
+# The technique that combines anew for every window; the default of a node.
 RECALC = "recalc"
-# In place of a technique, where Spark itself combines the slices of a batch.
+# Stands for a technique where Spark itself combines the slices of a batch.
 NATIVE = "spark"
 
 
@@ -49,7 +49,7 @@ class Slicing:
 
     @property
     def width(self) -> int | None:
-        """The width of every slice where they are equal."""
+        """The width of the slices, or None if they differ."""
         return self.edges[0].period if len(self.edges) == 1 else None
 
     def cuts(self, window: Window) -> bool:
@@ -59,23 +59,23 @@ class Slicing:
         return all(any(edges.includes(needed) for edges in self.edges) for needed in (begins, ends))
 
     def edge_from(self, instant: int) -> int:
-        """The first edge from an instant on."""
-        return min(instant + (one.phase - instant) % one.period for one in self.edges)
+        """Returns the first edge at or after an instant."""
+        return min(instant + (edges.phase - instant) % edges.period for edges in self.edges)
 
 
 @lru_cache(maxsize=1 << 12)
 def _parts(aggregate: Aggregate) -> int:
-    """How many components an aggregate has; plans of many queries ask often."""
+    """Returns how many components an aggregate has; cached, since large plans ask often."""
     return len(aggregate.components)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """One window of a tree: what it reads, how it is computed, whom it answers."""
+    """One window of a tree: what it reads, how it is computed, and which queries it answers."""
 
     window: Window
     aggregates: tuple[Aggregate, ...]
-    # The window of the node it reads; none reads the slices.
+    # The window of the node that it reads; None: it reads the slices.
     parent: Window | None = None
     # For each aggregate, the name of the technique of each of its components.
     techniques: tuple[tuple[str, ...], ...] = ()
@@ -102,30 +102,30 @@ class Node:
 
     @property
     def picks(self) -> bool:
-        """Whether it reads a few of its parent's intervals, which overlap, rather than all."""
+        """Whether it reads only the fewest overlapping intervals of its parent that fill it."""
         return (
             self.parent is not None
             and self.parent.is_worth_picking_for(self.window)
-            and all(one.definition.idempotent for one in self.aggregates)
+            and all(aggregate.definition.idempotent for aggregate in self.aggregates)
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tree(AnyTree):
-    """One slicing and everything computed from it; nodes stand after the node that they read."""
+    """One slicing and the nodes computed from it; each node comes after the one that it reads."""
 
     family: Family
     slicing: Slicing
     nodes: tuple[Node, ...]
     # Operations per second spent on cutting the events; the nodes' own costs come on top.
     cut_cost: float = 0.0
-    # Whether events are brought to their keys' places before they are cut, not slices after: slices
-    # that hold few events are hardly fewer to bring, and are aggregated twice.
+    # Whether events are shuffled before they are cut, not their slices after. That is cheaper where
+    # slices hold few events: the shuffle of slices is hardly smaller, and aggregates twice.
     moves_events: bool = False
-    # Queries of a batch whose windows Spark itself combines from the slices, since the compiled
-    # runtime does not take their types; known when the plan has met its data.
+    # Queries whose windows Spark itself combines from the slices of a batch, since the compiled
+    # runtime does not support their types. Set when the plan is bound to its data.
     native: tuple[str, ...] = ()
-    # Where keys are too few for all cores, a batch is split into parts of so many microseconds.
+    # With fewer keys than cores, a batch is also split by time, into parts of so many microseconds.
     time_part: int | None = None
 
     def __post_init__(self) -> None:
@@ -160,8 +160,8 @@ class Tree(AnyTree):
 
     @property
     def is_alone(self) -> bool:
-        """Whether one query is asked for, and its windows are the slices: there is nothing to
-        build or to share, and in a batch Spark's own GROUP BY answers it."""
+        """Whether the tree has one query, whose windows are the slices: in a batch, Spark's own
+        GROUP BY answers it, since there is nothing to share."""
         return (
             len(self.nodes) == len(self.queries) == 1
             and self.nodes[0].window.is_tumbling
@@ -175,19 +175,19 @@ class Tree(AnyTree):
 
     @property
     def is_flat(self) -> bool:
-        """Whether every node was asked for, and reads the slices."""
+        """Whether every node answers a query and reads the slices."""
         return all(node.parent is None and node.queries for node in self.nodes)
 
     def node(self, window: Window) -> Node:
-        """The node of a window."""
+        """Returns the node of a window."""
         return next(node for node in self.nodes if node.window == window)
 
     def children(self, window: Window | None) -> tuple[Node, ...]:
-        """The nodes that read a node, or the slices."""
+        """Returns the nodes that read a window's node; None: those that read the slices."""
         return tuple(node for node in self.nodes if node.parent == window)
 
     def answering(self, queries: Iterable[Query]) -> "Tree":
-        """The part of the tree that some of its queries need: nodes, and aggregates of nodes."""
+        """Returns the part of the tree that `queries` need: its nodes and their aggregates."""
         asked = {query.name: query.aggregates.values() for query in queries}
         needed: dict[Window, set[Aggregate]] = {}
         kept: list[Node] = []
@@ -224,21 +224,21 @@ class Plan:
     # Events per second and live keys that the costs were computed for.
     rate: float
     keys: float
-    # Whether the keys were given or found in the data, rather than assumed.
+    # Whether `keys` was given or measured, rather than assumed.
     keys_known: bool = False
-    # What the costs were computed with; a checkpoint does not keep them.
+    # The prices that the costs were computed with; a checkpoint does not keep them.
     prices: Prices = SHIPPED
-    # The technique that was forced, if one was, and whether single answers are to come fast.
+    # The forced technique, if any, and whether every single answer must come fast.
     technique: str | None = None
     latency: bool = False
-    # What the same queries cost with a tree each, and as plain Spark queries, which copy every
+    # The cost of the same queries with a tree each, and as plain Spark queries, which copy every
     # event into every window that holds it.
     unshared_cost: float = 0.0
     plain_cost: float = 0.0
     # Trees of data windows.
     record_trees: tuple[RecordTree, ...] = ()
-    # What the strategies that were tried cost, and the names of those whose trees were taken;
-    # empty where one strategy was asked for.
+    # The cost of each strategy that was tried, and the names of those whose trees were taken; empty
+    # if the user chose the strategy.
     considered: Mapping[str, float] = field(default_factory=dict)
     taken: tuple[str, ...] = ()
 
@@ -268,7 +268,7 @@ class Plan:
         return {query.name: query for query in self.queries}
 
     def query(self, name: str) -> Query | PlainQuery:
-        """The query of a name, or an error that names the nearest."""
+        """Returns the query of that name; raises an error that suggests the nearest name."""
         try:
             return self._by_name[name]
         except KeyError:
@@ -277,12 +277,12 @@ class Plan:
             ) from None
 
     def queries_of(self, tree: AnyTree) -> dict[str, Query]:
-        """The queries that a tree answers, by name."""
-        found = {name: self.query(name) for name in tree.queries}
-        return {name: query for name, query in found.items() if isinstance(query, Query)}
+        """Returns the queries that a tree answers, by name."""
+        queries = {name: self.query(name) for name in tree.queries}
+        return {name: query for name, query in queries.items() if isinstance(query, Query)}
 
     def workload_of(self, queries: Iterable[Query | PlainQuery]) -> Workload:
-        """Some queries, to be planned for the facts that this plan was made for."""
+        """Returns a workload of `queries` with this plan's rate, keys, prices and techniques."""
         return Workload(
             queries=tuple(queries),
             rate=self.rate,
@@ -294,7 +294,7 @@ class Plan:
         )
 
     def place(self, name: str) -> tuple[Tree, Node]:
-        """The tree and the node that answer a query of a periodic window."""
+        """Returns the tree and the node that answer a query with a periodic window."""
         for tree in self.trees:
             if name in tree.queries:
                 return tree, tree.nodes[tree.number_of(name)]
@@ -303,16 +303,16 @@ class Plan:
     def __iter__(self) -> Iterator[Tree | RecordTree]:
         return iter(self.all_trees)
 
-    # The ways to look at a plan. `explain` stands above this layer, so it is fetched on call.
+    # Views of a plan. `explain` is in a higher layer, so it is imported on call.
 
     def explain(self) -> str:
-        """The plan as a text tree, with its cost beside the unshared one."""
+        """Returns the plan as a text tree, with its cost beside the unshared one."""
         from muntin import explain
 
         return explain.text(self)
 
     def to_svg(self) -> str:
-        """The plan as a picture."""
+        """Returns the plan as an SVG picture."""
         from muntin import explain
 
         return explain.svg(self)
@@ -320,10 +320,10 @@ class Plan:
     def to_sql(
         self, name: str | None = None, *, types: Mapping[Aggregate, str] | None = None
     ) -> str:
-        """The plan as Spark SQL: one query's statement, or all of them, each under its name.
+        """Returns the plan as Spark SQL: one query's statement, or all of them, each with its name.
 
         Slices and windows are common table expressions. `types` has Spark's types of aggregates;
-        without them a sum of decimals comes out wider than Spark's own.
+        without it, a sum of decimals comes out wider than Spark's own.
         """
         from muntin import explain
 

@@ -1,4 +1,4 @@
-"""Plans as JSON and back: what a checkpoint keeps. Data only, with a version, never code."""
+"""Writes plans as JSON and reads them back, for checkpoints: data with a version, never code."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,7 +17,7 @@ VERSION = 1
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """A plan as what `json.dumps` takes; `plan_from_json` gives the same plan back."""
+    """Returns a plan as data for `json.dumps`; `plan_from_json` reads it back."""
     return {
         "version": VERSION,
         "strategy": plan.strategy,
@@ -35,7 +35,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_json(data: Mapping[str, Any]) -> Plan:
-    """The plan that `plan_to_json` wrote, or an error that says which version wrote it."""
+    """Returns the plan that `plan_to_json` wrote; raises an error if another version wrote it."""
     if data.get("version") != VERSION:
         raise ModelError(
             f"the plan was written in version {data.get('version')!r}; "
@@ -50,9 +50,9 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         plain_cost=data["plain_cost"],
         technique=data.get("technique"),
         latency=data.get("latency", False),
-        queries=tuple(query_from_json(one) for one in data["queries"]),
-        trees=tuple(tree_from_json(one) for one in data["trees"]),
-        record_trees=tuple(record_tree_from_json(one) for one in data.get("discretized", ())),
+        queries=tuple(query_from_json(query) for query in data["queries"]),
+        trees=tuple(tree_from_json(tree) for tree in data["trees"]),
+        record_trees=tuple(record_tree_from_json(tree) for tree in data.get("discretized", ())),
     )
 
 
@@ -68,8 +68,10 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
     return {
         "name": query.name,
         "window": window_to_json(query.window),
-        # Lists of pairs: the order of keys and aggregates is that of the columns.
-        "aggregates": [[name, aggregate_to_json(one)] for name, one in query.aggregates.items()],
+        # Lists of pairs keep the order, which is that of the columns.
+        "aggregates": [
+            [name, aggregate_to_json(aggregate)] for name, aggregate in query.aggregates.items()
+        ],
         "time": query.time,
         "keys": [list(pair) for pair in query.key_expressions.items()],
         "where": query.where,
@@ -83,12 +85,12 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
 
 
 def definition(query: Query | PlainQuery) -> dict[str, Any]:
-    """What a query asks for, to compare it with another; how its statement is laid out is not."""
-    found = query_to_json(query)
-    # Spark names unnamed columns by what they look like in the statement.
+    """Returns what a query asks for, to compare queries; layout of statements does not count."""
+    data = query_to_json(query)
+    # The statement counts only where Spark derives the name of an unnamed column from it.
     if isinstance(query, Query) and all(column.name is not None for column in query.columns):
-        del found["statement"]
-    return found
+        del data["statement"]
+    return data
 
 
 def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
@@ -101,13 +103,13 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
     return Query(
         name=data["name"],
         window=window_from_json(data["window"]),
-        aggregates={name: aggregate_from_json(one) for name, one in data["aggregates"]},
+        aggregates={name: aggregate_from_json(aggregate) for name, aggregate in data["aggregates"]},
         time=data["time"],
         keys=dict(data["keys"]),
         where=data["where"],
         having=data["having"],
         relation=_text_from_json(data["relation"]),
-        columns=tuple(Column(**one) for one in data["columns"]),
+        columns=tuple(Column(**column) for column in data["columns"]),
         statement=None if statement is None else _text_from_json(statement),
         names_window=data.get("names_window", False),
         mixes_case=data.get("mixes_case", False),
@@ -126,7 +128,7 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
         "nodes": [
             {
                 "window": asdict(node.window),
-                "aggregates": [aggregate_to_json(one) for one in node.aggregates],
+                "aggregates": [aggregate_to_json(aggregate) for aggregate in node.aggregates],
                 "parent": None if node.parent is None else asdict(node.parent),
                 "techniques": [list(names) for names in node.techniques],
                 "queries": list(node.queries),
@@ -146,16 +148,18 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
         moves_events=data.get("moves_events", False),
         native=tuple(data.get("native", ())),
         time_part=data.get("time_part"),
-        nodes=tuple(_node_from_json(one) for one in data["nodes"]),
+        nodes=tuple(_node_from_json(node) for node in data["nodes"]),
     )
 
 
 def _node_from_json(data: Mapping[str, Any]) -> Node:
-    # Earlier versions wrote one name for each aggregate; techniques are named anew with the types.
-    named = data["techniques"] if all(isinstance(one, list) for one in data["techniques"]) else ()
+    # Earlier versions wrote one name per aggregate; those are dropped, and chosen again later.
+    named = (
+        data["techniques"] if all(isinstance(names, list) for names in data["techniques"]) else ()
+    )
     return Node(
         window=Window(**data["window"]),
-        aggregates=tuple(aggregate_from_json(one) for one in data["aggregates"]),
+        aggregates=tuple(aggregate_from_json(aggregate) for aggregate in data["aggregates"]),
         parent=None if data["parent"] is None else Window(**data["parent"]),
         techniques=tuple(tuple(names) for names in named),
         queries=tuple(data["queries"]),
@@ -172,7 +176,7 @@ def record_tree_to_json(tree: RecordTree) -> dict[str, Any]:
         "nodes": [
             {
                 "window": window_to_json(node.window),
-                "aggregates": [aggregate_to_json(one) for one in node.aggregates],
+                "aggregates": [aggregate_to_json(aggregate) for aggregate in node.aggregates],
                 "queries": list(node.queries),
                 "cost": node.cost,
             }
@@ -189,12 +193,14 @@ def record_tree_from_json(data: Mapping[str, Any]) -> RecordTree:
         cut_cost=data["cut_cost"],
         nodes=tuple(
             RecordNode(
-                window=window_from_json(one["window"]),
-                aggregates=tuple(aggregate_from_json(each) for each in one["aggregates"]),
-                queries=tuple(one["queries"]),
-                cost=one["cost"],
+                window=window_from_json(node["window"]),
+                aggregates=tuple(
+                    aggregate_from_json(aggregate) for aggregate in node["aggregates"]
+                ),
+                queries=tuple(node["queries"]),
+                cost=node["cost"],
             )
-            for one in data["nodes"]
+            for node in data["nodes"]
         ),
     )
 
@@ -221,12 +227,12 @@ def family_from_json(data: Mapping[str, Any]) -> Family:
 
 def slicing_to_json(slicing: Slicing) -> dict[str, Any]:
     """A slicing as JSON."""
-    return {"edges": [asdict(one) for one in slicing.edges], "rate": slicing.rate}
+    return {"edges": [asdict(edges) for edges in slicing.edges], "rate": slicing.rate}
 
 
 def slicing_from_json(data: Mapping[str, Any]) -> Slicing:
     """The slicing that `slicing_to_json` wrote."""
-    return Slicing(edges=tuple(Edges(**one) for one in data["edges"]), rate=data["rate"])
+    return Slicing(edges=tuple(Edges(**edges) for edges in data["edges"]), rate=data["rate"])
 
 
 def _text_to_json(text: SqlText) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What users ask for: a `Query` can share slices, a `PlainQuery` is for Spark alone."""
+"""Queries and workloads: a `Query` can share slices, a `PlainQuery` is left to Spark."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommen
 from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.model.windows.window import Window
 
-# Words that are values wherever they stand.
+# Identifiers that Spark reads as values, never as columns.
 _CONSTANTS = {"true", "false", "null"}
 
 
@@ -20,7 +20,7 @@ _CONSTANTS = {"true", "false", "null"}
 class Column:
     """One column of an answer: Spark SQL over the query's key names, `window` and aggregate names.
 
-    Without a name it gets the one that Spark would give it.
+    Spark names a column that has no name.
     """
 
     name: str | None
@@ -64,9 +64,9 @@ class Query:
     columns: Sequence[Column] = ()
     # The statement that the query was parsed from; Spark names unnamed columns by it.
     statement: SqlText | None = None
-    # Of that statement: whether it speaks of its window by name, which a column of its source may
-    # have, too, and whether it spells a column in two cases, which only some sessions take for one.
+    # Whether the statement refers to `window` by name, which may also be a column of its source.
     names_window: bool = False
+    # Whether the statement spells a column in two cases; only some sessions treat these as one.
     mixes_case: bool = False
 
     def __post_init__(self) -> None:
@@ -117,33 +117,33 @@ class Query:
 
     @property
     def key_expressions(self) -> Mapping[str, str]:
-        """Key names to the Spark expressions behind them."""
+        """The Spark expression of each key, by the key's name."""
         assert isinstance(self.keys, Mapping)
         return self.keys
 
     @property
     def source(self) -> SqlText:
-        """The relation as SQL text with holes."""
+        """The relation as SQL text."""
         assert isinstance(self.relation, SqlText)
         return self.relation
 
     @property
     def is_periodic(self) -> bool:
-        """Whether slices of time can answer it, cut by Spark itself."""
+        """Whether slices of time, cut by Spark, can answer the query."""
         return isinstance(self.window, Window) and not any(
-            isinstance(one, UserAggregate) for one in self.aggregates.values()
+            isinstance(aggregate, UserAggregate) for aggregate in self.aggregates.values()
         )
 
     @property
     def periodic_window(self) -> Window:
-        """The window of a query that has a periodic one, for those who plan and cut by periods."""
+        """The window, which must be periodic; raises an error for a data window."""
         if not isinstance(self.window, Window):
             raise ModelError(f"query {self.name!r}: {self.window} is no periodic window")
         return self.window
 
     @property
     def family(self) -> Family:
-        """What it shares slices by; the order of keys does not matter."""
+        """The family that it can share slices with; the order of keys does not matter."""
         return Family(
             relation=self.source,
             time=squeeze(self.time),
@@ -153,11 +153,11 @@ class Query:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its columns and its `having` may speak of, in order."""
+        """The names that its columns and its `having` may use, in order."""
         return (*self.key_expressions, "window", *self.aggregates)
 
     def named_alone(self, expression: str) -> str | None:
-        """The name that is all of an expression; none for any other expression."""
+        """Returns the name that an expression consists of, or None for any other expression."""
         for name in self.names:
             if expression == quoted(name):
                 return name
@@ -166,26 +166,30 @@ class Query:
         return None
 
     def _window_call(self) -> str:
-        """The window as Spark SQL."""
+        """Returns the window as Spark SQL."""
         window = self.window
         if isinstance(window, Session):
             return f"session_window({self.time}, '{window.gap} microseconds')"
         if not isinstance(window, Window):
             raise ModelError(f"query {self.name!r}: Spark SQL has no window such as {window}")
-        lengths = (f"'{one} microseconds'" for one in (window.size, window.slide, window.offset))
+        lengths = (
+            f"'{micros} microseconds'" for micros in (window.size, window.slide, window.offset)
+        )
         return f"window({self.time}, {', '.join(lengths)})"
 
     def to_sql(self) -> SqlText:
-        """The query as one Spark SQL statement: what plain Spark would be asked."""
+        """Returns the query as one Spark SQL statement."""
         if self.statement is not None:
             return self.statement
-        for one in self.aggregates.values():
-            if isinstance(one, UserAggregate):
-                raise ModelError(f"query {self.name!r}: Spark SQL has no aggregate such as {one}")
+        for aggregate in self.aggregates.values():
+            if isinstance(aggregate, UserAggregate):
+                raise ModelError(
+                    f"query {self.name!r}: Spark SQL has no aggregate such as {aggregate}"
+                )
         window = self._window_call()
         keys = self.key_expressions.values()
-        # Names are put on from outside: here an alias could be seen by the expressions after it.
-        values = [*keys, window, *(one.to_sql() for one in self.aggregates.values())]
+        # The outer SELECT names the columns: here, later expressions could refer to an alias.
+        values = [*keys, window, *(aggregate.to_sql() for aggregate in self.aggregates.values())]
         inner = ", ".join(f"{value} AS _muntin_{index}" for index, value in enumerate(values))
         names = ", ".join(map(quoted, self.names))
         outer = ", ".join(
@@ -194,7 +198,7 @@ class Query:
         )
         plain = [Column(name=name, expression=quoted(name)) for name in self.names]
         if list(self.columns) == plain:
-            # All of them, which may differ in case alone.
+            # Names may differ only in case, so they are not listed.
             outer = "*"
         where = f" WHERE {self.where}" if self.where else ""
         having = f" WHERE {self.having}" if self.having else ""
@@ -206,7 +210,7 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlainQuery:
-    """A statement that is answered by Spark alone, and why it does not share."""
+    """A statement that Spark answers alone, and the reason why it cannot share."""
 
     name: str
     statement: SqlText
@@ -217,25 +221,25 @@ class PlainQuery:
 
 
 def tables_of(queries: Iterable[Query | PlainQuery]) -> list[str]:
-    """The tables that queries read, once each."""
+    """Returns the tables that queries read, once each."""
     texts = (query.source if isinstance(query, Query) else query.statement for query in queries)
     return list(dict.fromkeys(table for text in texts for table in text.tables))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
-    """Queries that run together, two facts about their data (events per second, live keys), what
-    the things that a plan does cost, and how answers are to be computed where that was said."""
+    """Queries that run together, with what the planner needs to know: events per second, live
+    keys, prices, and how to compute answers if the user chose that."""
 
     queries: tuple[Query | PlainQuery, ...]
     rate: float = 1000.0
     keys: float = 1.0
-    # Whether `keys` was given or found in the data, rather than assumed.
+    # Whether `keys` was given or measured, rather than assumed.
     keys_known: bool = False
     prices: Prices = SHIPPED
-    # The technique by which every node is to combine; none leaves the choice to the planner.
+    # The technique that every node must use; None leaves the choice to the planner.
     technique: str | None = None
-    # Whether techniques are chosen by how long a single answer may take, not by the work in all.
+    # Whether to choose techniques by the worst time of a single answer, not by total work.
     latency: bool = False
 
     def __post_init__(self) -> None:
@@ -254,12 +258,12 @@ class Workload:
 
     @property
     def shared(self) -> tuple[Query, ...]:
-        """The queries of periodic windows, which slices of time can answer."""
+        """The queries that slices of time can answer."""
         return tuple(q for q in self.queries if isinstance(q, Query) and q.is_periodic)
 
     @property
     def data_windows(self) -> tuple[Query, ...]:
-        """The queries of data windows, or with aggregates of the user's."""
+        """The queries with data windows or user-defined aggregates."""
         return tuple(q for q in self.queries if isinstance(q, Query) and not q.is_periodic)
 
     @property
@@ -269,7 +273,7 @@ class Workload:
 
     @property
     def families(self) -> dict[Family, tuple[Query, ...]]:
-        """Queries that may be cut together, in the order in which they were given."""
+        """The shared queries by family, in the order given."""
         groups: dict[Family, list[Query]] = {}
         for query in self.shared:
             groups.setdefault(query.family, []).append(query)
@@ -285,7 +289,7 @@ def workload(
     technique: str | None = None,
     latency: bool = False,
 ) -> Workload:
-    """A workload of one query, of several, or the one that was given; one key if none are named."""
+    """Returns a workload of one or several queries; a workload is returned as it is."""
     if isinstance(queries, Workload):
         return queries
     if isinstance(queries, Query | PlainQuery):
@@ -302,6 +306,6 @@ def workload(
 
 
 def check_name(name: str) -> None:
-    """Names become folders and columns: refuse what cannot be one."""
+    """Raises an error if a name cannot be a folder's."""
     if not isinstance(name, str) or not name or name.strip(". ") == "" or set(name) & set("/\\\0"):
         raise ModelError(f"a query's name is used as a folder's; {name!r} cannot be one")

@@ -1,4 +1,4 @@
-"""Trees of data windows: their edges are decided as records arrive (Cutty)."""
+"""Trees of data windows, whose edges are decided as records arrive (Cutty)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from muntin.model.windows.window import Window
 
 @dataclass(frozen=True, kw_only=True)
 class RecordNode:
-    """One data window, or a periodic one that shares its slices: whom it answers."""
+    """A data window, or a periodic one that shares its slices, and the queries that it answers."""
 
     window: DataWindow | Window
     aggregates: tuple[Aggregate, ...]
@@ -32,10 +32,10 @@ class RecordTree(AnyTree):
 
     family: Family
     nodes: tuple[RecordNode, ...]
-    # Events this close together, in microseconds, are never apart in any of the windows: they are
-    # made one record before they are looked at. None looks at every event.
+    # Events of a key within this many microseconds are in the same windows, so they are merged into
+    # one record first. None: every event is a record.
     grain: int | None = None
-    # Operations per second spent on bringing records into order.
+    # Operations per second spent on sorting records.
     cut_cost: float = 0.0
 
     def __post_init__(self) -> None:
@@ -46,33 +46,35 @@ class RecordTree(AnyTree):
 
     @property
     def is_alone(self) -> bool:
-        """Whether one query asks for sessions, which Spark has too: there is nothing to share, and
-        in a batch its own `session_window` answers."""
+        """Whether the tree has one query, of sessions: in a batch, Spark's own `session_window`
+        answers it, since there is nothing to share."""
         return self.grain is not None and [len(node.queries) for node in self.nodes] == [1]
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Every condition that some window asks of each record."""
+        """The conditions that the windows evaluate on each record, once each."""
         return tuple(dict.fromkeys(c for kind in self.kinds for c in kind.conditions))
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Every growing measure that some window is over."""
+        """The growing measures that the windows read, once each."""
         return tuple(dict.fromkeys(m for kind in self.kinds for m in kind.measures))
 
     @property
     def kinds(self) -> tuple[DataWindow, ...]:
-        """The windows that are not periodic."""
+        """The data windows, without the periodic ones."""
         return tuple(node.window for node in self.nodes if isinstance(node.window, DataWindow))
 
     def answering(self, queries: Iterable[Query]) -> "RecordTree":
-        """The part of the tree that some of its queries need."""
+        """Returns the part of the tree that `queries` need."""
         asked = {query.name: set(query.aggregates.values()) for query in queries}
         kept = []
         for node in self.nodes:
             names = tuple(name for name in node.queries if name in asked)
             if names:
                 wanted = set().union(*(asked[name] for name in names))
-                aggregates = tuple(one for one in node.aggregates if one in wanted)
+                aggregates = tuple(
+                    aggregate for aggregate in node.aggregates if aggregate in wanted
+                )
                 kept.append(replace(node, aggregates=aggregates, queries=names))
         return replace(self, nodes=tuple(kept))

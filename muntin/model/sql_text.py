@@ -1,4 +1,4 @@
-"""Pieces of Spark SQL as text: quoting, comments, white space, and holes for tables."""
+"""Spark SQL as text: quotes names, strips comments and white space, and substitutes tables."""
 
 import re
 from collections.abc import Mapping
@@ -7,43 +7,43 @@ from functools import lru_cache
 
 from muntin.errors import ModelError
 
-# What quotes or comments out: quoted text stays as it is, whatever looks like SQL in it.
+# Quoted text stays as it is, even where it looks like a comment.
 _QUOTED = r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`"""
 _COMMENT = re.compile(rf"(?P<kept>{_QUOTED})|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _PIECES = re.compile(f"({_QUOTED})", re.DOTALL)
 
 
 def quoted(name: str) -> str:
-    """A column name as Spark SQL reads it back, whatever characters it has."""
+    """Returns a column name in backquotes."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def name_parts(text: str) -> list[str]:
-    """The parts of a column's name, such as `payload.ts`; dots in backquotes part nothing."""
+    """Splits a column's name, such as `payload.ts`, at its dots, except those in backquotes."""
     parts = _PIECES.split(text.strip())
     marked = "".join(
         part.replace(".", "\0") if index % 2 else part for index, part in enumerate(parts)
     )
     return [
         part[1:-1].replace("``", "`") if part[:1] == "`" else part
-        for part in (one.strip().replace("\0", ".") for one in marked.split("."))
+        for part in (piece.strip().replace("\0", ".") for piece in marked.split("."))
     ]
 
 
 def literal(text: str) -> str:
-    """Text as a string literal of Spark SQL."""
+    """Returns text as a string literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 @lru_cache(maxsize=4096)
 def uncommented(text: str) -> str:
-    """SQL without its comments: what is put after it would otherwise be part of the last one."""
+    """Removes comments, so that SQL appended after it is not commented out."""
     return _COMMENT.sub(lambda match: match["kept"] or " ", text).strip()
 
 
 @lru_cache(maxsize=4096)
 def squeeze(text: str) -> str:
-    """SQL with runs of white space outside quotes made one space: equal text, equal meaning."""
+    """Replaces each run of white space outside quotes by one space, to compare SQL."""
     pieces = _PIECES.split(text.strip())
     return "".join(
         piece if index % 2 else re.sub(r"\s+", " ", piece) for index, piece in enumerate(pieces)
@@ -52,7 +52,7 @@ def squeeze(text: str) -> str:
 
 @dataclass(frozen=True)
 class SqlText:
-    """SQL with a hole for every table it reads, so that a DataFrame can stand in for a table.
+    """SQL with a placeholder for every table, so that a DataFrame can replace a table.
 
     The text is `parts[0] + tables[0] + parts[1] + ... + parts[-1]`.
     """
@@ -65,14 +65,14 @@ class SqlText:
             raise ModelError(f"{len(self.tables)} tables need one more part, not {self.parts!r}")
 
     def fill(self, names: Mapping[str, str] | None = None) -> str:
-        """The text, each table replaced by its entry in `names` where there is one."""
+        """Returns the text, each table replaced by its entry in `names` if there is one."""
         filled = [self.parts[0]]
         for table, part in zip(self.tables, self.parts[1:], strict=True):
             filled += [(names or {}).get(table, table), part]
         return "".join(filled)
 
     def inside(self, before: str, after: str) -> "SqlText":
-        """The text with more text around it."""
+        """Returns the text with `before` and `after` around it."""
         parts = list(self.parts)
         parts[0] = before + parts[0]
         parts[-1] += after
@@ -80,7 +80,7 @@ class SqlText:
 
     @property
     def alias(self) -> str | None:
-        """The name of the one relation, where the text is a table and its alias."""
+        """The alias, if the text is one table and its alias."""
         words = self.parts[-1].split(None, 1)
         if len(self.tables) != 1 or self.parts[0].strip() or not words:
             return None
@@ -89,7 +89,7 @@ class SqlText:
 
     @staticmethod
     def table(name: str) -> "SqlText":
-        """A relation that is one table under its own name."""
+        """Returns a relation that is one table, with its own name as alias."""
         return SqlText(parts=("", f" AS {quoted(name_parts(name)[-1])}"), tables=(name,))
 
     def __str__(self) -> str:

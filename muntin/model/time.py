@@ -1,4 +1,4 @@
-"""Durations: '10 minutes' to integer microseconds and back, in the words Spark accepts."""
+"""Parses durations such as '10 minutes' into microseconds, and formats them, as Spark does."""
 
 import re
 from datetime import timedelta
@@ -28,7 +28,7 @@ _PART = re.compile(r"\s*([+-]?)\s*(\d+)(\.\d{1,9})?\s+([a-z]+)(?=\s|$)")
 
 
 def parse_duration(value: str | int | timedelta) -> int:
-    """Microseconds of a duration given as text, as microseconds, or as a `timedelta`.
+    """Returns the microseconds of a duration: text, microseconds, or a `timedelta`.
 
     >>> parse_duration("1 minute 30 seconds")
     90000000
@@ -63,7 +63,7 @@ def parse_duration(value: str | int | timedelta) -> int:
 
 
 def format_duration(micros: int) -> str:
-    """The shortest exact spelling, largest unit first; `parse_duration` reads it back.
+    """Returns the shortest exact spelling of a duration; `parse_duration` reads it back.
 
     >>> format_duration(90_000_000)
     '1 minute 30 seconds'

@@ -1,1 +1,1 @@
-"""Workload to plan: slicing, costs and the optimizers, one file each. Imports no engine."""
+"""Turns a workload into a plan: slicing, costs and optimizers, one file each; no engine."""

@@ -1,4 +1,4 @@
-"""Data windows of a workload on trees: sessions on grains, the others record by record."""
+"""Plans the trees of data windows: sessions on merged events, the others record by record."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,19 +16,19 @@ from muntin.share.costs import cost
 
 # The tree of windows that look at every record.
 _RECORDS = "records"
-# How many records have a window, where only the data could tell.
+# Windows per record, assumed where only the data could tell.
 _WINDOWS_PER_RECORD = 0.01
-# Finding begins and ends, and folding a record into the open slice.
+# Operations to find begins and ends, and to fold a record into the open slice.
 _PER_RECORD = 3.0
-# A class of the user's is called in Python for each record.
+# Operations to call a custom window's class, in Python, for each record.
 _PER_CALL = 300.0
 
 
 def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
-    """The trees of all data windows: queries of a family share slices, if they can.
+    """Returns the trees of all data windows; queries of a family share slices if they can.
 
-    Sessions need not see every event: those within the shortest gap are one record to all of them.
-    Windows that keep a partial per record would make the others keep one, and stand alone.
+    Sessions need not see every event: events within the shortest gap are one record to all of them.
+    Windows that need a partial per record have their own tree, to spare the others.
     """
     groups: dict[tuple[Family, str], list[Query]] = {}
     for query in workload.data_windows:
@@ -37,14 +37,14 @@ def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
 
 
 def record_trees_cost(workload: Workload) -> float:
-    """What the data windows cost with a tree each."""
+    """Returns the cost of the data windows with a tree each."""
     return sum(_tree(query.family, [query], workload).cost for query in workload.data_windows)
 
 
 def hosting(plan: Plan, workload: Workload) -> Plan:
-    """The plan with periodic windows in the tree of records of their family, where that is cheaper.
+    """Moves periodic windows into the record tree of their family where that is cheaper.
 
-    There every event is read and put in order anyway, for windows that are found in the data.
+    That tree reads and sorts every event anyway, for its data windows.
     """
     for host in plan.record_trees:
         guests = [tree for tree in plan.trees if tree.family == host.family]
@@ -56,7 +56,7 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
             plan = replace(
                 plan,
                 trees=tuple(tree for tree in plan.trees if tree not in guests),
-                record_trees=tuple(joined if one is host else one for one in plan.record_trees),
+                record_trees=tuple(joined if tree is host else tree for tree in plan.record_trees),
             )
     return plan
 
@@ -71,8 +71,8 @@ def _group(query: Query) -> str:
 
 
 def _has_own(query: Query) -> bool:
-    """Whether it asks for an aggregate of the user's, which Spark cannot compute."""
-    return any(isinstance(one, UserAggregate) for one in query.aggregates.values())
+    """Whether a query has a user-defined aggregate, which Spark cannot compute."""
+    return any(isinstance(aggregate, UserAggregate) for aggregate in query.aggregates.values())
 
 
 def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> RecordTree:
@@ -87,7 +87,7 @@ def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> Recor
     handed = workload.rate
     if grain is not None:
         handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
-    found = RecordTree(
+    tree = RecordTree(
         family=family,
         grain=grain,
         cut_cost=workload.prices.event * workload.rate + workload.prices.partial * handed,
@@ -101,11 +101,11 @@ def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> Recor
             for window, (names, aggregates) in asked.items()
         ),
     )
-    return _as_sparks_own(found, workload) if found.is_alone else found
+    return _as_sparks_own(tree, workload) if tree.is_alone else tree
 
 
 def _as_sparks_own(tree: RecordTree, workload: Workload) -> RecordTree:
-    """The tree at the price of Spark's own `session_window`, which groups event by event."""
+    """Returns the tree with the cost of Spark's own `session_window`, which groups every event."""
     (node,) = tree.nodes
     return replace(
         tree,
@@ -123,10 +123,10 @@ def _node_cost(
 
 
 def _answers(window: DataWindow | Window, workload: Workload) -> float:
-    """How many windows end per second, for all keys."""
+    """Returns how many windows end per second, for all keys."""
     rate, keys = workload.rate, workload.keys
     if isinstance(window, Session):
-        # Events at random: one is the last of its session when none follows within the gap.
+        # With random events, one is the last of its session if none follows within the gap.
         return rate * exp(-rate / keys * window.gap / SECOND)
     if isinstance(window, CountWindow):
         return rate / window.slide

@@ -1,4 +1,4 @@
-"""The optimum, for few windows: what heuristics are measured by, and for users who ask for it."""
+"""Optimal plans for few windows, to measure heuristics by, and for users who ask for them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -21,17 +21,17 @@ from muntin.share.intermediate import tumbling_closure
 from muntin.share.slicing.edges import slicing
 from muntin.share.trees import nodes_of, plan_of, tree_of
 
-# Three to the power of this many steps.
+# The most windows: the search takes three to the power of this many steps.
 MOST_GROUPED = 14
-# Windows, asked for and intermediate, that the integer program takes.
+# The most windows, asked for and intermediate, in the integer program.
 MOST_IN_GRAPH = 160
 
 
 def cheapest_grouping(count: int, cost_of: Callable[[tuple[int, ...]], float]) -> list[list[int]]:
-    """The partition of `count` things whose parts cost the least together.
+    """Returns the cheapest partition of `count` items.
 
-    Dynamic programming over subsets: the best grouping of a set is its best part that holds the
-    lowest thing, and the best grouping of the rest.
+    Dynamic programming over subsets: the best grouping of a set is the best part that holds its
+    lowest item, and the best grouping of the rest.
     """
     if count > MOST_GROUPED:
         raise PlanError(
@@ -47,7 +47,7 @@ def cheapest_grouping(count: int, cost_of: Callable[[tuple[int, ...]], float]) -
         others = rest = subset ^ low
         best, chosen = price[subset], subset
         while rest:
-            # `rest` walks over the subsets of the others; what it leaves goes with the lowest.
+            # `rest` runs through the subsets of the others; the remaining ones go with the lowest.
             total = price[subset ^ rest] + least[rest]
             if total < best:
                 best, chosen = total, subset ^ rest
@@ -62,7 +62,7 @@ def cheapest_grouping(count: int, cost_of: Callable[[tuple[int, ...]], float]) -
 
 
 def exact(workload: Workload) -> Plan:
-    """The cheapest grouping into flat trees, under the runtime's cost model."""
+    """Plans the cheapest grouping into flat trees, by the runtime's cost model."""
 
     def grow(queries: tuple[Query, ...]) -> list[Tree]:
         nodes = nodes_of(queries)
@@ -98,10 +98,10 @@ def cheapest_forest(
     counting: Counting,
     harmless: Harmless,
 ) -> Forest:
-    """The cheapest coverage forest over asked windows and any of the candidates.
+    """Returns the cheapest coverage forest over the asked windows and any of the candidates.
 
-    An integer program: one variable for each candidate taken and each link used. Every asked window
-    and every taken candidate has one link, and only to what is taken.
+    An integer program: one variable for each candidate and each link. Every asked window and every
+    taken candidate has one link, to the stream or to a window that is asked for or taken.
     """
     asked = sorted(set(asked))
     extra = sorted(set(candidates) - set(asked))
@@ -160,7 +160,7 @@ def _solve(
 
 
 def exact_factor(workload: Workload) -> Plan:
-    """The cheapest factor-window graph by the paper's model, any tumbling window allowed."""
+    """Plans the cheapest factor-window graph by the paper's model, with any tumbling window."""
 
     def grow(nodes: tuple[Node, ...]) -> Forest:
         windows = [node.window for node in nodes]

@@ -1,4 +1,4 @@
-"""The papers' workload generators: windows drawn at random, by their parameters' names."""
+"""The papers' workload generators, which draw windows at random."""
 
 from collections.abc import Sequence
 from random import Random
@@ -7,7 +7,7 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.factor_windows.factor_windows import divisors
 
-# What the sizes of tumbling windows, and the slides of hopping ones, are multiples of (Factor
+# The sizes of tumbling windows and the slides of hopping ones are multiples of these (Factor
 # Windows, section V-B).
 SEED_SIZES = (2, 5, 10)
 SEED_SLIDES = (5, 10, 20)
@@ -28,11 +28,11 @@ def random_gen(
     with sizes of twice the slide.
     """
     seeds = seeds or (SEED_SIZES if tumbling else SEED_SLIDES)
-    found: dict[Window, None] = {}
-    while len(found) < count:
+    windows: dict[Window, None] = {}
+    while len(windows) < count:
         slide = random.choice(seeds) * random.randint(2, most) * unit
-        found[Window(size=slide if tumbling else 2 * slide, slide=slide)] = None
-    return list(found)
+        windows[Window(size=slide if tumbling else 2 * slide, slide=slide)] = None
+    return list(windows)
 
 
 def sequential_gen(
@@ -50,7 +50,7 @@ def sequential_gen(
 
 
 def zipf(random: Random, values: Sequence[int], skew: float, count: int) -> list[int]:
-    """Draws in which the last value is the most popular, the one before it the second, and so on.
+    """Draws values by Zipf: the last value is the most popular, the one before it the second.
 
     Skew zero is uniform; a negative one prefers the first values.
     """
@@ -70,7 +70,7 @@ def weave_share_gen(
 ) -> list[Window]:
     """Weave Share, table 1: slides up to `longest_slide` by Zipf, towards the long ones.
 
-    Sizes are slides times a uniform overlap, in whole slides if asked for. Windows may repeat.
+    Sizes are slides times a uniform overlap, with `whole` in whole slides. Windows may repeat.
     """
     slides = zipf(random, range(1, longest_slide + 1), skew, count)
     return [_overlapping(random, slide, most_overlap, whole, unit) for slide in slides]
@@ -86,7 +86,7 @@ def incremental_gen(
     whole: bool = True,
     unit: int = SECOND,
 ) -> list[Window]:
-    """Incremental MQO, table 4: slides are divisors of the longest; the defaults are its middle."""
+    """Incremental MQO, table 4: slides are divisors of the longest; defaults are its middle."""
     slides = zipf(random, divisors(longest_slide), skew, count)
     return [_overlapping(random, slide, most_overlap, whole, unit) for slide in slides]
 

@@ -1,7 +1,7 @@
-"""Intermediate windows chosen freely, for the cheapest tree under the runtime's own cost model.
+"""Chooses intermediate windows for the cheapest tree by the runtime's own cost model.
 
-The papers choose among few: Factor Windows only divisors common to all that a window covers,
-Weave Share none. Here any window between the slices and some of the queries may be taken.
+The papers allow few: Factor Windows only common divisors of all that a window covers, Weave Share
+none. Here any window between the slices and some of the queries may be chosen.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,57 +15,57 @@ from muntin.share.costs import cost
 from muntin.share.slicing import edges
 from muntin.share.trees import nodes_of, plan_of, reads_from, tree_of
 
-# Candidates that are tried; beyond that, those that serve the most windows.
+# The most candidates to try: those that serve the most windows.
 _MOST_CANDIDATES = 64
-# Above this many windows half of the candidates are given up after every choice.
+# Above this many windows, half of the candidates are dropped after every choice.
 _FEW_WINDOWS = 40
 
 
 def tumbling_closure(windows: Iterable[Window], *, most: int | None = None) -> list[Window]:
-    """The coarsest tumbling window for each set of windows that one tumbling window can serve.
+    """Returns the coarsest tumbling window for each set of windows that one can serve.
 
-    A finer one is dominated: it costs as much to make, and more to read. Found by closing the
-    coarsest of each window under common divisors. Stops after `most`.
+    A finer one is dominated: it costs as much to make, and more to read. The closure starts with
+    the coarsest of each window and adds common divisors. It stops after `most`.
     """
-    found: dict[Window, None] = {}
+    closed: dict[Window, None] = {}
     fresh = []
     for window in windows:
         width = gcd(window.size, window.slide)
         fresh.append(Window(size=width, slide=width, offset=window.offset))
-    while fresh and (most is None or len(found) < most):
-        one = fresh.pop()
-        if one in found:
+    while fresh and (most is None or len(closed) < most):
+        window = fresh.pop()
+        if window in closed:
             continue
-        for other in found:
-            width = gcd(one.size, other.size, one.offset - other.offset)
-            fresh.append(Window(size=width, slide=width, offset=one.offset))
-        found[one] = None
-    return sorted(found)
+        for other in closed:
+            width = gcd(window.size, other.size, window.offset - other.offset)
+            fresh.append(Window(size=width, slide=width, offset=window.offset))
+        closed[window] = None
+    return sorted(closed)
 
 
 def candidates(nodes: Sequence[Node]) -> list[Window]:
-    """Windows nobody asked for that may be worth having, those that serve the most first."""
+    """Returns windows that no query asked for and that may pay, those that serve the most first."""
     asked = {node.window for node in nodes}
-    found = set(tumbling_closure(asked, most=4 * _MOST_CANDIDATES)) - asked
+    offered = set(tumbling_closure(asked, most=4 * _MOST_CANDIDATES)) - asked
     for node in nodes:
         window = node.window
         rest = window.size % window.slide
-        # Where overlap is harmless, a size that is not a multiple needs no finer slide.
+        # Where overlap is harmless, a size that is no multiple of the slide needs no finer slide.
         if rest and cost.harmless(node.aggregates):
             short = Window(size=window.slide + rest, slide=window.slide, offset=window.offset)
-            found |= {short} - asked
-    serves = {w: sum(reads_from(w, n.window, n.aggregates) for n in nodes) for w in found}
-    ranked = sorted((w for w in found if serves[w]), key=lambda w: (-serves[w], -w.slide, w))
+            offered |= {short} - asked
+    serves = {w: sum(reads_from(w, n.window, n.aggregates) for n in nodes) for w in offered}
+    ranked = sorted((w for w in offered if serves[w]), key=lambda w: (-serves[w], -w.slide, w))
     return ranked[:_MOST_CANDIDATES]
 
 
 class Hanging:
-    """Hangs nodes below windows that are present, each where reading is cheapest."""
+    """Chooses the cheapest parent of each node among the windows that are present."""
 
     def __init__(
         self, family: Family, nodes: Sequence[Node], offered: Sequence[Window], workload: Workload
     ) -> None:
-        """`nodes` are those asked for, one per window; `offered` may be present besides."""
+        """`nodes` are those asked for, one per window; `offered` are the candidates."""
         self._family, self._nodes, self._workload = family, nodes, workload
         everything = frozenset(a for node in nodes for a in node.aggregates)
         self._asked = {node.window: frozenset(node.aggregates) for node in nodes}
@@ -76,7 +76,7 @@ class Hanging:
             window: [w for w in self._windows if w != window and w.covers(window)]
             for window in self._windows
         }
-        # What each may read, with the cost for all its aggregates.
+        # The windows that each may read, with the cost for all its aggregates.
         self._offers = {
             window: sorted(
                 (cost.combine_cost(parent, window, wanted[window], workload), parent)
@@ -94,10 +94,10 @@ class Hanging:
         return self._slicings[roots]
 
     def parents(self, present: set[Window]) -> dict[Window, Window | None]:
-        """The cheapest source of each window, as if each carried only what is asked of it.
+        """Returns the cheapest parent of each window, as if each had only its own aggregates.
 
-        What is not covered must read the slices and so decides them; what is covered has no edge
-        of its own.
+        Windows that no other covers read the slices, and so decide where these are cut; the others
+        have no edge of their own.
         """
         here = {*self._asked, *present}
         windows = [window for window in self._windows if window in here]
@@ -119,7 +119,7 @@ class Hanging:
         return chosen
 
     def cost(self, parents: dict[Window, Window | None]) -> float:
-        """The cost of `tree` without building it."""
+        """Returns the cost of `tree` without building it."""
         carried: dict[Window, frozenset[Aggregate]] = dict(self._asked)
         total, sources = 0.0, {}
         for window in sorted(parents, reverse=True):
@@ -144,12 +144,12 @@ class Hanging:
         return total + cost.cut_cost(slices, self._workload)
 
     def tree(self, parents: dict[Window, Window | None]) -> Tree:
-        """The tree in which each window reads its parent."""
+        """Returns the tree in which each window reads its parent."""
         return tree_of(self._family, self._nodes, self._workload, parents)
 
 
 def best_tree(family: Family, nodes: Sequence[Node], workload: Workload) -> Tree:
-    """The cheapest tree found: windows are added, and dropped again, while that pays."""
+    """Returns the cheapest tree found by adding and dropping windows while that pays."""
     offered = candidates(nodes)
     hanging = Hanging(family, nodes, offered, workload)
     flat: dict[Window, Window | None] = {node.window: None for node in nodes}
@@ -165,14 +165,14 @@ def best_tree(family: Family, nodes: Sequence[Node], workload: Workload) -> Tree
             break
         least, (best, present) = costs[cheapest], hung[cheapest]
         if len(nodes) > _FEW_WINDOWS:
-            # The better half of what was left, so that many windows take few rounds.
+            # Only the better half is kept, so that many windows take few rounds.
             order = sorted(range(len(costs)), key=costs.__getitem__)
             offered = [offered[index] for index in order[: len(order) // 2]]
     return hanging.tree(best)
 
 
 def intermediate(workload: Workload) -> Plan:
-    """One tree per family, with intermediate windows chosen freely."""
+    """Plans one tree per family, with intermediate windows chosen freely."""
     return plan_of(
         "intermediate",
         workload,

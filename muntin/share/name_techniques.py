@@ -1,8 +1,8 @@
-"""Which technique turns what a node reads into its own partials, for every component of it.
+"""Chooses the technique of every component of every node.
 
-The fewest combines per slice decide (Ω, `costs.operations`): windows that overlap little are
-combined anew, what can be taken out again is subtracted, and all else goes through two stacks. One
-deque for all windows pays for selective combines once there are many of them.
+The fewest combines per slice win (Ω, `costs.operations`): windows that overlap little are combined
+anew, invertible aggregates are subtracted, and all others use two stacks. For selective combines,
+one deque for all windows pays once there are many of them.
 """
 
 from collections import Counter
@@ -16,10 +16,10 @@ from muntin.model.plan import RECALC, Node, Slicing
 from muntin.model.query import Workload
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
-from muntin.share.costs.operations import possible_monoids, steady_operations_of
+from muntin.share.costs.operations import steady_operations_of
 from muntin.techniques.table import TECHNIQUES, technique_named
 
-# Every monoid by which a component of an aggregate may be combined: one, once its type is known.
+# Returns the monoids that may combine a component: a single one once its type is known.
 Monoids = Callable[[Aggregate, Component], Sequence[Monoid]]
 
 # Measured for max: at slide 1 a shared deque wins from 3 to 5 windows on, with hops of an eighth of
@@ -28,8 +28,8 @@ WINDOWS_FOR_A_DEQUE = 10
 
 
 def by_function(aggregate: Aggregate, component: Component) -> Sequence[Monoid]:
-    """The monoids over all types that an aggregate may meet: what a plan knows without its data."""
-    return possible_monoids(component)
+    """Returns the monoids over all types of values, for a plan that does not know its data yet."""
+    return component.part.all_monoids
 
 
 def with_techniques(
@@ -40,27 +40,32 @@ def with_techniques(
     technique: str | None = None,
     latency: bool = False,
 ) -> tuple[Node, ...]:
-    """The nodes of a tree with a technique named for each component of each aggregate.
+    """Returns the nodes of a tree with a technique for each component of each aggregate.
 
-    `technique` forces one. With `latency`, windows that overlap get one that never takes long for
-    a single answer. An aggregate that a forced one cannot serve is an error that names it.
+    `technique` forces one; it is an error if it cannot serve an aggregate. With `latency`, windows
+    that overlap get a technique without slow single answers.
     """
-    parts = {one: one.components for one in {a for node in nodes for a in node.aggregates}}
+    parts = {
+        aggregate: aggregate.components
+        for aggregate in {a for node in nodes for a in node.aggregates}
+    }
     readers: Counter[tuple[Window | None, Component]] = Counter()
     if len(nodes) >= WINDOWS_FOR_A_DEQUE:
         for node in nodes:
-            components = {component for one in node.aggregates for component in parts[one]}
+            components = {
+                component for aggregate in node.aggregates for component in parts[aggregate]
+            }
             readers.update((node.parent, component) for component in components)
 
     def name(node: Node, held: float, aggregate: Aggregate, component: Component) -> str:
-        found = tuple(monoids(aggregate, component))
+        possible = tuple(monoids(aggregate, component))
         if technique is not None:
-            check_serves(technique, aggregate, found)
+            check_serves(technique, aggregate, possible)
             return technique
         if node.picks:
             return RECALC
         windows = readers[node.parent, component]
-        return least_technique(found, held=held, windows=windows, latency=latency)
+        return least_technique(possible, held=held, windows=windows, latency=latency)
 
     named = []
     for node in nodes:
@@ -77,9 +82,9 @@ def with_techniques(
 def least_technique(
     monoids: tuple[Monoid, ...], *, held: float, windows: int = 1, latency: bool = False
 ) -> str:
-    """The technique with the fewest combines for partials that so many windows of a node hold.
+    """Returns the technique with the fewest combines that serves all the monoids.
 
-    `windows` are those of all nodes that read the same partials. It does for every monoid given.
+    `held` is how many windows of a node hold one partial, `windows` how many nodes read it.
     """
     invertible = all(monoid.inverse is not None for monoid in monoids)
     if latency and held > 1:
@@ -93,11 +98,15 @@ def least_technique(
 
 
 def check_serves(technique: str, aggregate: Aggregate, monoids: Iterable[Monoid]) -> None:
-    """Refuse a technique for an aggregate that none of the types it may meet would let it serve."""
+    """Raises an error if a technique cannot serve an aggregate for any type of values."""
     monoids = tuple(monoids)
     wanted = technique_named(technique)
     if not any(wanted.allows(monoid) for monoid in monoids):
-        able = [one.name for one in TECHNIQUES.values() if all(map(one.allows, monoids))]
+        able = [
+            candidate.name
+            for candidate in TECHNIQUES.values()
+            if all(map(candidate.allows, monoids))
+        ]
         raise PlanError(
             f"{technique} cannot serve {aggregate}: it needs {wanted.needs}; "
             f"these can: {', '.join(able)}"
@@ -105,11 +114,13 @@ def check_serves(technique: str, aggregate: Aggregate, monoids: Iterable[Monoid]
 
 
 def check_forced(workload: Workload) -> None:
-    """Refuse a forced technique that does not exist, or that some query cannot have."""
+    """Raises an error if the forced technique does not exist or cannot serve some query."""
     if workload.technique is None:
         return
     technique_named(workload.technique)
-    asked = {one: None for query in workload.shared for one in query.aggregates.values()}
+    asked = {
+        aggregate: None for query in workload.shared for aggregate in query.aggregates.values()
+    }
     for aggregate in asked:
         for component in aggregate.components:
             check_serves(workload.technique, aggregate, by_function(aggregate, component))

@@ -1,4 +1,4 @@
-"""The plan as a stream runs it: every periodic window reads the slices of its tree."""
+"""Turns a plan into one that a stream runs: every periodic window reads the slices of its tree."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -11,10 +11,10 @@ from muntin.share.trees import flat_tree
 
 
 def on_slices(plan: Plan) -> Plan:
-    """The plan for a stream: all periodic windows read slices, no other window, and no records.
+    """Returns the plan for a stream, in which all periodic windows read slices, never records.
 
-    A query stays in the tree in which it runs, so whether it is among slices or among records must
-    not depend on the other queries, or on the rate.
+    A query stays in the tree in which it runs, so whether it reads slices or records must not
+    depend on the other queries or on the rate.
     """
     guests = [
         query
@@ -26,21 +26,20 @@ def on_slices(plan: Plan) -> Plan:
 
 
 def reading_slices(plan: Plan) -> Plan:
-    """The plan with every node reading the slices, which are cut at edges of asked windows alone.
+    """Returns the plan with every node reading the slices, cut only at edges of asked windows.
 
-    A stream gives out only the windows that have just closed, and retains slices and cells: to
-    compute a node's long history for those that read it would cost more than it saves. So it has
-    no use for factor windows, and for the slices that those would need.
+    A stream answers only the windows that have just closed. To keep a node's long history for its
+    readers would cost more than it saves, so factor windows and their slices are of no use.
     """
     trees = tuple(_reading_slices(tree, plan) for tree in plan.trees)
     if trees == plan.trees:
         return plan
-    # What other strategies cost was found for plans that a stream does not run.
+    # The costs of other strategies are of plans that a stream does not run.
     return replace(plan, trees=trees, considered={}, taken=())
 
 
 def _reading_slices(tree: Tree, plan: Plan) -> Tree:
-    """The tree without what is decided for batches alone: a stream is cut where its events are."""
+    """Returns the flat tree of a stream, without what is decided for batches only."""
     tree = replace(tree, native=(), time_part=None)
     if tree.is_flat and not tree.moves_events:
         return tree
@@ -57,7 +56,7 @@ def _reading_slices(tree: Tree, plan: Plan) -> Tree:
 
 
 def sliced(plan: Plan, guests: Collection[Query]) -> Plan:
-    """The plan with some queries of periodic windows taken from records to slices of their own."""
+    """Moves some queries with periodic windows from records to slices of their own."""
     names = {query.name for query in guests}
     left = [q for q in plan.queries if isinstance(q, Query) and q.name not in names]
     trees = [tree.answering(left) for tree in plan.record_trees]

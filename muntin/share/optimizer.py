@@ -1,4 +1,4 @@
-"""The table of strategies, and the one door to them."""
+"""The table of strategies, and `optimize`, which runs one of them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -23,13 +23,13 @@ from muntin.share.weave_share.weave_share import weave
 
 Strategy = Callable[[Workload], Plan]
 
-# No sharing at all, or one tree for each family: what nearly always has the cheapest.
+# No sharing, or one tree for each family: nearly always the cheapest.
 _FIRST: dict[str, Strategy] = {
     "unshared": unshared,
     "shared": shared,
     "intermediate": intermediate,
 }
-# Other ways to hang the windows of one tree.
+# Other ways to arrange the windows of one tree.
 _TREES: dict[str, Strategy] = {
     "coverage": coverage,
     "factor": factor,
@@ -45,9 +45,9 @@ _GROUPINGS: dict[str, Strategy] = {
     "local_search": local,
     "random": random,
 }
-# What could be this much cheaper at most is not looked for.
+# A plan that can be cheaper by this factor at most is not searched for.
 _CLOSE_ENOUGH = 1.001
-# Distinct windows up to which `auto` tries a strategy, where its time grows faster than they do.
+# The most distinct windows for which `auto` tries a strategy of superlinear time.
 _MOST_WINDOWS = {
     **dict.fromkeys(("insert_then_weave", "local_search", "random"), 30),
     **dict.fromkeys(("intermediate", "coverage", "factor", "exact_factor", "subsume"), 200),
@@ -56,13 +56,15 @@ _MOST_WINDOWS = {
 
 
 def auto(workload: Workload) -> Plan:
-    """The cheapest plan over all strategies by the cost model, to a thousandth, for each family.
+    """Returns, for each family, the cheapest plan of all strategies, to a thousandth.
 
-    Strategies are left out where a bound says that they cannot find a cheaper one, and where there
-    are too many windows for them. The trees of groupings are hung anew with intermediate windows,
-    and kept so if that is cheaper; so are periodic windows among those that are found in the data.
+    Strategies are skipped if a bound shows that they cannot find a cheaper plan, or if they are too
+    slow for this many windows. Trees of groupings get intermediate windows if that is cheaper, and
+    periodic windows move into trees of data windows if that is cheaper.
     """
-    windows = max((len({q.window for q in one}) for one in workload.families.values()), default=0)
+    windows = max(
+        (len({q.window for q in queries}) for queries in workload.families.values()), default=0
+    )
     best: dict[Family, tuple[str, tuple[Tree, ...]]] = {}
     tried: dict[str, float] = {}
 
@@ -71,13 +73,13 @@ def auto(workload: Workload) -> Plan:
             if windows > _MOST_WINDOWS.get(name, windows):
                 continue
             try:
-                found = strategy(workload)
+                plan = strategy(workload)
             except PlanError:
                 # The exact strategies refuse what is too large for them.
                 continue
-            tried[name] = found.cost
+            tried[name] = plan.cost
             for family in workload.families:
-                trees = tuple(tree for tree in found.trees if tree.family == family)
+                trees = tuple(tree for tree in plan.trees if tree.family == family)
                 if family not in best or _cost(trees) < _cost(best[family][1]):
                     best[family] = name, trees
 
@@ -107,20 +109,20 @@ def _cost(trees: Iterable[Tree]) -> float:
 def _rehung(tree: Tree, workload: Workload) -> Tree:
     queries = {query.name: query for query in workload.shared}
     asked = nodes_of(queries[name] for name in tree.queries)
-    return min(tree, best_tree(tree.family, asked, workload), key=lambda one: one.cost)
+    return min(tree, best_tree(tree.family, asked, workload), key=lambda candidate: candidate.cost)
 
 
 # The CLI, the documents and the tests iterate over this table.
 STRATEGIES: dict[str, Strategy] = {**_FIRST, **_TREES, **_GROUPINGS, "auto": auto}
 
 DEFAULT = "auto"
-# The default of streams: one tree per family whatever the rate, so that a query that comes or goes
-# never moves the others to a tree that has kept nothing for them.
+# The default of streams: one tree per family at any rate, so that a query that comes or goes never
+# moves the others to a tree that has no slices for them.
 STEADY = "shared"
 
 
 def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
-    """The plan of a strategy, by its name in `STRATEGIES`."""
+    """Returns the plan of a strategy, by its name in `STRATEGIES`."""
     if strategy not in STRATEGIES:
         raise PlanError(
             f"no strategy is called {strategy!r}; {nearest(strategy, list(STRATEGIES))}"
@@ -130,11 +132,11 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
 
 
 def compare(workload: Workload) -> dict[str, float]:
-    """What every strategy costs, `auto` aside; those that refuse the workload are left out."""
-    found = {}
+    """Returns the cost of every strategy except `auto`, without those that refuse the workload."""
+    costs = {}
     for name, strategy in {**_FIRST, **_TREES, **_GROUPINGS}.items():
         try:
-            found[name] = strategy(workload).cost
+            costs[name] = strategy(workload).cost
         except PlanError:
             continue
-    return found
+    return costs

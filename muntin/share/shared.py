@@ -6,5 +6,5 @@ from muntin.share.trees import flat_tree, plan_of
 
 
 def shared(workload: Workload) -> Plan:
-    """Shared Time Slices: every query of a family reads the same slices."""
+    """Plans one tree per family (Shared Time Slices): its queries read the same slices."""
     return plan_of("shared", workload, lambda queries: [flat_tree(queries, workload)])

@@ -1,8 +1,8 @@
-"""Subsumption: narrower windows nested into wider ones, group by group (Subsumption, section 3).
+"""Subsumption: groups of windows in which wider windows are built from narrower ones (section 3).
 
-A group is a stairway: windows by rising size, each sliding at a multiple of the one below, so that
-each can take over what the one below has. Windows of equal size share a stair: the one with the
-shortest slide is materialised, the others are piggybacked on it.
+A group is a staircase of windows by rising size. The slide of each is a multiple of the slide
+below, so that it can be built from the window below. Windows of equal size share a stair: the one
+with the shortest slide is materialised, the others are piggybacked on it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from muntin.share.trees import nodes_of, plan_of, tree_of
 
 
 def subsumable(window: Window, other: Window) -> bool:
-    """Whether a window can be nested under another (definition 1), offsets included."""
+    """Whether `window` can be nested under `other` (definition 1), offsets included."""
     return (
         other.slide % window.slide == 0
         and other.size >= window.size
@@ -27,7 +27,7 @@ def subsumable(window: Window, other: Window) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Stairs:
-    """A group: a seed, then enclosing windows; each stair with the windows that ride on it."""
+    """A group: a seed, then the enclosing windows, each with those piggybacked on it."""
 
     # By rising size; the first window of a stair has the shortest slide.
     steps: tuple[tuple[Window, ...], ...]
@@ -44,16 +44,16 @@ class Stairs:
 
     @property
     def enclosing(self) -> tuple[Window, ...]:
-        """The windows that take over a narrower one."""
+        """The materialised windows that are built from a narrower one."""
         return tuple(step[0] for step in self.steps[1:])
 
     @property
     def piggybacked(self) -> dict[Window, int]:
-        """Windows that are not materialised: every so manieth state of their stair is theirs."""
+        """For each window that is not materialised, n: it takes every n-th state of its stair."""
         return {window: window.slide // step[0].slide for step in self.steps for window in step[1:]}
 
     def appended(self, window: Window) -> "Stairs | None":
-        """The group with a window of at least its widest size (canEmbed), or none."""
+        """Returns the group with a window at least as wide as its widest (canEmbed), or None."""
         top = self.steps[-1]
         if not subsumable(top[0], window):
             return None
@@ -62,9 +62,9 @@ class Stairs:
         return Stairs(steps=(*self.steps, (window,)))
 
     def embedded(self, window: Window) -> "Stairs | None":
-        """The group with a window put where its size belongs (embedWindow), or none.
+        """Returns the group with a window inserted by its size (embedWindow), or None.
 
-        It must nest under the next wider stair and take over the next narrower one.
+        The window must nest under the next wider stair, and the next narrower one under it.
         """
         below = [step for step in self.steps if step[0].size < window.size]
         level = [step for step in self.steps if step[0].size == window.size]
@@ -82,10 +82,10 @@ class Stairs:
         return Stairs(steps=(*below, step, *above))
 
     def without(self, window: Window) -> "Stairs | None":
-        """The group after a window is revoked; none when it was the last.
+        """Returns the group without a window, or None if it was the last.
 
-        Where a materialised window leaves, the piggybacked one with the shortest slide that the
-        others can ride on takes its place; a seed's place included.
+        A piggybacked window with the shortest slide takes the place of a materialised one that
+        leaves, also of the seed.
         """
         steps = tuple(tuple(w for w in step if w != window) for step in self.steps)
         steps = tuple(step for step in steps if step)
@@ -93,7 +93,7 @@ class Stairs:
 
     @property
     def is_nested(self) -> bool:
-        """Whether every window takes over the stair below and rides on its own."""
+        """Whether every stair can be built from the one below, and every window from its stair."""
         heads = [step[0] for step in self.steps]
         return all(subsumable(a, b) for a, b in pairwise(heads)) and all(
             subsumable(step[0], window) for step in self.steps for window in step
@@ -101,7 +101,7 @@ class Stairs:
 
 
 def subsume_windows(windows: Iterable[Window]) -> list[Stairs]:
-    """SubsumeWindows (algorithm 1): a sweep by rising size, groups with long base slides first."""
+    """SubsumeWindows (algorithm 1): by rising size, tries groups with long base slides first."""
     groups: list[Stairs] = []
     for window in sorted(set(windows)):
         for index in _by_base_slide(groups, window):
@@ -115,7 +115,7 @@ def subsume_windows(windows: Iterable[Window]) -> list[Stairs]:
 
 
 def embed(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
-    """embedWindow: the groups with one more window, none planned anew."""
+    """embedWindow: returns the groups with one more window; the others stay where they are."""
     groups = list(groups)
     if any(window in group.windows for group in groups):
         return groups
@@ -128,10 +128,9 @@ def embed(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
 
 
 def revoke(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
-    """The groups without a window.
+    """Returns the groups without a window.
 
-    What its leaving orphans, because it rode on the one that left or stood above it, is embedded
-    again.
+    Windows that were piggybacked on it or built from it are embedded again.
     """
     if not any(window in group.windows for group in groups):
         raise PlanError(f"there is no window {window} to revoke")
@@ -151,7 +150,7 @@ def revoke(groups: Sequence[Stairs], window: Window) -> list[Stairs]:
 
 
 def _by_base_slide(groups: Sequence[Stairs], window: Window, *, either: bool = False) -> list[int]:
-    """The groups that may take a window, by falling base slide."""
+    """Returns the indices of the groups that may take a window, longest base slide first."""
     fits = [
         index
         for index, group in enumerate(groups)
@@ -161,7 +160,7 @@ def _by_base_slide(groups: Sequence[Stairs], window: Window, *, either: bool = F
 
 
 def stairs_tree(stairs: Stairs, queries: Sequence[Query], workload: Workload) -> Tree:
-    """A group as a tree: each stair reads the widest narrower one that covers it, or the slices."""
+    """Returns a group as a tree: each stair reads the widest narrower one that covers it."""
     parents: dict[Window, Window | None] = {}
     heads: list[Window] = []
     for step in stairs.steps:
@@ -175,7 +174,7 @@ def stairs_tree(stairs: Stairs, queries: Sequence[Query], workload: Workload) ->
 
 
 def subsume(workload: Workload) -> Plan:
-    """A tree per group of subsumable windows."""
+    """Plans a tree for each group of subsumable windows."""
     return plan_of(
         "subsume",
         workload,

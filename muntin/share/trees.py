@@ -1,4 +1,4 @@
-"""Putting queries on a tree: one node per distinct window, with all the aggregates asked of it."""
+"""Builds trees from queries: one node per distinct window, with all its aggregates."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from muntin.share.slicing import edges
 
 
 def nodes_of(queries: Iterable[Query]) -> tuple[Node, ...]:
-    """A node that reads the slices for each distinct window; equal queries meet in one node."""
+    """Returns a node for each distinct window; it reads the slices and answers all its queries."""
     asked: dict[Window, tuple[list[str], dict[Aggregate, None]]] = {}
     for query in queries:
         names, aggregates = asked.setdefault(query.periodic_window, ([], {}))
@@ -24,17 +24,17 @@ def nodes_of(queries: Iterable[Query]) -> tuple[Node, ...]:
         aggregates.update(dict.fromkeys(query.aggregates.values()))
     return tuple(
         Node(window=window, aggregates=tuple(aggregates), queries=tuple(names))
-        for window, (names, aggregates) in sorted(asked.items(), key=lambda one: _order(one[0]))
+        for window, (names, aggregates) in sorted(asked.items(), key=lambda item: _order(item[0]))
     )
 
 
 def _order(window: Window) -> tuple[int, int, int]:
-    """The order of windows, for sorting very many. One that covers another comes before it."""
+    """Returns a fast sort key for windows; a window comes before those that it covers."""
     return window.size, window.slide, window.offset
 
 
 def reads_from(parent: Window, window: Window, aggregates: Iterable[Aggregate]) -> bool:
-    """Whether a node may read these aggregates from another: overlap must harm none of them."""
+    """Whether a node may read aggregates from a parent, whose intervals may overlap."""
     return parent.partitions(window) or (parent.covers(window) and cost.harmless(tuple(aggregates)))
 
 
@@ -44,11 +44,11 @@ def tree_of(
     workload: Workload,
     parents: Mapping[Window, Window | None] | None = None,
 ) -> Tree:
-    """A tree of the asked nodes, each hung below its entry in `parents`, with its costs.
+    """Returns a tree of the asked nodes, each below its entry in `parents`, with its costs.
 
-    Windows that stand in `parents` and were not asked for become factor windows. Every node carries
-    what its readers need. A node that may not read its parent reads the nearest ancestor that
-    it may, in the end the slices. A factor window that nobody reads is left out.
+    Windows in `parents` that were not asked for become factor windows. Every node has the
+    aggregates that its readers need. A node that may not read its parent reads the nearest ancestor
+    that it may, at last the slices. A factor window without readers is left out.
     """
     parents = parents or {}
     nodes = {node.window: node for node in asked}
@@ -56,7 +56,7 @@ def tree_of(
         if window is not None and window not in nodes:
             nodes[window] = Node(window=window, aggregates=())
     sources: dict[Window, Window | None] = {}
-    # Readers are seen before what they read.
+    # Readers come before the nodes that they read.
     for window in sorted(nodes, key=_order, reverse=True):
         node = nodes[window]
         if not node.aggregates:
@@ -85,14 +85,14 @@ def tree_of(
 
 
 def _as_sparks_own(tree: Tree, workload: Workload) -> Tree:
-    """The tree at the price of Spark's own GROUP BY."""
+    """Returns the tree with the cost of Spark's own GROUP BY."""
     (node,) = tree.nodes
     cut_cost, spent = cost.alone_cost(node.window, workload)
     return replace(tree, nodes=(replace(node, cost=spent),), cut_cost=cut_cost, moves_events=False)
 
 
 def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workload) -> Node:
-    """The node below its parent, with its cost."""
+    """Returns the node below its parent, with its cost."""
     return replace(
         node,
         parent=parent,
@@ -103,18 +103,18 @@ def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workloa
 
 
 def flat_tree(queries: Sequence[Query], workload: Workload) -> Tree:
-    """A tree in which every node reads the slices; the queries are of one family."""
+    """Returns a tree of one family's queries in which every node reads the slices."""
     return tree_of(queries[0].family, nodes_of(queries), workload)
 
 
 @lru_cache(maxsize=1 << 16)
 def single_slicing(slide: int, offset: int, rest: int) -> Slicing:
-    """The slices of a window alone, which its size decides only by what it leaves over."""
+    """Returns the slices of a window alone; `rest` is its size modulo its slide."""
     return edges.slicing([Window(size=slide + rest, slide=slide, offset=offset)])
 
 
 def single_cost(window: Window, aggregates: frozenset[Aggregate], workload: Workload) -> float:
-    """What one query costs with a tree of its own."""
+    """Returns the cost of one query with a tree of its own."""
     if window.is_tumbling:
         return sum(cost.alone_cost(window, workload))
     slicing = single_slicing(window.slide, window.offset, window.size % window.slide)
@@ -126,13 +126,13 @@ def single_cost(window: Window, aggregates: frozenset[Aggregate], workload: Work
 def plan_of(
     strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[Tree]]
 ) -> Plan:
-    """A plan with the trees that `grow` makes of each family, beside what it is measured by."""
+    """Returns a plan with the trees that `grow` makes of each family, and costs to compare with."""
     trees = tuple(tree for queries in workload.families.values() for tree in grow(queries))
-    # Alike queries cost alike, and there may be very many of them.
+    # Equal queries cost the same, and there may be very many of them.
     alike = Counter(
         (query.periodic_window, frozenset(query.aggregates.values())) for query in workload.shared
     )
-    # Data windows are measured by what they cost one by one: Spark has few of them.
+    # Data windows are compared with a tree each: Spark supports few of them.
     apart = record_trees_cost(workload)
     return Plan(
         strategy=strategy,
@@ -145,11 +145,14 @@ def plan_of(
         technique=workload.technique,
         latency=workload.latency,
         unshared_cost=apart
-        + sum(count * single_cost(*one, workload) for one, count in alike.items()),
+        + sum(
+            count * single_cost(window, aggregates, workload)
+            for (window, aggregates), count in alike.items()
+        ),
         plain_cost=apart
         + sum(
-            count * cost.plain_cost(window, len(asked), workload)
-            for (window, asked), count in alike.items()
+            count * cost.plain_cost(window, len(aggregates), workload)
+            for (window, aggregates), count in alike.items()
         ),
         record_trees=record_trees(workload),
     )

@@ -1,7 +1,7 @@
 """TriWeave: the stream is cut once, at all edges, and several groups read those slices.
 
 Incremental MQO, section 3.1.1. The cost is λ + m·E + Σ Eᵢ·Ωᵢ, with E the rate of the finest slices:
-Weave Share with E in place of λ. On Spark it is the natural one, since the scan is paid once.
+Weave Share with E in place of λ. It suits Spark, where the scan is paid once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,23 +17,23 @@ from muntin.share.weave_share.weave_share import weave_groups
 
 
 def triweave_cost(groups: Iterable[Group], *, rate: float, technique: str) -> float:
-    """λ + m·E + Σ Eᵢ·Ωᵢ."""
+    """Returns the cost λ + m·E + Σ Eᵢ·Ωᵢ."""
     groups = list(groups)
     finest = group_of(window for group in groups for window in group.windows).rate
     return rate + GroupCost(overhead=finest, technique=technique).plan(groups)
 
 
 def triweave_groups(groups: Sequence[Group], *, technique: str) -> list[Group]:
-    """The greedy algorithm of Weave Share, where each tree costs one reading of the slices."""
-    finest = edges.edge_rate(one for group in groups for one in group.edges)
+    """Groups by the greedy algorithm of Weave Share; each tree costs one reading of the slices."""
+    finest = edges.edge_rate(progression for group in groups for progression in group.edges)
     return weave_groups(groups, GroupCost(overhead=finest, technique=technique))
 
 
 def coarser(group: Group, finest: Slicing) -> Window | None:
-    """The tumbling window that stands for a group's own slices, where it is worth having.
+    """Returns the tumbling window that makes a group's own slices, or None if it does not pay.
 
-    It must be cut by the finest slices, have fewer edges than those, and not be what one window
-    alone would read.
+    The finest slices must cut it, it must have fewer edges than these, and more than one window
+    must read it.
     """
     cell = edges.grid(group.edges)
     window = Window(size=cell.period, slide=cell.period, offset=cell.phase)
@@ -44,7 +44,7 @@ def coarser(group: Group, finest: Slicing) -> Window | None:
 
 
 def triweave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
-    """One tree per family; each group reads a tumbling window of its own, made from the slices."""
+    """Plans one tree per family; each group reads its own tumbling window, made from the slices."""
 
     def grow(queries: tuple[Query, ...]) -> list[Tree]:
         nodes = nodes_of(queries)

@@ -1,4 +1,4 @@
-"""No sharing: a tree per query. What every other strategy is measured against."""
+"""No sharing: a tree per query, the baseline of the other strategies."""
 
 from muntin.model.plan import Plan
 from muntin.model.query import Workload
@@ -6,7 +6,7 @@ from muntin.share.trees import flat_tree, plan_of
 
 
 def unshared(workload: Workload) -> Plan:
-    """Each query cut and combined by itself."""
+    """Plans a tree for each query."""
     return plan_of(
         "unshared", workload, lambda queries: [flat_tree([query], workload) for query in queries]
     )

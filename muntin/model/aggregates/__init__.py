@@ -1,1 +1,1 @@
-"""Aggregates as algebra, and their partials."""
+"""Aggregates: their algebra, their table, and the partials that slices keep for them."""

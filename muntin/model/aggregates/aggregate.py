@@ -16,7 +16,7 @@ from muntin.model.sql_text import uncommented
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """One thing kept per slice: a part of the table, of some arguments.
+    """One value kept per slice: a part of the table, applied to some arguments.
 
     Arguments and `where` are Spark SQL; `where` is the aggregate's own FILTER clause.
     """
@@ -34,27 +34,27 @@ class Component:
 
     @property
     def is_never_null(self) -> bool:
-        """Whether its partial of no values is a partial, too."""
+        """Whether its partial of no values is a value too, such as a count of zero."""
         return self.part.is_never_null
 
     def combines_by(self, storage: str, *, ansi: bool) -> Monoid:
-        """How its partials in a storage combine; `ansi` integer sums notice overflow."""
+        """Returns the monoid of its partials in a storage; `ansi` integer sums detect overflow."""
         return self.part.monoid(storage, ansi=ansi)
 
     @property
     def storage(self) -> str | None:
-        """Whether it is kept as integers or floats, where that is the same for all types."""
+        """Whether it is kept as integers or floats; None if that depends on the data."""
         return self.part.storage
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What it is taken of; without an argument every row has a value."""
+        """Its arguments; without one, every row counts as the value 1."""
         return ("1",) if self.argument is None else (self.argument, *self.others)
 
     def values(self, cast: str | None = None) -> dict[str, str]:
-        """Its arguments as Spark SQL, by the names that the part has for them.
+        """Returns its arguments as Spark SQL, under the part's names, x and y.
 
-        A part of floats casts them itself. Of two, each is null where the other is.
+        A part of floats casts them to doubles. Of two arguments, each is null where the other is.
         """
         cast = "DOUBLE" if self.storage == FLOAT else cast
         texts = self.arguments
@@ -65,17 +65,17 @@ class Component:
         return dict(zip("xy", values, strict=False))
 
     def lifted(self) -> dict[str, str]:
-        """The scalars of its partial as Spark SQL over events: aggregates under its filter."""
+        """Returns the scalars of its partial as Spark SQL over events, with its filter."""
         values = self.values()
         only = "" if self.where is None else f" FILTER (WHERE {self.where})"
         calls = {
-            name: f"{call.function}({', '.join(values[one] for one in call.of)}){only}"
+            name: f"{call.function}({', '.join(values[argument] for argument in call.of)}){only}"
             for name, call in self.part.calls.items()
         }
         return {name: sql.format(**calls) for name, sql in self.part.scalars.items()}
 
     def combined(self, struct: str, finish: str | None = None) -> str:
-        """Partials of one column in a group as one, by Spark; `finish` as in `formula.merged`."""
+        """Returns Spark SQL that combines a group's partials; see `formula.merged`."""
         if self.part.combined_by is not None:
             return f"{self.part.combined_by}({struct})"
         (monoid,) = self.part.monoids.values()
@@ -109,7 +109,7 @@ class Aggregate:
         for part in ("argument", "where"):
             text = getattr(self, part)
             object.__setattr__(self, part, text and uncommented(text))
-        object.__setattr__(self, "others", tuple(uncommented(one) for one in self.others))
+        object.__setattr__(self, "others", tuple(uncommented(text) for text in self.others))
 
     @property
     def definition(self) -> Function:
@@ -118,14 +118,14 @@ class Aggregate:
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """What a slice keeps for this aggregate."""
+        """The components that a slice keeps for this aggregate."""
         return tuple(
             Component(kind=part, argument=self.argument, where=self.where, others=self.others)
             for part in self.definition.parts
         )
 
     def lowered(self, scalars: list[str]) -> str:
-        """The answer as Spark SQL over the scalars of all components."""
+        """Returns the answer as Spark SQL over the scalars of all components."""
         row = self.definition
         if row.answer is None:
             return scalars[0]
@@ -139,7 +139,7 @@ class Aggregate:
         return f"CASE WHEN {row.has_answer(*values)} THEN {text} END"
 
     def to_sql(self) -> str:
-        """The call as Spark SQL."""
+        """Returns the call as Spark SQL."""
         arguments = "*" if self.argument is None else ", ".join([self.argument, *self.others])
         call = f"{self.function}({arguments})"
         return call if self.where is None else f"{call} FILTER (WHERE {self.where})"
@@ -149,7 +149,7 @@ class Aggregate:
 
 
 def function_call(function: str) -> Callable[..., Aggregate]:
-    """The function of Python that calls a function of the table: `call("y", "x", where=...)`."""
+    """Returns the Python function for a row of the table: `call("y", "x", where=...)`."""
 
     def call(*arguments: str, where: str | None = None) -> Aggregate:
         argument, *others = arguments or (None,)
@@ -158,7 +158,7 @@ def function_call(function: str) -> Callable[..., Aggregate]:
         )
 
     call.__name__ = call.__qualname__ = function
-    call.__doc__ = f"Spark's `{function}`, of rows for which `where` holds."
+    call.__doc__ = f"Spark's `{function}`, over the rows where `where` holds."
     return call
 
 

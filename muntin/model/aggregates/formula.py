@@ -1,6 +1,7 @@
-"""Formulas: arithmetic that is written once as a Python function and read as Spark SQL, too.
+"""Formulas: Python functions that also translate themselves to Spark SQL.
 
-Given numbers or arrays a formula computes; given `Sql` it writes itself down.
+A formula called with numbers or arrays computes. Called with `Sql` values, it returns the same
+arithmetic as Spark SQL.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ Formula = Callable[..., Any]
 
 
 class Sql:
-    """An expression as Spark SQL; operators on it give longer ones."""
+    """An expression of Spark SQL; its operators return longer expressions."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -57,7 +58,7 @@ class Sql:
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        """No: a combine asks whether a side is empty, and the SQL around it has seen to that."""
+        """Returns False: combines test whether a side is empty, which `merged` does in SQL."""
         return False
 
 
@@ -70,9 +71,10 @@ def _text(value: Any) -> str:
 
 
 def merged(combine: Formula, struct: str, fields: Sequence[str], finish: str | None = None) -> str:
-    """An aggregate call that combines a group's structs into one, or into `finish` over that, `a`.
+    """Returns a Spark SQL call that combines a group's structs into one.
 
-    The first field of a struct is its count, by which an empty one is known.
+    `finish` is an expression over the combined struct, `a`, to return instead. The first field of a
+    struct is its count, which is zero in an empty struct.
     """
     sides = [tuple(Sql(f"{side}.{field}") for field in fields) for side in "ab"]
     values = zip(fields, combine(*sides), strict=True)

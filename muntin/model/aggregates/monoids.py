@@ -1,6 +1,6 @@
-"""Monoids: how two partials combine, and what that permits.
+"""Monoids: how two partials combine, and which algorithms that allows.
 
-Combines are plain functions of scalars or tuples, so that one source runs in Python, compiled, and,
+A combine is a plain function of scalars or tuples. The same function runs in Python, compiled, and,
 traced by `formula.py`, as Spark SQL.
 """
 
@@ -14,7 +14,7 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Monoid:
-    """An associative `combine` with an identity; what else it permits is said by its fields."""
+    """An associative `combine` with an identity, and its further properties."""
 
     name: str
     combine: Callable[[Any, Any], Any]
@@ -26,7 +26,7 @@ class Monoid:
     idempotent: bool = False
     # Scalars in one partial; more than one travel as a tuple.
     width: int = 1
-    # What a missing partial counts as, in integers and in floats; each scalar of a wide one.
+    # The value of a missing partial, in integers and in floats, for each of its scalars.
     identity: tuple[int, float] = (0, 0.0)
 
 
@@ -41,7 +41,7 @@ def subtract(a: Any, b: Any) -> Any:
 
 
 def add_wide(a: Any, b: Any) -> Any:
-    """Sum of (low word, times it went round): an int64 sum that knows whether it overflowed."""
+    """Sum of (low word, number of wraps): an int64 sum that detects overflow."""
     low = a[0] + b[0]
     turns = a[1] + b[1]
     if (a[0] >= 0) == (b[0] >= 0) and (low >= 0) != (a[0] >= 0):
@@ -59,7 +59,7 @@ def subtract_wide(a: Any, b: Any) -> Any:
 
 
 def smaller(a: Any, b: Any) -> Any:
-    """Minimum in Spark's order, in which NaN is above everything; `x != x` asks for NaN."""
+    """Minimum in Spark's order, in which NaN is above everything; `x != x` tests for NaN."""
     if a != a:
         return b
     if b != b:

@@ -1,7 +1,7 @@
-"""The table of aggregates: one row for each function, one for each part that a slice keeps of it.
+"""The table of aggregates: a row for each function, and a row for each part that a slice keeps.
 
-A function that is built from parts that are there is one row of `FUNCTIONS`. A part says how Spark
-makes it from events, and how two of it combine. Nothing outside this file knows a function by name:
+A new function that uses existing parts is one row of `FUNCTIONS`. A part says how Spark computes it
+from events, and how two partials combine. Nothing outside this file knows a function by name:
 slices, the compiled runtime, Spark's own combine, streams, SQL and costs all read the rows.
 """
 
@@ -26,11 +26,11 @@ from muntin.model.aggregates.monoids import (
     Monoid,
 )
 
-# How the scalars of a partial are stored. What is stored as bytes would be a storage of its own.
+# How the scalars of a partial are stored.
 INTEGER = "integer"
 FLOAT = "float"
 
-# What the answer of a function is: of the type of its values, a count that is never null, a double.
+# The type of a function's answer: that of its values, a count that is never null, or a double.
 VALUE = "value"
 COUNT = "count"
 DOUBLE = "double"
@@ -38,7 +38,7 @@ DOUBLE = "double"
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One of Spark's aggregate functions, of some of a part's arguments."""
+    """A call of one of Spark's aggregate functions on some of a part's arguments."""
 
     function: str
     of: tuple[str, ...] = ("x",)
@@ -46,31 +46,31 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What a slice may keep of an aggregate.
+    """A value that a slice can keep for an aggregate.
 
-    Arguments are called x and y. Where `storage` is given they are numbers of that kind; otherwise
-    the data decides. With two arguments a row counts if both are there.
+    Its arguments are x and y. `storage` fixes how they are stored; without it, the data decides. Of
+    two arguments, both must be non-null for a row to count.
     """
 
     name: str
-    # How partials combine, by their storage; `ansi` where integers must notice overflow.
+    # How partials combine, by their storage; `ansi` is for integers that must detect overflow.
     monoids: Mapping[str, Monoid]
     ansi: Monoid | None = None
     storage: str | None = None
-    # Spark's aggregates that it is made of, and its scalars as Spark SQL over these.
+    # The calls of Spark's aggregates that it is made of, and its scalars as Spark SQL over them.
     calls: Mapping[str, Call]
     scalars: Mapping[str, str] = field(default_factory=lambda: {"value": "{value}"})
-    # Its scalars of one record: of whether it counts, and its arguments.
+    # Its scalars of one record, computed from whether the record counts and from its arguments.
     of_record: Formula
-    # Whether the values matter, and not only whether they are there.
+    # Whether the values matter, or only whether they are null.
     is_of_values: bool = True
-    # Spark's aggregate that combines partials of one scalar.
+    # The aggregate of Spark that combines partials, if they have one scalar.
     combined_by: str | None = None
-    # Whether a partial of no values is a partial, too: a count of zero, not null.
+    # Whether the partial of no values is a value, such as a count of zero, not null.
     is_never_null: bool = False
 
     def monoid(self, storage: str, *, ansi: bool) -> Monoid:
-        """How partials in a storage combine; `ansi` integer sums know whether they overflowed."""
+        """Returns the monoid for a storage; `ansi` integer sums detect overflow."""
         if storage not in self.monoids:
             raise PlanError(f"a {self.name} of {storage}s is not kept in slices")
         if ansi and self.ansi is not None and storage == INTEGER:
@@ -79,12 +79,12 @@ class Part:
 
     @property
     def all_monoids(self) -> tuple[Monoid, ...]:
-        """Every monoid it may combine by, over all types that it may meet."""
+        """Every monoid it may combine by, over all types of values."""
         return (*self.monoids.values(), *([] if self.ansi is None else [self.ansi]))
 
 
 def _simple(name: str, monoids: Mapping[str, Monoid]) -> Part:
-    """A part that one of Spark's functions both makes and combines."""
+    """Returns a part that one of Spark's functions both computes and combines."""
     return Part(
         name=name,
         monoids=monoids,
@@ -95,7 +95,7 @@ def _simple(name: str, monoids: Mapping[str, Monoid]) -> Part:
 
 
 def _of_pairs(name: str, call: Call, of_record: Formula) -> Part:
-    """A sum of one of two arguments, over rows that have both."""
+    """Returns a part that sums one of two arguments, over the rows that have both."""
     return Part(
         name=name,
         monoids={FLOAT: ADD_FLOAT},
@@ -106,8 +106,8 @@ def _of_pairs(name: str, call: Call, of_record: Formula) -> Part:
     )
 
 
-# The mean of values that are all equal is that value, which a sum divided by a count may miss by a
-# bit; what follows from it, that they do not vary, Spark's answers are null for.
+# The mean of equal values must be exactly that value: a sum divided by a count may be off by one
+# bit, and Spark answers null where values do not vary.
 _MEAN = "CASE WHEN {%(var)s} = 0 THEN {%(max)s} ELSE try_divide({%(sum)s}, {n}) END"
 
 PARTS: dict[str, Part] = {
@@ -232,18 +232,18 @@ class Function:
     parts: tuple[str, ...]
     arguments: int = 1
     result: str = VALUE
-    # The answer from the scalars of all parts, where it is not the only scalar itself; whether
-    # there is one; and a condition under which it is a constant.
+    # The answer from the scalars of all parts (None: the only scalar is the answer), whether there
+    # is an answer, and a condition under which it is a constant.
     answer: Formula | None = None
     has_answer: Formula | None = None
     constant: tuple[Formula, float] | None = None
     aliases: tuple[str, ...] = ()
-    # Whether `spark.sql.legacy.statisticalAggregate` makes NaN of nulls.
+    # Whether it returns NaN, not null, under `spark.sql.legacy.statisticalAggregate`.
     has_legacy: bool = False
 
     @cached_property
     def monoids(self) -> tuple[Monoid, ...]:
-        """Every monoid it may combine by, over all types that it may meet."""
+        """Every monoid it may combine by, over all types of values."""
         return tuple(monoid for part in self.parts for monoid in PARTS[part].all_monoids)
 
     @cached_property
@@ -263,7 +263,7 @@ class Function:
 
 
 def _spread(name: str, formula: Formula, *aliases: str, least: int) -> Function:
-    """A measure of spread, of at least so many values."""
+    """Returns a measure of spread, which needs more than `least` values."""
     return Function(
         name=name,
         parts=("moments",),
@@ -276,7 +276,7 @@ def _spread(name: str, formula: Formula, *aliases: str, least: int) -> Function:
 
 
 def _pair(name: str, answer: Formula, has_answer: Formula, *, legacy: bool = False) -> Function:
-    """A function of pairs; those of regression take y first, others do not tell."""
+    """Returns a function of pairs of values."""
     return Function(
         name=name,
         parts=("pair_moments",),
@@ -288,7 +288,7 @@ def _pair(name: str, answer: Formula, has_answer: Formula, *, legacy: bool = Fal
     )
 
 
-# Of pairs the first argument is called x here, as the parts have it; Spark's regr_* call it y.
+# The first argument of a pair is x here, as in the parts; Spark's regr_* call it y.
 FUNCTIONS: dict[str, Function] = {
     function.name: function
     for function in (
@@ -380,7 +380,7 @@ FUNCTIONS: dict[str, Function] = {
     )
 }
 
-# Every spelling of a shared function, in lower case, to its canonical name.
+# The canonical name of every spelling of a function, in lower case.
 SPELLINGS: dict[str, str] = {
     spelling: function.name
     for function in FUNCTIONS.values()

@@ -1,4 +1,4 @@
-"""Aggregates of the user's own: lift, combine, lower, and an identity (Cutty, section 2.2)."""
+"""User-defined aggregates: lift, combine, lower and an identity (Cutty, section 2.2)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,37 +9,37 @@ from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.table import FLOAT, Function, Part
 
-# Scalars that one partial may have.
+# The most scalars that one partial may have.
 MOST_SCALARS = 3
 _FUNCTION = Function(name="aggregate", parts=())
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserComponent(Component):
-    """What a slice keeps of an aggregate of the user's."""
+    """The component that a slice keeps for a user-defined aggregate."""
 
     lift: tuple[str, ...]
     monoid: Monoid
-    # The partial of no record, a scalar each: what a record counts as that has none.
+    # The scalars of the partial of no records; a record with a null lift counts as this.
     identity: tuple[float, ...]
 
     @property
     def part(self) -> Part:
-        """None of the table."""
+        """Raises an error: the table has no row for it."""
         raise ModelError(f"{self.monoid.name} is an aggregate of the user's, and in no table")
 
     @property
     def storage(self) -> str | None:
-        """Floats."""
+        """Always floats."""
         return FLOAT
 
     @property
     def is_never_null(self) -> bool:
-        """Records without a value count as the identity."""
+        """True: records without a value count as the identity."""
         return True
 
     def combines_by(self, storage: str, *, ansi: bool) -> Monoid:
-        """By the user's own function."""
+        """Returns the monoid of the user's own function."""
         return self.monoid
 
 
@@ -70,25 +70,25 @@ class UserAggregate(Aggregate):
             )
         identity = self.identity if self.monoid.width > 1 else self.identity[0]
         try:
-            found = self.monoid.combine(identity, identity)
+            combined = self.monoid.combine(identity, identity)
         except Exception as error:
             raise ModelError(
                 f"an aggregate's combine fails for its identity {identity!r}: {error}"
             ) from error
-        if found != identity:
+        if combined != identity:
             raise ModelError(
                 f"an aggregate's identity combined with itself must be itself, {identity!r}, "
-                f"and combine gives {found!r}"
+                f"and combine gives {combined!r}"
             )
 
     @property
     def definition(self) -> Function:
-        """It is not built from Spark's own functions."""
+        """A row without parts: it is not built from Spark's functions."""
         return _FUNCTION
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """One: its partial."""
+        """One component, its partial."""
         return (
             UserComponent(
                 kind="user",
@@ -100,7 +100,7 @@ class UserAggregate(Aggregate):
         )
 
     def to_sql(self) -> str:
-        """A call of the same type: Spark has none that means it."""
+        """Returns a call of the same type, since Spark SQL cannot express the aggregate itself."""
         return f"max(CAST({self.lift[0]} AS DOUBLE))"
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class UserAggregate(Aggregate):
 
 @dataclass(frozen=True, kw_only=True)
 class AbsentAggregate(Aggregate):
-    """An aggregate of the user's of whose functions only the names were written down."""
+    """A user-defined aggregate read from JSON, which has only the names of its functions."""
 
     lift: tuple[str, ...]
     identity: tuple[float, ...]
@@ -117,11 +117,11 @@ class AbsentAggregate(Aggregate):
     lower: str
 
     def __post_init__(self) -> None:
-        """Nothing to check: it was checked when it was written."""
+        """Checks nothing: the aggregate was checked before it was written."""
 
     @property
     def definition(self) -> Function:
-        """As that of the one that was written down."""
+        """A row without parts, as for `UserAggregate`."""
         return _FUNCTION
 
     def __str__(self) -> str:
@@ -129,7 +129,7 @@ class AbsentAggregate(Aggregate):
 
 
 def aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
-    """An aggregate as JSON; of one of the user's there are the names of its functions."""
+    """Returns an aggregate as JSON; a user-defined one has the names of its functions."""
     if not isinstance(aggregate, UserAggregate):
         return call_to_json(aggregate)
     return {
@@ -144,7 +144,7 @@ def aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
 
 
 def call_to_json(call: Aggregate | Component) -> dict[str, Any]:
-    """An aggregate or a component as JSON; arguments behind the first stand there if there are."""
+    """Returns an aggregate or a component as JSON; `others` only if there are any."""
     fields = {name: value for name, value in asdict(call).items() if name != "others" or value}
     return {name: list(value) if type(value) is tuple else value for name, value in fields.items()}
 
@@ -161,11 +161,13 @@ def component_from_json(data: Mapping[str, Any]) -> Component:
 
 
 def _with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(one) if isinstance(one, list) else one for name, one in data.items()}
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+    }
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """What a function is known by: its name, with its module."""
+    """Returns the name of a function, with its module."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{getattr(function, '__module__', '')}.{name}"
 
@@ -178,9 +180,9 @@ def aggregate(
 ) -> UserAggregate:
     """An aggregate of your own over floating numbers.
 
-    `lift` is Spark SQL for the partial of one record, or up to three: then partials are tuples.
-    `combine` takes an older and a newer partial and is associative; `lower` makes the answer of a
-    partial. A record whose lift is null counts as `identity`.
+    `lift` is Spark SQL for the partial of one record, or up to three expressions: then partials are
+    tuples. `combine` takes an older and a newer partial and is associative; `lower` turns a partial
+    into the answer. A record whose lift is null counts as `identity`.
     """
     lifted = (lift,) if isinstance(lift, str) else tuple(lift)
     numbers = tuple(identity) if isinstance(identity, Sequence) else (identity,)

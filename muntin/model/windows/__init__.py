@@ -1,1 +1,1 @@
-"""Windows: periodic ones, and those found in the data."""
+"""Windows: periodic windows and data windows."""

@@ -1,8 +1,8 @@
-"""Windows that no period describes: where they begin and end is known when their records arrive.
+"""Data windows: where they begin and end is known only when their records arrive.
 
 Each is over the records of one key in event-time order. A window holds the records from the one
-that it begins with up to the one that it ends before. One that is still open when the data ends is
-given out with what it holds, as Spark's own windows are.
+that it begins with up to the one that it ends before. A window still open at the end of the data is
+returned with the records it has, as in Spark.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,22 +16,22 @@ from muntin.model.windows.window import Duration, Window
 
 @dataclass(frozen=True)
 class DataWindow:
-    """A window that the discretizer finds (Cutty, section 3); the subclasses say how."""
+    """The base of all data windows (Cutty, section 3)."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions that it asks of each record, as Spark SQL."""
+        """The conditions that it evaluates on each record, as Spark SQL."""
         return ()
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The growing numbers that it reads of each record, as Spark SQL."""
+        """The growing numbers that it reads from each record, as Spark SQL."""
         return ()
 
 
 @dataclass(frozen=True)
 class Session(DataWindow):
-    """Records of which each follows the one before within `gap`, in microseconds."""
+    """Records that each follow the previous one within `gap` microseconds."""
 
     gap: int
 
@@ -45,7 +45,7 @@ class Session(DataWindow):
 
 @dataclass(frozen=True)
 class CountWindow(DataWindow):
-    """The rows number `[k * slide, k * slide + size)` of a key, counted from zero."""
+    """Rows `[k * slide, k * slide + size)` of a key, counted from zero."""
 
     size: int
     slide: int
@@ -109,9 +109,9 @@ class Punctuation(DataWindow):
 
 @dataclass(frozen=True)
 class Landmark(DataWindow):
-    """From each record where `begin` holds up to the next where `end` holds, or for so long.
+    """From each record where `begin` holds up to the next where `end` holds, or for a duration.
 
-    `end` is a condition, or microseconds.
+    `end` is a condition or microseconds.
     """
 
     begin: str
@@ -128,7 +128,7 @@ class Landmark(DataWindow):
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """That of the begin, and that of the end where it is one."""
+        """The condition `begin`, and `end` if it is a condition."""
         return (self.begin, self.end) if isinstance(self.end, str) else (self.begin,)
 
     def __str__(self) -> str:
@@ -141,8 +141,8 @@ class Landmark(DataWindow):
 class Threshold(DataWindow):
     """Periodic, with a period that depends on the last record (Cutty, figure 1).
 
-    It has those windows of `inside` whose last record meets the condition, and those of `outside`
-    whose last record does not.
+    It consists of the windows of `inside` whose last record meets the condition, and the windows of
+    `outside` whose last record does not.
     """
 
     condition: str
@@ -168,9 +168,10 @@ class Threshold(DataWindow):
 
 @dataclass(frozen=True)
 class Custom(DataWindow):
-    """A class of the user's, told each record of a key in order; made anew for every key.
+    """A window found by the user's own class, which gets each record of a key in order.
 
-    `columns` are names and Spark SQL of what it sees of a record, beside its `time`.
+    `make` returns a new instance, one for each key. `columns` are names and Spark SQL of what it
+    sees of a record, beside its `time`.
     """
 
     make: Callable[[], Any]
@@ -199,12 +200,12 @@ class Custom(DataWindow):
 
     @property
     def name(self) -> str:
-        """What the class is called."""
+        """The name of the class."""
         return getattr(self.make, "__name__", repr(self.make))
 
     @property
     def full_name(self) -> str | None:
-        """The name by which it is known again, with its module; none where it has none."""
+        """The name of the class with its module, by which a checkpoint identifies it, or None."""
         name = getattr(self.make, "__qualname__", None)
         return None if name is None or "<lambda>" in name else f"{self.make.__module__}.{name}"
 
@@ -219,7 +220,7 @@ class Custom(DataWindow):
 
 @dataclass(frozen=True)
 class Absent(DataWindow):
-    """A class of the user's of which only the name was written down; it can be shown, not run."""
+    """A custom window read from JSON, which has only its name; it can be shown, not run."""
 
     name: str
     columns: tuple[tuple[str, str], ...] = ()
@@ -234,12 +235,12 @@ def session(gap: Duration) -> Session:
 
 
 def punctuation(condition: str) -> Punctuation:
-    """From one record to the next where a condition holds: `punctuation("state = 'on'")`."""
+    """Windows from one record that meets a condition to the next: `punctuation("state = 'on'")`."""
     return Punctuation(condition)
 
 
 def count_window(size: int, every: int | None = None) -> CountWindow:
-    """So many rows of a key, in event-time order: `count_window(100, every=10)`."""
+    """Windows of `size` rows of a key, in event-time order: `count_window(100, every=10)`."""
     return CountWindow(size, size if every is None else every)
 
 
@@ -249,7 +250,7 @@ def delta(column: str, size: float, every: float | None = None) -> Delta:
 
 
 def landmark(begin: str, end: str | int | Duration) -> Landmark:
-    """From each record where `begin` holds to the next where `end` holds, or for a duration.
+    """Windows from each record where `begin` holds, to the next where `end` holds or for a time.
 
     `landmark("event = 'login'", end="event = 'logout'")`, `landmark("alarm", end="5 minutes")`.
     """
@@ -262,16 +263,17 @@ def landmark(begin: str, end: str | int | Duration) -> Landmark:
 
 
 def threshold(condition: str, *, inside: Window, outside: Window) -> Threshold:
-    """A period for while a condition holds, and another for while it does not."""
+    """Periodic windows: `inside` while a condition holds, `outside` while it does not."""
     return Threshold(condition, inside, outside)
 
 
 def custom(make: Callable[[], Any], columns: Mapping[str, str] | Iterable[str] = ()) -> Custom:
     """Windows that a class of yours finds; it sees `columns` of each record, and its `time`.
 
-    With `f_disc(record)` it gives, for each record, how many windows begin with it and how many end
-    before it. With `trigger(record)` and `evict(record, held)` it says, before a record is taken
-    in, whether the records that are held are given out, and how many of the oldest then leave.
+    `f_disc(record)` returns how many windows begin with the record and how many end before it.
+    Instead, a class may have `trigger(record)`, which returns whether the records held so far are a
+    window, and `evict(record, held)`, which returns how many of the oldest then leave. Both are
+    called before the record is added.
     """
     if isinstance(columns, str):
         raise ModelError(f"a custom window's columns are a list of columns, not {columns!r}")

@@ -1,4 +1,4 @@
-"""`Window`, periodic in event time, and the relations between windows."""
+"""`Window`, periodic in event time, and the relations between two of them."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,8 +8,8 @@ from muntin.model.time import format_duration, parse_duration
 
 Duration = str | int | timedelta
 
-# Combines for each interval read, at most, by a queue that takes any aggregate (two stacks), and
-# what finding one interval among many costs in combines, as measured on float64.
+# The most combines per interval read by a queue for any aggregate (two stacks), and the cost of
+# finding one interval among many, in combines; measured on float64.
 QUEUE = 3.0
 SEARCH = 8.0
 
@@ -45,11 +45,11 @@ class Window:
 
     @property
     def overlap(self) -> float:
-        """How many intervals hold one instant, on average."""
+        """The average number of intervals that hold an instant."""
         return self.size / self.slide
 
     def first_after(self, instant: int) -> int:
-        """The begin of the first interval that begins after `instant`."""
+        """Returns the begin of the first interval that begins after `instant`."""
         return instant + 1 + (self.offset - instant - 1) % self.slide
 
     def covers(self, other: "Window") -> bool:
@@ -68,13 +68,13 @@ class Window:
     def partitions(self, other: "Window") -> bool:
         """Whether every interval of `other` is a union of *disjoint* intervals of this one.
 
-        Factor Windows, theorem 4: this window is tumbling and covers `other`. So does one of the
-        same size that covers it: a single interval is then enough.
+        Factor Windows, theorem 4: this window is tumbling and covers `other`. A window of the same
+        size that covers `other` partitions it too: one interval is then enough.
         """
         return (self.is_tumbling or self.size == other.size) and self.covers(other)
 
     def multiplier(self, other: "Window") -> int:
-        """How many intervals of this window lie inside one of `other`, which it covers.
+        """Returns how many intervals of this window lie inside one of `other`, which it covers.
 
         Factor Windows, equation for the covering multiplier: `1 + (r1 - r2) / s2`.
         """
@@ -83,9 +83,9 @@ class Window:
         return 1 + (other.size - self.size) // self.slide
 
     def reads(self, other: "Window") -> tuple[int, ...]:
-        """Offsets from a begin of `other` to the begins of the fewest intervals that fill it.
+        """Returns where the fewest intervals that fill one of `other` begin, relative to its begin.
 
-        For aggregates that overlap does not harm. A tumbling window leaves no choice: all of its
+        These may overlap, so they serve idempotent aggregates only. Of a tumbling window, all
         intervals are needed.
         """
         if not self.covers(other):
@@ -95,7 +95,7 @@ class Window:
         return (*range(0, last, step), last)
 
     def fewest(self, other: "Window") -> int:
-        """How many intervals `reads` gives: at most the multiplier of theorem 3."""
+        """Returns how many intervals `reads` returns: at most the multiplier of theorem 3."""
         step = self.size // self.slide * self.slide
         return 1 - (self.size - other.size) // step
 
@@ -103,7 +103,7 @@ class Window:
         """Whether finding the fewest intervals that fill `other` is cheaper than reading all.
 
         A search costs as much as several combines, so it pays only where the intervals of this
-        window overlap much and those of the other do not.
+        window overlap much and those of `other` do not.
         """
         read = min(QUEUE, self.multiplier(other) * self.slide / other.slide)
         return SEARCH * self.fewest(other) < read * other.slide / self.slide

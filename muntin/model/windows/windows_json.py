@@ -1,4 +1,4 @@
-"""Data windows as JSON and back."""
+"""Writes windows as JSON and reads them back."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -29,7 +29,7 @@ _KINDS: dict[str, type[DataWindow]] = {
 
 
 def window_to_json(window: DataWindow | Window) -> dict[str, Any]:
-    """A window as JSON; a periodic one has no kind. Of a class there is the name alone."""
+    """Returns a window as JSON; a periodic one has no kind, a custom one only its class's name."""
     if isinstance(window, Custom | Absent):
         name = window.name if isinstance(window, Absent) else window.full_name
         if name is None:
@@ -37,7 +37,11 @@ def window_to_json(window: DataWindow | Window) -> dict[str, Any]:
                 f"the window {window} has no name to be known by; give a class, or a function with "
                 f"a name"
             )
-        return {"kind": "custom", "name": name, "columns": [list(one) for one in window.columns]}
+        return {
+            "kind": "custom",
+            "name": name,
+            "columns": [list(column) for column in window.columns],
+        }
     if isinstance(window, Window):
         return asdict(window)
     name = next(name for name, kind in _KINDS.items() if type(window) is kind)

@@ -1,1 +1,1 @@
-"""What plans cost: the model, operations per slice, lower bounds."""
+"""Costs of plans: the model, operations per slice, lower bounds."""

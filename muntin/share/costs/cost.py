@@ -1,8 +1,8 @@
-"""The cost model: what a plan spends per second of event time, in combine operations, all keys.
+"""The cost model: combine operations of a plan per second of event time, for all keys.
 
-Four things are paid for: events cut into slices, once per tree; partials handed from Spark to the
-runtime, one per live (key, slice) pair; combines; and answers handed back. Rate, live keys and
-prices are the workload's. Costs at one ratio of rate to keys are proportional to the keys.
+A plan pays for four things: events cut into slices, once per tree; partials handed from Spark to
+the runtime, one per live (key, slice) pair; combines; and answers handed back. Rate, live keys and
+prices are the workload's. At a fixed ratio of rate to keys, costs are proportional to the keys.
 """
 
 from collections.abc import Collection
@@ -17,21 +17,21 @@ from muntin.share.costs.operations import steady_operations
 
 
 def harmless(aggregates: Collection[Aggregate]) -> bool:
-    """Whether overlap harms none of these: they may be built from intervals that share events."""
+    """Whether all aggregates may be built from intervals that overlap."""
     return all(aggregate.definition.idempotent for aggregate in aggregates)
 
 
 def occupied(per_second: float, *, rate: float, keys: float) -> float:
-    """How many (key, interval) pairs per second hold an event, for `per_second` intervals a key.
+    """Returns how many (key, interval) pairs per second hold an event, of `per_second` a key.
 
-    Events are taken to fall on keys and time evenly at random.
+    Events are assumed to fall on keys and time uniformly at random.
     """
     cells = per_second * keys
     return cells * -expm1(-rate / cells)
 
 
 def partials_per_second(source: Slicing | Window, workload: Workload) -> float:
-    """How many partials the slices, or the intervals of a window, give per second."""
+    """Returns how many partials the slices, or the intervals of a window, give per second."""
     rate, keys = workload.rate, workload.keys
     if isinstance(source, Slicing):
         return occupied(source.rate, rate=rate, keys=keys)
@@ -39,9 +39,9 @@ def partials_per_second(source: Slicing | Window, workload: Workload) -> float:
 
 
 def cut_cost(slicing: Slicing, workload: Workload, *, may_move: bool = True) -> float:
-    """Lifting every event into its slice (λ in Weave Share, equation 1) and handing slices over.
+    """Returns the cost of cutting events into slices (λ in Weave Share) and handing these over.
 
-    In a stream events are never moved.
+    `may_move` is false in a stream, which never shuffles events.
     """
     prices = workload.prices
     handed = partials_per_second(slicing, workload)
@@ -50,7 +50,7 @@ def cut_cost(slicing: Slicing, workload: Workload, *, may_move: bool = True) -> 
 
 
 def handing_cost(handed: float, workload: Workload) -> float:
-    """Getting so many slices per second to the runtime, the cheaper way."""
+    """Returns the cost of handing slices to the runtime, the cheaper of two ways."""
     prices = workload.prices
     return min(
         prices.partial * handed, prices.moved * workload.rate + prices.moved_partial * handed
@@ -58,13 +58,13 @@ def handing_cost(handed: float, workload: Workload) -> float:
 
 
 def moves_events(slicing: Slicing, workload: Workload) -> bool:
-    """Whether it is cheaper to bring events to their keys' places before they are cut."""
+    """Whether it is cheaper to shuffle events by key before they are cut."""
     handed = partials_per_second(slicing, workload)
     return handing_cost(handed, workload) < workload.prices.partial * handed
 
 
 def held(source: Slicing | Window, window: Window) -> float:
-    """How many windows read one partial of the source, on average."""
+    """Returns how many windows read one partial of the source, on average."""
     if isinstance(source, Slicing):
         return window.overlap
     return source.multiplier(window) * source.slide / window.slide
@@ -73,13 +73,13 @@ def held(source: Slicing | Window, window: Window) -> float:
 def operations_per_partial(
     source: Slicing | Window, window: Window, aggregates: Collection[Aggregate]
 ) -> float:
-    """Combines for each partial read, for all aggregates.
+    """Returns the combines for each partial read, for all aggregates.
 
-    Each is combined as often as windows hold it, but never more than a queue does it; and where
-    overlap is harmless, it may be enough to pick a few.
+    A partial is combined once for each window that holds it, but not more often than a queue does.
+    Where overlap is harmless, it may be enough to read a few partials.
     """
     times = held(source, window)
-    spent = sum(min(times, steady_operations(one.function)) for one in aggregates)
+    spent = sum(min(times, steady_operations(aggregate.function)) for aggregate in aggregates)
     if isinstance(source, Window) and source.is_worth_picking_for(window) and harmless(aggregates):
         few = SEARCH * source.fewest(window) * source.slide / window.slide
         return few * len(aggregates)
@@ -92,7 +92,7 @@ def combine_cost(
     aggregates: Collection[Aggregate],
     workload: Workload,
 ) -> float:
-    """Combining a source's partials into those of a window."""
+    """Returns the cost of combining a source's partials into those of a window."""
     read = partials_per_second(source, workload)
     return workload.prices.combine * read * operations_per_partial(source, window, aggregates)
 
@@ -105,7 +105,7 @@ def node_cost(
     *,
     queries: int,
 ) -> float:
-    """Turning the partials of a source into those of a window, and answering its queries."""
+    """Returns the cost of computing a window from a source, and of answering its queries."""
     prices = workload.prices
     made = partials_per_second(window, workload)
     given = made * (prices.answer * queries if queries else prices.kept)
@@ -113,13 +113,13 @@ def node_cost(
 
 
 def alone_cost(window: Window, workload: Workload) -> tuple[float, float]:
-    """Cutting and answering one query whose windows are its slices: Spark does it unaided."""
+    """Returns the costs of cutting and of answering one query whose windows are its slices."""
     prices = workload.prices
     return prices.event * workload.rate, prices.group * partials_per_second(window, workload)
 
 
 def plain_cost(window: Window, aggregates: int, workload: Workload) -> float:
-    """What Spark does for one query unaided: every event into every window that holds it."""
+    """Returns the cost of one query in plain Spark, which copies events into all their windows."""
     prices = workload.prices
     copied = prices.copy * max(0.0, window.overlap - 1) * aggregates
     groups = prices.group * partials_per_second(window, workload)

@@ -1,4 +1,4 @@
-"""What plans must cost at least: where that is too much, no cheaper one needs to be looked for."""
+"""Lower bounds of plan costs, which spare the search for plans that cannot be cheaper."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,16 +10,16 @@ from muntin.share.costs import cost
 from muntin.share.slicing.edges import edge_rate, edges_of, slicing
 from muntin.share.trees import nodes_of, single_slicing
 
-# Of many progressions of edges so many are counted, the densest.
+# Of many progressions of edges, only this many are counted, the densest.
 _FEW_PROGRESSIONS = 8
-# A sample is a Spark job: it is not taken for what one tree can lose by less than this.
+# A sample is a Spark job, worth it only if one tree may be this much dearer than several.
 _WORTH_A_LOOK = 1.05
-# Events per second and key at which the choice of a plan is looked at, where they are not known.
+# Events per second and key at which plans are compared if these are not known.
 _RATIOS = tuple(10.0**power for power in range(-5, 6))
 
 
 def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
-    """What any plan of a family costs at least with one tree: its edges must all be cut."""
+    """Returns the least cost of any one-tree plan of a family, which must cut at all its edges."""
     nodes = nodes_of(queries)
     prices = workload.prices
     densest = edges_of(node.window for node in nodes)[:_FEW_PROGRESSIONS]
@@ -36,10 +36,10 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
 
 
 def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
-    """What any plan of a family costs at least once it has two trees.
+    """Returns the least cost of any plan of a family with two or more trees.
 
-    Some windows have a tree of their own, which Spark answers unaided. What is left hands over at
-    least the slices of the finest window in it, and combines the slices of each.
+    Some windows have a tree of their own, which Spark answers alone. The other trees hand over at
+    least the slices of their finest window, and combine the slices of each window.
     """
     nodes = nodes_of(queries)
     prices = workload.prices
@@ -65,9 +65,9 @@ def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
 
 
 def depends_on_data(workload: Workload) -> bool:
-    """Whether one tree may lose to several at some rate: only then is it worth looking at data.
+    """Whether several trees may be cheaper than one at some rate, so that a sample is worth it.
 
-    Costs at one ratio of rate to keys are proportional, so a few ratios are all there is to try.
+    Costs at a fixed ratio of rate to keys are proportional, so it is enough to try some ratios.
     """
     for queries in workload.families.values():
         nodes = nodes_of(queries)
@@ -90,18 +90,18 @@ def _answers(nodes: Iterable[Node], workload: Workload, price: float) -> float:
 
 
 def _own_partials(node: Node, workload: Workload) -> float:
-    """Partials between the edges of a window alone; in any tree with it there are as many.
+    """Returns the partials per second between a window's own edges, the least in any tree.
 
-    Alone it may be cut finer, on a grid, where another tree is not.
+    A tree of the window alone may have more, since it may be cut on a finer grid.
     """
     edges = edge_rate(edges_of([node.window]))
     return cost.occupied(edges, rate=workload.rate, keys=workload.keys)
 
 
 def _own_combines(nodes: Sequence[Node], workload: Workload) -> float:
-    """Combines of each window alone, where no other window can save them.
+    """Returns the combines that no other window can save.
 
-    One of the same size can, and where overlap is harmless, any.
+    A window of the same size can save them, and where overlap is harmless, any window.
     """
     sizes = Counter(node.window.size for node in nodes)
     total = 0.0

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muntin.errors import PlanError, nearest
-from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.table import FUNCTIONS
 from muntin.model.plan import Slicing
@@ -17,13 +16,13 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.techniques.table import TECHNIQUES
 
-# From here on the sum of inverse factorials in equation 7 no longer changes.
+# From this length on, the sum of inverse factorials in equation 7 no longer changes.
 _LONG_DEQUE = 18
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Load:
-    """What Ω needs to know about the windows of a tree, so that two trees add up to one."""
+    """What Ω needs to know about the windows of a tree; the loads of two trees can be added."""
 
     # How many distinct windows there are, and the sum of their overlaps.
     count: int
@@ -39,7 +38,7 @@ class Load:
         )
 
     def without(self, window: Window) -> "Load":
-        """The load after one of its windows is gone."""
+        """Returns the load without one of its windows."""
         place = int(np.argmax(self.sizes == window.size))
         return Load(
             count=self.count - 1,
@@ -49,7 +48,7 @@ class Load:
 
 
 def load_of(windows: Iterable[Window]) -> Load:
-    """The load of distinct windows."""
+    """Returns the load of windows, each counted once."""
     distinct = dict.fromkeys(windows)
     return Load(
         count=len(distinct),
@@ -59,7 +58,7 @@ def load_of(windows: Iterable[Window]) -> Load:
 
 
 def _partials(load: Load, rate: float) -> NDArray[np.float64]:
-    """Pᵢ: size by the average slice, at least one, as a whole number."""
+    """Returns Pᵢ, the partials of each window: size by the average slice, at least one."""
     return np.maximum(1.0, np.rint(load.sizes * (rate / SECOND)))
 
 
@@ -95,7 +94,7 @@ def _slick_deque(load: Load, rate: float) -> float:
 
 
 def deque_length(partials: float) -> float:
-    """The average length of a deque of candidates over random data: the sum of 1/i!."""
+    """Returns the average length of a deque of candidates over random data: the sum of 1/i!."""
     if partials >= _LONG_DEQUE:
         return e - 1.0
     return sum(1.0 / factorial(i) for i in range(1, int(partials) + 1))
@@ -115,14 +114,14 @@ OPERATIONS: dict[str, Callable[[Load, float], float]] = {
     "slick_deque": _slick_deque,
 }
 
-# Where Ω of two trees together is the sum of both, whatever the slices are.
+# Techniques for which Ω of two trees merged is the sum of both.
 ADDITIVE = frozenset(
     {"recalc", "panes", "flat_fit", "two_stacks", "two_stacks_lite", "daba", "daba_lite"}
 )
 
 
 def operations_of(technique: str) -> Callable[[Load, float], float]:
-    """Ω of a technique, as a function of the load and of the slices per second."""
+    """Returns Ω of a technique, as a function of the load and the slices per second."""
     if technique not in OPERATIONS:
         raise PlanError(
             f"no technique is called {technique!r}; {nearest(technique, list(OPERATIONS))}"
@@ -131,25 +130,20 @@ def operations_of(technique: str) -> Callable[[Load, float], float]:
 
 
 def operations_per_slice(technique: str, windows: Iterable[Window], slicing: Slicing) -> float:
-    """Ω of distinct windows that all read the same slices."""
+    """Returns Ω of distinct windows that all read the same slices."""
     return operations_of(technique)(load_of(windows), slicing.rate)
-
-
-def possible_monoids(component: Component) -> tuple[Monoid, ...]:
-    """What a component may be combined by, over all types it may meet."""
-    return component.part.all_monoids
 
 
 @cache
 def steady_operations(function: str) -> float:
-    """The fewest combines per slice of an aggregate, however long the window is, for any type."""
+    """Returns the fewest combines per slice of an aggregate for long windows, for any type."""
     return steady_operations_of(FUNCTIONS[function].monoids)
 
 
 @cache
 def steady_operations_of(monoids: tuple[Monoid, ...]) -> float:
-    """The fewest combines per slice of a technique that takes as many however long the window is,
-    and that does for all of these."""
+    """Returns the fewest combines per slice, for long windows, of a technique that serves all the
+    monoids."""
     long = load_of([Window(size=1 << 40, slide=1)])
     return min(
         count(long, SECOND)

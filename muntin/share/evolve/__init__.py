@@ -1,1 +1,1 @@
-"""From a plan that runs to the next one."""
+"""Plans a workload again while its previous plan runs."""

@@ -1,4 +1,4 @@
-"""Trees of data windows that stay as they run: what is open is known to them alone."""
+"""Keeps running trees of data windows as they are, since only they know the open windows."""
 
 import json
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from muntin.model.record_tree import RecordTree
 
 
 def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[RecordTree, ...]:
-    """The trees that run, with the queries of theirs that stay, then trees of new queries alone.
+    """Returns the running trees with those of their queries that stay, then trees of new queries.
 
-    A new query does not join a tree that runs, which has seen records that it has not.
+    A new query never joins a running tree, which has seen records that the query has not.
     """
     asked = {query.name: query for query in plan.queries if isinstance(query, Query)}
     trees = []
@@ -33,13 +33,15 @@ def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[RecordTree
 
 
 def _given(tree: RecordTree, queries: Mapping[str, Query]) -> RecordTree:
-    """The part of a tree that some queries need, with their own windows and aggregates."""
+    """Returns the part of a tree that `queries` need, with their own windows and aggregates."""
     return _with_code(tree, queries).answering(queries.values())
 
 
 def with_code(plan: Plan, given: Plan) -> Plan:
-    """A plan that was read from a checkpoint, with the classes and functions of another: it has
-    their names, not those themselves. What the other does not have stays a name."""
+    """Returns a plan read from a checkpoint with the classes and functions of `given`.
+
+    A checkpoint has only their names. What `given` does not have stays a name.
+    """
     there = {query.name: definition(query) for query in plan.queries}
     known = {
         query.name: query
@@ -58,13 +60,19 @@ def _with_code(tree: RecordTree, queries: Mapping[str, Query]) -> RecordTree:
     for node in tree.nodes:
         mine = [queries[name] for name in node.queries if name in queries]
         if mine:
-            own = {_known(one): one for query in mine for one in query.aggregates.values()}
-            aggregates = tuple(own.get(_known(one), one) for one in node.aggregates)
+            own = {
+                _known(aggregate): aggregate
+                for query in mine
+                for aggregate in query.aggregates.values()
+            }
+            aggregates = tuple(
+                own.get(_known(aggregate), aggregate) for aggregate in node.aggregates
+            )
             node = replace(node, window=mine[0].window, aggregates=aggregates)
         nodes.append(node)
     return replace(tree, nodes=tuple(nodes))
 
 
 def _known(aggregate: Aggregate) -> str:
-    """What an aggregate is known by in a checkpoint."""
+    """Returns the text that identifies an aggregate in a checkpoint."""
     return json.dumps(aggregate_to_json(aggregate), sort_keys=True)

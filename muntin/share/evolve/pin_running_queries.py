@@ -1,7 +1,7 @@
-"""A new plan for queries of which some run already: those stay in the tree in which they run.
+"""Pins running queries: in a new plan, they stay in the tree in which they run.
 
-The slices of a query's open windows are kept with its tree, so it cannot change trees without
-losing them. New queries are free.
+The slices of a query's open windows are kept with its tree, so a query that changes trees would
+lose them. New queries can go anywhere.
 """
 
 from collections import Counter
@@ -19,10 +19,10 @@ from muntin.share.trees import nodes_of
 
 
 def pinned(plan: Plan, running: Plan) -> Plan:
-    """`plan` with every query that runs already in the tree in which it runs.
+    """Returns `plan` with every running query in the tree in which it runs.
 
-    A new query joins the tree of most of those that `plan` puts beside it. Trees whose queries are
-    then not those of the plan are grown anew, as a stream runs them.
+    A new query joins the tree that holds most of the queries that `plan` puts beside it. A tree
+    whose queries differ from the plan's is built again.
     """
     homes = _homes(plan, running)
     groups: dict[tuple[str, int], list[str]] = {}
@@ -38,7 +38,7 @@ def pinned(plan: Plan, running: Plan) -> Plan:
 
 
 def _homes(plan: Plan, running: Plan) -> dict[str, int]:
-    """The tree in which each query that stays, by name and definition, runs now."""
+    """Returns the number of the tree in which each query that stays runs now."""
     stays = _staying(plan, running)
     return {
         name: number
@@ -49,17 +49,17 @@ def _homes(plan: Plan, running: Plan) -> dict[str, int]:
 
 
 def _staying(plan: Plan, running: Plan) -> set[str]:
-    """The queries that run already, by name and definition."""
+    """Returns the names of queries that run already with the same definition."""
     before = {query.name: definition(query) for query in running.queries}
     return {query.name for query in plan.queries if before.get(query.name) == definition(query)}
 
 
 def _grown(names: Sequence[str], plan: Plan) -> Tree:
-    """One tree for some queries of a plan: its strategy's, if that gives them one."""
+    """Returns one tree for some queries: that of the plan's strategy, if it makes only one."""
     queries = [query for query in plan.queries if query.name in names and isinstance(query, Query)]
     workload = plan.workload_of(queries)
     if plan.strategy in STRATEGIES:
-        found = STRATEGIES[plan.strategy](workload).trees
-        if len(found) == 1:
-            return found[0]
+        trees = STRATEGIES[plan.strategy](workload).trees
+        if len(trees) == 1:
+            return trees[0]
     return best_tree(queries[0].family, nodes_of(queries), workload)

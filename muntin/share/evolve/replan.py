@@ -1,4 +1,4 @@
-"""Plans for queries that change while they run: by increments where a strategy has them."""
+"""Plans queries again when they change while they run, incrementally if the strategy can."""
 
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
@@ -8,7 +8,7 @@ from muntin.share.weave_share.incremental import ReweavingPlan
 
 
 class Replanner:
-    """Follows the queries of a running plan: Weave Share is woven on, the rest planned anew."""
+    """Follows the queries of a running plan: Weave Share incrementally, others from scratch."""
 
     def __init__(self, plan: Plan) -> None:
         self._strategy = plan.strategy
@@ -17,7 +17,7 @@ class Replanner:
         self._woven: ReweavingPlan | None = None
 
     def plan(self, workload: Workload) -> Plan:
-        """A plan for the queries as they are now."""
+        """Returns a plan for the current queries."""
         if self._strategy != "weave":
             return optimize(workload, self._strategy)
         if self._woven is None:
@@ -28,7 +28,7 @@ class Replanner:
         return self._woven.plan()
 
     def _follow(self, woven: ReweavingPlan, queries: tuple[Query, ...]) -> None:
-        """Take out what has gone or changed, then weave in what has come."""
+        """Removes queries that are gone or changed, then adds the new ones."""
         wanted = {query.name: definition(query) for query in queries}
         there = {query.name: definition(query) for query in self._queries}
         for name, asked in there.items():

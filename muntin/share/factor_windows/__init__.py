@@ -1,1 +1,1 @@
-"""Factor Windows: the coverage graph, and windows that are added because others read them."""
+"""Factor Windows: the coverage graph, and windows added because others read them."""

@@ -1,7 +1,7 @@
 """The window coverage graph and its cheapest forest (Factor Windows, section III).
 
 A window reads the stream, or the intervals of another window that covers it. Where overlap harms
-an aggregate, only windows that partition it will do.
+an aggregate, the other window must partition it.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,25 +15,25 @@ from muntin.model.windows.window import Window
 from muntin.share.costs import cost
 from muntin.share.trees import nodes_of, plan_of, tree_of
 
-# Whether overlap harms nothing that is asked of a window.
+# Whether overlap harms none of a window's aggregates.
 Harmless = Callable[[Window], bool]
-# What each window reads; none is the stream.
+# The window that each window reads; None is the stream.
 Forest = dict[Window, Window | None]
 
-# A common period above this says no more than rates do.
+# Above this period, rates are used instead.
 _LONGEST_PERIOD = 1 << 53
 
 
 def recurrence(window: Window, period: int) -> float:
-    """How many intervals of a window lie in a period (equation 1)."""
+    """Returns how many intervals of a window lie in a period (equation 1)."""
     return 1 + (period - window.size) / window.slide
 
 
 def common_period(windows: Iterable[Window]) -> int | None:
-    """The least common multiple of the sizes, or none where rates must do.
+    """Returns the least common multiple of the sizes, or None if rates must be used instead.
 
-    That is where a size is not a multiple of its slide, which the paper leaves out, and where the
-    period explodes.
+    That is if a size is not a multiple of its slide, which the paper leaves out, or if the period
+    is too long.
     """
     windows = tuple(windows)
     if any(window.size % window.slide for window in windows):
@@ -44,33 +44,33 @@ def common_period(windows: Iterable[Window]) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """The paper's cost model: what is read, per period, or per microsecond without one."""
+    """The paper's cost model: what is read per period, or per microsecond if there is none."""
 
     # η: events per microsecond.
     eta: float
     period: int | None
 
     def recurrence(self, window: Window) -> float:
-        """How often a window is computed (nᵢ)."""
+        """Returns how often a window is computed (nᵢ)."""
         return 1 / window.slide if self.period is None else recurrence(window, self.period)
 
     def instance(self, window: Window, parent: Window | None, *, harmless: bool) -> float:
-        """What computing it once reads (μᵢ, observation 1)."""
+        """Returns how much is read to compute a window once (μᵢ, observation 1)."""
         if parent is None:
             return self.eta * window.size
         return parent.fewest(window) if harmless else parent.multiplier(window)
 
     def cost(self, window: Window, parent: Window | None, *, harmless: bool) -> float:
-        """nᵢ · μᵢ."""
+        """Returns nᵢ · μᵢ."""
         return self.recurrence(window) * self.instance(window, parent, harmless=harmless)
 
     def total(self, forest: Forest, harmless: Harmless) -> float:
-        """The cost of a forest."""
+        """Returns the cost of a forest."""
         return sum(self.cost(w, parent, harmless=harmless(w)) for w, parent in forest.items())
 
 
 def counting_of(windows: Iterable[Window], workload: Workload) -> Counting:
-    """The model with a workload's events per key."""
+    """Returns the cost model for a workload's events per key."""
     eta = workload.rate / workload.keys / SECOND
     return Counting(eta=eta, period=common_period(windows))
 
@@ -85,9 +85,9 @@ def may_read(parent: Window, window: Window, harmless: Harmless) -> bool:
 def choices(
     windows: Iterable[Window], counting: Counting, harmless: Harmless
 ) -> dict[Window, list[tuple[float, Window | None]]]:
-    """The coverage graph: what each window may read and at what cost, cheapest first.
+    """Returns the coverage graph: what each window may read and at what cost, cheapest first.
 
-    At equal cost a window reads another, the wider the better, and not the stream.
+    At equal cost, a window comes before the stream, and a wider window before a narrower one.
     """
     windows = sorted(set(windows), reverse=True)
     graph: dict[Window, list[tuple[float, Window | None]]] = {}
@@ -110,9 +110,9 @@ def min_cost_forest(windows: Iterable[Window], counting: Counting, harmless: Har
 
 
 def harmless_nodes(nodes: Iterable[Node]) -> Harmless:
-    """Whether overlap harms nothing asked of a window, nor of any that it covers.
+    """Returns whether overlap is harmless for a window and for all that it partitions.
 
-    What it covers may come to read it, and then it carries their aggregates too.
+    A window that it partitions may read it, and then it has that window's aggregates too.
     """
     harmed = [node.window for node in nodes if not cost.harmless(node.aggregates)]
     known: dict[Window, bool] = {}
@@ -126,7 +126,7 @@ def harmless_nodes(nodes: Iterable[Node]) -> Harmless:
 
 
 def coverage(workload: Workload) -> Plan:
-    """Factor Windows without factor windows: the min-cost coverage graph, one tree per family."""
+    """Plans one tree per family: the min-cost coverage graph, without factor windows."""
 
     def grow(nodes: tuple[Node, ...]) -> Forest:
         windows = [node.window for node in nodes]

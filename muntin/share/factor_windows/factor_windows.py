@@ -30,13 +30,13 @@ _SIZES_PER_SLIDE = 16
 
 @lru_cache(maxsize=4096)
 def divisors(number: int) -> tuple[int, ...]:
-    """All divisors, ascending."""
+    """Returns all divisors, ascending."""
     low = [d for d in range(1, isqrt(number) + 1) if number % d == 0]
     return tuple(dict.fromkeys((*low, *(number // d for d in reversed(low)))))
 
 
 def virtual_root(windows: Sequence[Window]) -> Window:
-    """S: the tumbling window of one time unit, which covers everything: the stream."""
+    """Returns S, which stands for the stream: the tumbling window of one time unit."""
     for unit in (SECOND, MILLISECOND):
         if all(w.size % unit == w.slide % unit == w.offset % unit == 0 for w in windows):
             return Window(size=unit, slide=unit)
@@ -50,7 +50,7 @@ def benefit(
     counting: Counting,
     harmless: bool,
 ) -> float:
-    """δ of a factor window between a target (none: the stream) and its downstream (equation 2)."""
+    """Returns δ of a factor window below a target (None: the stream) (equation 2)."""
     saved = sum(
         counting.cost(window, target, harmless=harmless)
         - counting.cost(window, factor, harmless=harmless)
@@ -75,7 +75,7 @@ def helps(factor: Window, target: Window, downstream: Sequence[Window], period: 
 
 
 def tumbling_candidates(target: Window, downstream: Sequence[Window]) -> list[Window]:
-    """Every tumbling window between a tumbling target and its downstream (algorithm 5, line 6).
+    """Returns the tumbling windows between a target and its downstream (algorithm 5, line 6).
 
     The paper's ranges are multiples of their slides. In general the slides and the distances
     between offsets must be multiples too.
@@ -86,21 +86,21 @@ def tumbling_candidates(target: Window, downstream: Sequence[Window]) -> list[Wi
         widest = gcd(widest, window.size, window.slide, window.offset - first.offset)
     if widest % target.size or (first.offset - target.offset) % target.size:
         return []
-    found = (
+    windows = (
         Window(size=unit * target.size, slide=unit * target.size, offset=first.offset)
         for unit in divisors(widest // target.size)
     )
-    return [window for window in found if window != target]
+    return [window for window in windows if window != target]
 
 
 def best_partitioning(
     target: Window, downstream: Sequence[Window], counting: Counting, *, is_stream: bool
 ) -> Window | None:
-    """Algorithm 5: the best tumbling factor window, or none."""
+    """Algorithm 5: returns the best tumbling factor window, or None."""
     reads = None if is_stream else target
 
     def pays(factor: Window) -> bool:
-        # Algorithm 4 takes what the target gives to cost one each, as events do only at η = 1.
+        # Algorithm 4 assumes that each read from the target costs one; events do only at η = 1.
         if counting.period is not None and reads is not None:
             return helps(factor, target, downstream, counting.period)
         return benefit(factor, reads, downstream, counting, False) > 0
@@ -122,10 +122,10 @@ def best_partitioning(
 def best_covering(
     target: Window, downstream: Sequence[Window], counting: Counting, *, is_stream: bool
 ) -> Window | None:
-    """Algorithm 2: the best factor window where overlap does no harm, or none.
+    """Algorithm 2: returns the best factor window where overlap is harmless, or None.
 
     Beyond the paper, sizes need not be multiples of slides: those of the downstream must only leave
-    the same remainder. A sample of the eligible sizes is tried, both ends among them.
+    the same remainder. A sample of the eligible sizes is tried, with both ends.
     """
     first = downstream[0]
     widest = 0
@@ -163,7 +163,7 @@ def with_factor_windows(
     *,
     root: Window | None = None,
 ) -> Forest:
-    """Algorithm 3: the min-cost forest with factor windows, less those that do not pay in it."""
+    """Algorithm 3: returns the min-cost forest with the factor windows that pay in it."""
     asked = sorted(set(windows))
     root = root or virtual_root(asked)
     # S has an edge to each window that nothing else covers.
@@ -181,19 +181,19 @@ def with_factor_windows(
     for target, downstream in targets.items():
         is_stream = target == root and root not in asked
         safe = [window for window in downstream if harmless(window)]
-        found = []
+        factors = []
         if safe:
-            found.append(best_covering(target, safe, counting, is_stream=is_stream))
+            factors.append(best_covering(target, safe, counting, is_stream=is_stream))
         if len(safe) < len(downstream) and target.is_tumbling:
-            found.append(best_partitioning(target, downstream, counting, is_stream=is_stream))
-        added |= {factor for factor in found if factor is not None and factor not in asked}
+            factors.append(best_partitioning(target, downstream, counting, is_stream=is_stream))
+        added |= {factor for factor in factors if factor is not None and factor not in asked}
     return without_idle(asked, added, counting, harmless)
 
 
 def without_idle(
     asked: Sequence[Window], added: set[Window], counting: Counting, harmless: Harmless
 ) -> Forest:
-    """The min-cost forest over asked and added windows, less the added ones that do not pay."""
+    """Returns the min-cost forest over the asked windows and those of the added that pay."""
     graph = choices((*asked, *added), counting, harmless)
     present = set(graph)
 
@@ -206,7 +206,7 @@ def without_idle(
 
     current = {window: offer(window) for window in graph}
     while True:
-        # What dropping a factor window costs its readers, less what it costs itself.
+        # What dropping a factor window costs its readers, minus its own cost.
         loss = {factor: -current[factor][0] for factor in added & present}
         for window, (price, parent) in current.items():
             if parent in loss:
@@ -222,7 +222,7 @@ def without_idle(
 
 
 def factor(workload: Workload) -> Plan:
-    """Factor Windows: one tree per family, nodes below the windows that they read."""
+    """Plans one tree per family, with factor windows."""
 
     def grow(nodes: tuple[Node, ...]) -> Forest:
         windows = [node.window for node in nodes]

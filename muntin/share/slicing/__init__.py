@@ -1,1 +1,1 @@
-"""Where to cut the stream: edges of windows, and the ways to place them."""
+"""Slicing: the edges of windows, and where to cut the stream."""

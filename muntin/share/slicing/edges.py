@@ -1,4 +1,4 @@
-"""Where to cut: the edges of many windows as few progressions, and how many there are."""
+"""Finds the edges of many windows, as few progressions, and counts them."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -11,13 +11,13 @@ from muntin.model.plan import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 
-# A composite slide of this many slots is laid out at once; up to the second figure it is laid out
-# where the formula grows too long.
+# A composite slide of up to this many slots is counted by bit set; up to the second number it is if
+# the formula has too many terms.
 _SHORT_COMPOSITE = 1 << 12
 _LARGEST_COMPOSITE = 1 << 22
 # Terms of inclusion and exclusion after which the formula gives up.
 _MOST_TERMS = 1 << 10
-# Progressions whose share an estimate works out, at most.
+# The most progressions whose share an estimate computes.
 _MOST_ESTIMATED = 1 << 11
 # Finding the latest edge costs a division per progression and event. A grid costs one, so up to
 # this factor finer, or in place of more progressions than the second figure, the grid is cheaper.
@@ -27,65 +27,65 @@ _MOST_PROGRESSIONS = 32
 
 
 def edges_of(windows: Iterable[Window]) -> tuple[Edges, ...]:
-    """The begins and ends of all windows as progressions, none inside another."""
-    found = {
+    """Returns the begins and ends of all windows as progressions, none contained in another."""
+    progressions = {
         (window.slide, instant % window.slide)
         for window in windows
         for instant in (window.offset, window.offset + window.size)
     }
-    return distinct(Edges(period=period, phase=phase) for period, phase in found)
+    return distinct(Edges(period=period, phase=phase) for period, phase in progressions)
 
 
 def distinct(edges: Iterable[Edges]) -> tuple[Edges, ...]:
-    """The same edges without the progressions that lie inside another; shortest period first."""
+    """Drops progressions contained in another; the shortest period comes first."""
     edges = sorted(set(edges))
     if edges and edges[0].period == edges[-1].period:
         return tuple(edges)
     kept: dict[int, dict[int, Edges]] = {}
     periods = np.empty(0, dtype=np.int64)
-    for period, alike in groupby(edges, key=lambda one: one.period):
+    for period, alike in groupby(edges, key=lambda progression: progression.period):
         finer = [kept[divisor] for divisor in periods[period % periods == 0].tolist()]
         fresh = {
-            one.phase: one
-            for one in alike
-            if not any(one.phase % next(iter(f.values())).period in f for f in finer)
+            progression.phase: progression
+            for progression in alike
+            if not any(progression.phase % next(iter(f.values())).period in f for f in finer)
         }
         if fresh:
             kept[period] = fresh
             periods = np.append(periods, period)
-    return tuple(one for alike in kept.values() for one in alike.values())
+    return tuple(progression for alike in kept.values() for progression in alike.values())
 
 
 def grid(edges: Iterable[Edges]) -> Edges:
-    """The coarsest single progression that includes all of them."""
+    """Returns the coarsest single progression that includes all the edges."""
     edges = tuple(edges)
     if not edges:
         raise PlanError("there is no window to cut for")
     first = edges[0]
     step = 0
-    for other in edges:
-        step = gcd(step, other.period, other.phase - first.phase)
+    for progression in edges:
+        step = gcd(step, progression.period, progression.phase - first.phase)
     return Edges(period=step, phase=first.phase)
 
 
 def composite_slide(edges: Iterable[Edges]) -> int:
-    """The time after which the edges repeat (Weave Share, section 4.1)."""
-    return lcm(*(one.period for one in edges))
+    """Returns the time after which the edges repeat (Weave Share, section 4.1)."""
+    return lcm(*(progression.period for progression in edges))
 
 
-def meet(one: Edges, other: Edges) -> Edges | None:
-    """The edges that two progressions have in common, by the Chinese remainder theorem."""
-    common = gcd(one.period, other.period)
-    apart, rest = divmod(other.phase - one.phase, common)
+def meet(a: Edges, b: Edges) -> Edges | None:
+    """Returns the edges that two progressions share, by the Chinese remainder theorem, or None."""
+    common = gcd(a.period, b.period)
+    apart, rest = divmod(b.phase - a.phase, common)
     if rest:
         return None
-    stride = other.period // common
-    steps = apart * pow(one.period // common, -1, stride) % stride
-    return Edges(period=one.period * stride, phase=one.phase + one.period * steps)
+    stride = b.period // common
+    steps = apart * pow(a.period // common, -1, stride) % stride
+    return Edges(period=a.period * stride, phase=a.phase + a.period * steps)
 
 
 def count_by_bit_set(edges: Iterable[Edges]) -> int:
-    """Distinct edges in one composite slide, laid out in steps of the grid.
+    """Counts the distinct edges in one composite slide, laid out in steps of the grid.
 
     Weave Share, section 8: the progression with more edges is the bitmap, repeated to the new
     composite slide; the one with fewer edges probes it, and each empty place is a new edge.
@@ -93,11 +93,11 @@ def count_by_bit_set(edges: Iterable[Edges]) -> int:
     edges = distinct(edges)
     cell = grid(edges)
     marks, count = bytearray(1), 0
-    for one in edges:
-        stride = one.period // cell.period
+    for progression in edges:
+        stride = progression.period // cell.period
         repeats = lcm(len(marks), stride) // len(marks)
         marks, count = marks * repeats, count * repeats
-        places = slice((one.phase - cell.phase) // cell.period % stride, None, stride)
+        places = slice((progression.phase - cell.phase) // cell.period % stride, None, stride)
         probed = marks[places]
         count += probed.count(0)
         marks[places] = b"\x01" * len(probed)
@@ -105,18 +105,18 @@ def count_by_bit_set(edges: Iterable[Edges]) -> int:
 
 
 def count_by_formula(edges: Iterable[Edges], *, most_terms: int | None = None) -> int | None:
-    """Distinct edges in one composite slide by F1 (Incremental MQO, equation 2), with phases.
+    """Counts the distinct edges in one composite slide by F1 (Incremental MQO, equation 2).
 
-    Inclusion and exclusion over least common multiples. Groups that meet in the same progression
-    are one term, and groups that never meet are none, so the sum stays short where periods divide
-    each other. None where it would hold more than `most_terms` terms.
+    Inclusion and exclusion over least common multiples, with phases. Groups that meet in the same
+    progression are one term, and groups that never meet are none, so the sum stays short where
+    periods divide each other. Returns None if it needs more than `most_terms` terms.
     """
     edges = distinct(edges)
     terms: dict[Edges, int] = {}
-    for one in edges:
-        changes = {one: 1}
+    for progression in edges:
+        changes = {progression: 1}
         for term, sign in terms.items():
-            shared = meet(term, one)
+            shared = meet(term, progression)
             if shared is not None:
                 changes[shared] = changes.get(shared, 0) - sign
         for term, change in changes.items():
@@ -132,15 +132,15 @@ def count_by_formula(edges: Iterable[Edges], *, most_terms: int | None = None) -
 
 
 def estimated_rate(edges: Iterable[Edges]) -> float:
-    """Distinct edges per microsecond where counting is out of reach.
+    """Estimates the distinct edges per microsecond where counting takes too long.
 
-    Each progression adds the share that no earlier one hits. Single hits are exact; that several
-    hit is taken to be independent. Of very many, every so manieth stands for its neighbours.
+    Each progression adds the share of its edges that no earlier one hits, as if hits by several
+    were independent. Of very many progressions, every n-th stands for its neighbours.
     """
     edges = distinct(edges)
     unit = grid(edges)
-    periods = np.array([one.period // unit.period for one in edges])
-    phases = np.array([(one.phase - unit.phase) // unit.period for one in edges])
+    periods = np.array([progression.period // unit.period for progression in edges])
+    phases = np.array([(progression.phase - unit.phase) // unit.period for progression in edges])
     rate = 0.0
     step = -(-len(periods) // _MOST_ESTIMATED)
     for index in range(len(periods) - 1, -1, -step):
@@ -152,7 +152,7 @@ def estimated_rate(edges: Iterable[Edges]) -> float:
 
 
 def edge_rate(edges: Iterable[Edges]) -> float:
-    """Distinct edges per second of event time: counted where that is possible, else estimated."""
+    """Returns the distinct edges per second of event time, counted if possible, else estimated."""
     edges = distinct(edges)
     if edges[0].period == edges[-1].period:
         return SECOND * len(edges) / edges[0].period
@@ -167,11 +167,11 @@ def edge_rate(edges: Iterable[Edges]) -> float:
 
 
 def slicing(windows: Iterable[Window]) -> Slicing:
-    """Slices cut at every begin and end: on a grid where that is cheaper, else exactly there."""
+    """Returns slices cut at every begin and end: on a grid if that is cheaper, else only there."""
     edges = edges_of(windows)
     cell = grid(edges)
     uniform = Slicing(edges=(cell,), rate=SECOND / cell.period)
-    # A few of the edges may be enough to tell that a grid is not much finer than all of them.
+    # A few of the edges may be enough to see that the grid is not much finer.
     densest = sorted(edges)[:_FEW_PROGRESSIONS]
     if len(edges) > _MOST_PROGRESSIONS or uniform.rate <= _GRID_FACTOR * edge_rate(densest):
         return uniform

@@ -1,6 +1,6 @@
-"""The ways to cut for windows, by name: panes, pairs, and begins alone (Cutty).
+"""The table of slicings: panes, pairs, and begins alone (Cutty).
 
-What a tree is cut by is decided in `edges.slicing`; these are what it is compared with.
+`edges.slicing` decides how a tree is cut; these are for comparison.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,20 +14,23 @@ from muntin.share.slicing.edges import distinct, edge_rate, edges_of, grid
 
 
 def panes(windows: Iterable[Window]) -> Slicing:
-    """Slices of one width that fit every begin and every end."""
+    """Cuts into slices of one width that fit every begin and every end."""
     cell = grid(edges_of(windows))
     return Slicing(edges=(cell,), rate=SECOND / cell.period)
 
 
 def pairs(windows: Iterable[Window]) -> Slicing:
-    """A cut at every begin and every end, and nowhere else: at most two per slide and window."""
+    """Cuts at every begin and every end only: at most two cuts per slide and window."""
     edges = edges_of(windows)
     return Slicing(edges=edges, rate=edge_rate(edges))
 
 
 def begins(windows: Iterable[Window]) -> Slicing:
-    """A cut at every begin alone. Ends are answered from a slice still open, so a tree of stored
-    slices cannot use it where a size is not a multiple of its slide."""
+    """Cuts at every begin only.
+
+    An end is then answered from a slice that is still open, so a tree of stored slices cannot use
+    it where a size is not a multiple of its slide.
+    """
     edges = distinct(Edges(period=window.slide, phase=window.offset) for window in windows)
     return Slicing(edges=edges, rate=edge_rate(edges))
 
@@ -40,7 +43,7 @@ SLICINGS: dict[str, Callable[[Iterable[Window]], Slicing]] = {
 
 
 def partials_per_window(slicing: str, window: Window) -> int:
-    """Partials that make up one interval of a window cut alone (Incremental MQO, table 1)."""
+    """Returns how many partials make up one interval of a window (Incremental MQO, table 1)."""
     whole, rest = divmod(window.size, window.slide)
     if slicing not in SLICINGS:
         raise PlanError(f"no slicing is called {slicing!r}; {nearest(slicing, list(SLICINGS))}")

@@ -1,1 +1,1 @@
-"""Weave Share: groups of windows merged while that saves, its cost lookup and incremental form."""
+"""Weave Share: merges groups of windows while that saves; its cost lookup and incremental form."""

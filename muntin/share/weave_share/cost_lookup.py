@@ -1,4 +1,4 @@
-"""The cost lookup of Weave Share (section 8.1), by whole rows: what merging any two trees adds."""
+"""The cost lookup of Weave Share (section 8.1): what merging any two trees adds."""
 
 from collections.abc import Sequence
 
@@ -20,11 +20,11 @@ def free_share(
     phase: Ints | int,
     common: Ints | None = None,
 ) -> Floats:
-    """The share of a progression (`period`, `phase`) that items leave free.
+    """Returns the share of a progression (`period`, `phase`) that each item leaves free.
 
     An item is one period with up to two phases (a row of `phases`), which never meet each other,
-    so the share is exact. All arguments broadcast. `common`, the divisors of the periods, is given
-    where they are known.
+    so the share is exact. All arguments broadcast. `common` has the divisors of the periods, if
+    these are known.
     """
     common = np.gcd(periods, period) if common is None else common
     hits = ((phases[..., 0] - phase) % common == 0) + 0.0
@@ -34,7 +34,7 @@ def free_share(
 
 
 def progressions_of(groups: Sequence[Group]) -> tuple[Ints, Ints, Ints]:
-    """(period, phases, owner) of groups: a row for each period and at most two of its phases.
+    """Returns (period, phases, owner) of groups: a row for a period and up to two of its phases.
 
     Times are in the largest unit that fits all; a missing second phase is -1.
     """
@@ -43,12 +43,12 @@ def progressions_of(groups: Sequence[Group]) -> tuple[Ints, Ints, Ints]:
         edges = group.edges
         index = 0
         while index < len(edges):
-            one = edges[index]
-            pair = index + 1 < len(edges) and edges[index + 1].period == one.period
-            rows.append((one.period, one.phase, edges[index + 1].phase if pair else -1, owner))
+            first = edges[index]
+            pair = index + 1 < len(edges) and edges[index + 1].period == first.period
+            rows.append((first.period, first.phase, edges[index + 1].phase if pair else -1, owner))
             index += 1 + pair
     table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    # Smaller numbers have their divisors found sooner.
+    # Divisors of smaller numbers are found faster.
     absent = table[:, 2] < 0
     table[absent, 2] = 0
     unit = int(np.gcd.reduce(table[:, :3].ravel()))
@@ -58,11 +58,11 @@ def progressions_of(groups: Sequence[Group]) -> tuple[Ints, Ints, Ints]:
 
 
 class Lookup:
-    """The cost lookup: what merging any two trees saves, kept up to date merge by merge.
+    """What merging any two trees saves, updated after every merge.
 
-    For each tree and each progression it holds the share of the progression's edges that the tree
-    does not have. The edge rate of two trees is that of one plus the free shares of the other's;
-    when trees merge, free shares multiply, as if their edges were independent.
+    For each tree and each progression it has the free share: the share of the progression's edges
+    that the tree does not have. The edge rate of two trees is that of one plus the free shares of
+    the other. When trees merge, free shares multiply, as if their edges were independent.
     """
 
     def __init__(self, groups: Sequence[Group], cost: GroupCost) -> None:
@@ -78,21 +78,21 @@ class Lookup:
         )
         self._free = np.multiply.reduceat(free, np.searchsorted(owner, np.arange(count)))
         self._rate = np.array([group.rate for group in groups])
-        # Where a group's own progressions meet, each gives its part of the group's rate.
+        # Where a group's own progressions meet, each gets its part of the group's rate.
         alone = np.bincount(self._owner, weights=1 / atom_periods, minlength=count)
         self._mass = (self._rate / alone)[self._owner] / atom_periods
         self._count = np.array([float(group.load.count) for group in groups])
         self._longest = np.array([group.load.sizes.max() for group in groups])
         self._omega = np.array([cost.omega(group.load, group.rate) for group in groups])
         self.members = [[index] for index in range(count)]
-        # What a merge adds to the final combines; it saves λ less this. Single precision is enough
-        # to order these, and is searched in half the time.
+        # What a merge adds to the final combines; it saves λ minus this. Single precision is enough
+        # to order these, and takes half the time to search.
         self._added = np.full((count, count), np.inf, dtype=np.float32)
         for tree in range(count):
             self._look_up(tree)
 
     def _merged_omega(self, tree: int, rates: Floats) -> Floats:
-        """Ω of one tree merged with each other, at the slices per second that this gives."""
+        """Returns Ω of one tree merged with each other tree, at the merged slices per second."""
         summed: Floats = self._omega + self._omega[tree]
         if self._cost.technique != "slick_deque":
             return summed
@@ -115,24 +115,24 @@ class Lookup:
         self._added[tree] = self._added[:, tree] = row
 
     def merge_best(self) -> bool:
-        """Merges the two trees that save the most; false when no merge saves anything."""
-        one, other = divmod(int(self._added.argmin()), len(self._rate))
-        if not self._added[one, other] < self._cost.overhead:
+        """Merges the two trees that save the most; returns False if no merge saves anything."""
+        tree, other = divmod(int(self._added.argmin()), len(self._rate))
+        if not self._added[tree, other] < self._cost.overhead:
             return False
         moved = self._owner == other
-        self._mass[moved] *= self._free[one, moved]
-        self._owner[moved] = one
-        self._free[one] *= self._free[other]
+        self._mass[moved] *= self._free[tree, moved]
+        self._owner[moved] = tree
+        self._free[tree] *= self._free[other]
         rates = self._rate + self._mass[moved].sum()
-        self._omega[one] = self._merged_omega(one, rates)[other]
-        self._rate[one] = rates[one]
-        self._count[one] += self._count[other]
-        self._longest[one] = max(self._longest[one], self._longest[other])
-        self.members[one] += self.members[other]
-        # A tree without a rate is gone; rows of gone trees are swept out when they are many.
+        self._omega[tree] = self._merged_omega(tree, rates)[other]
+        self._rate[tree] = rates[tree]
+        self._count[tree] += self._count[other]
+        self._longest[tree] = max(self._longest[tree], self._longest[other])
+        self.members[tree] += self.members[other]
+        # A tree with rate zero is gone; the rows of gone trees are removed once there are many.
         self._rate[other], self.members[other] = 0.0, []
         self._added[other] = self._added[:, other] = np.inf
-        self._look_up(one)
+        self._look_up(tree)
         gone = self._rate == 0
         if gone.sum() * 4 > len(gone):
             self._sweep(np.flatnonzero(~gone))

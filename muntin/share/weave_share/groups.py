@@ -1,4 +1,4 @@
-"""Groups of windows that share slices, and what a plan of groups costs (Weave Share, section 4)."""
+"""Groups of windows that share slices, and their costs (Weave Share, section 4)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,24 +33,24 @@ class Group:
             else distinct((*self.edges, *other.edges)),
             load=self.load + other.load,
         )
-        for one in (self, other):
-            # Edges that were there already need no counting.
-            if merged.edges == one.edges:
-                merged.__dict__["rate"] = one.rate
+        for group in (self, other):
+            # The rate of edges that are known need not be counted again.
+            if merged.edges == group.edges:
+                merged.__dict__["rate"] = group.rate
         return merged
 
 
 def group_of(windows: Iterable[Window]) -> Group:
-    """The group of some distinct windows."""
+    """Returns the group of some distinct windows."""
     windows = tuple(windows)
     return Group(windows=windows, edges=edges_of(windows), load=load_of(windows))
 
 
 def same_edges(windows: Iterable[Window]) -> list[Group]:
-    """Groups of windows with identical edges.
+    """Groups windows with identical edges.
 
-    These weave perfectly: merging them saves λ and costs nothing, the most that any merge can
-    save (equation 5), so the greedy algorithm would make these merges first.
+    These weave perfectly: to merge them saves λ and costs nothing, the most that any merge can save
+    (equation 5), so the greedy algorithm would make these merges first.
     """
     alike: dict[tuple[int, int, int], list[Window]] = {}
     for window in windows:
@@ -62,12 +62,12 @@ def same_edges(windows: Iterable[Window]) -> list[Group]:
     ]
 
 
-def weaveability(one: Group, other: Group) -> float:
-    """The share of edges in the composite slide that both have (equation 4)."""
-    both = one + other
+def weaveability(a: Group, b: Group) -> float:
+    """Returns the share of edges in the composite slide that both groups have (equation 4)."""
+    both = a + b
     period = lcm(*(edges.period for edges in both.edges))
     total = round(both.rate * period / SECOND)
-    common = round((one.rate + other.rate) * period / SECOND) - total
+    common = round((a.rate + b.rate) * period / SECOND) - total
     return common / total
 
 
@@ -75,22 +75,22 @@ def weaveability(one: Group, other: Group) -> float:
 class GroupCost:
     """The cost of groups, in operations per second and key, with any technique."""
 
-    # What every tree pays: λ with Weave Share, the rate of the finest slices with TriWeave.
+    # The fixed cost of a tree: λ with Weave Share, the rate of the finest slices with TriWeave.
     overhead: float
     technique: str = "panes"
 
     def omega(self, load: Load, rate: float) -> float:
-        """Ω: final combines per slice."""
+        """Returns Ω, the final combines per slice."""
         return operations_of(self.technique)(load, rate)
 
     def tree(self, group: Group) -> float:
-        """λ + E·Ω (equation 1)."""
+        """Returns λ + E·Ω (equation 1)."""
         return self.overhead + group.rate * self.omega(group.load, group.rate)
 
     def plan(self, groups: Iterable[Group]) -> float:
-        """The sum over all trees (equation 3)."""
+        """Returns the sum over all trees (equation 3)."""
         return sum(self.tree(group) for group in groups)
 
-    def reduction(self, one: Group, other: Group) -> float:
-        """What merging two trees saves (equation 5)."""
-        return self.tree(one) + self.tree(other) - self.tree(one + other)
+    def reduction(self, a: Group, b: Group) -> float:
+        """Returns what merging two trees saves (equation 5)."""
+        return self.tree(a) + self.tree(b) - self.tree(a + b)

@@ -1,4 +1,4 @@
-"""Incremental Weave Share: queries come and go without planning anew (Weave Share, section 5.2)."""
+"""Incremental Weave Share: adds and removes queries without planning again (section 5.2)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,12 +13,12 @@ from muntin.share.weave_share.groups import Group, GroupCost, group_of, same_edg
 from muntin.share.weave_share.weave_share import weave_groups
 from muntin.share.weave_share.woven_tree import Woven, best_home, edge_set
 
-# Pairs of edge sets that one change may compare when it looks for further merges.
+# The most pairs of edge sets that one change may compare to find further merges.
 _PAIR_BUDGET = 8_000
 
 
 class Reweaving:
-    """The windows of one family, woven into trees that follow every change."""
+    """The trees of one family's windows, updated with every change."""
 
     def __init__(
         self, windows: Iterable[Window], cost: GroupCost, *, tolerance: float = 0.25
@@ -46,12 +46,12 @@ class Reweaving:
 
     @property
     def groups(self) -> list[Group]:
-        """The trees as they are now."""
+        """The current trees."""
         return [group_of(tree.windows) for tree in self._trees]
 
     @property
     def plan_cost(self) -> float:
-        """Equation 3, with rates as they are known here."""
+        """The cost of the plan (equation 3), with the rates known here."""
         return sum(self._cost(tree.load, tree.rate) for tree in self._trees)
 
     def _cost(self, load: Load, rate: float) -> float:
@@ -67,7 +67,7 @@ class Reweaving:
 
     @property
     def extrapolated(self) -> float:
-        """What a plan made from scratch would cost by the curve."""
+        """The cost of a plan made from scratch, extrapolated from the curve."""
         count, cost = self.curve[-1] if self.curve else (0, 0.0)
         return cost + self.slope * (len(self._home) - count)
 
@@ -80,11 +80,11 @@ class Reweaving:
         )
 
     def reconstruct(self) -> None:
-        """Plans from scratch, and puts a point on the curve."""
+        """Plans from scratch, and adds a point to the curve."""
         self._weave(self._home)
 
     def add(self, window: Window) -> None:
-        """Weaves a window into the tree where it saves the most, or gives it one of its own."""
+        """Adds a window to the tree where it saves the most, or to a new tree."""
         if window in self._home:
             return
         fresh = Woven([window])
@@ -96,7 +96,7 @@ class Reweaving:
         tree, rate = best
         finer = edge_set(window) not in tree.sets and rate > tree.rate * (1 + 1e-12)
         self._merge(tree, fresh, rate)
-        # With the same edges and more work for each, no merge pays that did not pay before.
+        # If a tree has the same edges and more work per edge, no further merge pays.
         if finer:
             self._merge_further(tree)
 
@@ -108,7 +108,7 @@ class Reweaving:
         self._home |= dict.fromkeys(other.windows, tree)
 
     def remove(self, window: Window) -> None:
-        """Takes a window out, and sees whether its tree now merges with another."""
+        """Removes a window, then merges its tree with others if that pays now."""
         tree = self._home.pop(window, None)
         if tree is None:
             raise PlanError(f"there is no window {window} to remove")
@@ -119,7 +119,7 @@ class Reweaving:
         self._merge_further(tree)
 
     def _merge_further(self, tree: Woven) -> None:
-        """Merges a tree with others while that saves, within the budget."""
+        """Merges a tree with others while that saves, within a budget of comparisons."""
         budget = _PAIR_BUDGET
         while True:
             best: tuple[Woven, float] | None = None
@@ -132,7 +132,7 @@ class Reweaving:
                 additive = self.cost.technique in ADDITIVE
                 least = omega + theirs if additive else max(omega, theirs)
                 apart = tree.rate * omega + other.rate * theirs + self.cost.overhead
-                # The finer of both slicings is the least that they can have together.
+                # Together, two trees have at least the rate of the finer one.
                 if apart - max(tree.rate, other.rate) * least <= most:
                     continue
                 budget -= pairs
@@ -146,14 +146,14 @@ class Reweaving:
             self._merge(tree, *best)
 
     def _rate_with(self, tree: Woven, other: Woven) -> float:
-        few, many = sorted((tree, other), key=lambda one: len(one.sets))
-        # What the smaller tree adds set by set, which is too much where its own sets meet.
-        added = many.added_by([one for one in few.sets if one not in many.sets])
+        few, many = sorted((tree, other), key=lambda woven: len(woven.sets))
+        # The sum of what each set adds, an overestimate if the sets of the smaller tree meet.
+        added = many.added_by([edges for edges in few.sets if edges not in many.sets])
         return many.rate + min(added, few.rate)
 
 
 class ReweavingPlan:
-    """A Weave Share plan to which queries are added and from which they are removed."""
+    """A Weave Share plan that queries can be added to and removed from."""
 
     def __init__(
         self, workload: Workload, *, technique: str = "two_stacks", tolerance: float = 0.25
@@ -186,14 +186,14 @@ class ReweavingPlan:
         return self._asked[place]
 
     def add(self, query: Query) -> None:
-        """Weaves a query in."""
+        """Adds a query."""
         if query.name in self._queries:
             raise PlanError(f"a query called {query.name!r} is there already")
         if self._count(query, 1) == 1:
             self._woven_of(query).add(query.periodic_window)
 
     def remove(self, name: str) -> None:
-        """Takes a query out."""
+        """Removes a query."""
         if name not in self._queries:
             raise PlanError(f"no query is called {name!r}")
         query = self._queries[name]
@@ -212,7 +212,7 @@ class ReweavingPlan:
                 woven.reconstruct()
 
     def plan(self) -> Plan:
-        """The plan as it is now."""
+        """Returns the current plan."""
         workload = replace(self._facts, queries=tuple(self._queries.values()))
         return plan_of(
             "weave",

@@ -12,17 +12,17 @@ from muntin.share.weave_share.woven_tree import Woven, best_home
 
 
 def no_share(windows: Iterable[Window]) -> list[Group]:
-    """A tree for every window."""
+    """Puts every window into a tree of its own."""
     return [group_of([window]) for window in windows]
 
 
 def share_all(windows: Iterable[Window]) -> list[Group]:
-    """One tree: Shared Time Slices."""
+    """Puts all windows into one tree (Shared Time Slices)."""
     return [group_of(windows)]
 
 
 def random_groups(windows: Sequence[Window], random: Random) -> list[Group]:
-    """Every window in one of as many trees as there are windows, by lot."""
+    """Puts every window into a random tree, of as many trees as windows."""
     drawn: dict[int, list[Window]] = {}
     for window in windows:
         drawn.setdefault(random.randrange(len(windows)), []).append(window)
@@ -30,7 +30,7 @@ def random_groups(windows: Sequence[Window], random: Random) -> list[Group]:
 
 
 def insert_then_weave(windows: Iterable[Window], cost: GroupCost) -> list[Group]:
-    """Each window, as they come, into the tree that it weaves best with; then trees are merged."""
+    """Puts each window in turn into the tree that it weaves best with, then merges trees."""
     trees: list[Woven] = []
     for window in windows:
         _settle(trees, window, cost)
@@ -38,7 +38,7 @@ def insert_then_weave(windows: Iterable[Window], cost: GroupCost) -> list[Group]
 
 
 def _settle(trees: list[Woven], window: Window, cost: GroupCost) -> Woven:
-    """Puts a window into the tree where it saves the most, or into one of its own."""
+    """Puts a window into the tree where it saves the most, or into a new one; returns the tree."""
     fresh = Woven([window])
     best = best_home(trees, fresh, cost)
     if best is None:
@@ -52,9 +52,9 @@ def _settle(trees: list[Woven], window: Window, cost: GroupCost) -> Woven:
 def local_search(
     start: Sequence[Group], cost: GroupCost, random: Random, *, iterations: int
 ) -> list[Group]:
-    """From a grouping, moves one window an iteration to the tree where it costs least.
+    """Moves one window per iteration to the tree where it costs least, starting with `start`.
 
-    Stops early where a round over all windows has moved none.
+    It stops early when a round over all windows moves none.
     """
     trees = [Woven(group.windows, group.rate) for group in start]
     home = {window: tree for tree in trees for window in tree.windows}
@@ -85,14 +85,14 @@ def _cost(workload: Workload, technique: str) -> GroupCost:
 
 
 def random(workload: Workload, *, seed: int = 0) -> Plan:
-    """Windows grouped by lot."""
+    """Plans random groups."""
     return grouped_plan(
         "random", workload, lambda groups: random_groups(_windows(groups), Random(seed))
     )
 
 
 def insertion(workload: Workload, *, technique: str = "two_stacks") -> Plan:
-    """Insert-then-Weave."""
+    """Plans by Insert-then-Weave."""
     cost = _cost(workload, technique)
     return grouped_plan(
         "insert_then_weave", workload, lambda groups: insert_then_weave(_windows(groups), cost)
@@ -100,7 +100,7 @@ def insertion(workload: Workload, *, technique: str = "two_stacks") -> Plan:
 
 
 def local(workload: Workload, *, technique: str = "two_stacks", seed: int = 0) -> Plan:
-    """Local search from no sharing, with ten times the steps that Weave Share could need."""
+    """Plans by local search from no sharing, with ten steps for each window."""
     cost = _cost(workload, technique)
 
     def split(groups: list[Group]) -> list[Group]:

@@ -1,7 +1,7 @@
-"""Weave Share: merge the two trees that save the most, until none saves anything.
+"""Weave Share: merges the two trees that save the most, until no merge saves anything.
 
-Guirguis et al., section 5.1. Few groups are counted exactly. Among many, the cost lookup is kept by
-an estimate that is exact for pairs. Among very many, a sample is woven and the rest assigned.
+Guirguis et al., section 5.1. Few groups are counted exactly. For many, the cost lookup uses an
+estimate that is exact for pairs. For very many, a sample is woven and the rest assigned.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,22 +17,22 @@ from muntin.share.weave_share.groups import Group, GroupCost, same_edges
 
 # Up to this many groups, every entry of the lookup is counted exactly.
 MOST_EXACT = 40
-# Up to this many groups, the lookup of all pairs is held at once.
+# Up to this many groups, the lookup of all pairs is in memory at once.
 MOST_LOOKED_UP = 1_200
 # Groups assigned at a time, which bounds memory.
 _BATCH = 256
 
 
 def weave_groups(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
-    """The greedy algorithm (figure 2), from the groups given to those that it ends with."""
+    """Merges groups by the greedy algorithm (figure 2)."""
     groups = list(groups)
     if len(groups) <= MOST_EXACT:
         return weave_exactly(groups, cost)
     if len(groups) > MOST_LOOKED_UP:
         step = -(-len(groups) // (MOST_LOOKED_UP - 1))
         rest = [group for index, group in enumerate(groups) if index % step]
-        # With all groups in, a tree has so many times the work per edge, and up to so many times
-        # the edges. The power between one and two did best on the papers' workloads.
+        # With all groups, a tree has `step` times the work per edge, and up to `step` times the
+        # edges. A power between one and two did best on the papers' workloads.
         scaled = replace(cost, overhead=cost.overhead / step**1.5)
         return _assign(rest, weave_groups(groups[::step], scaled), cost)
     lookup = Lookup(groups, cost)
@@ -44,7 +44,7 @@ def weave_groups(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
 
 
 def _assign(groups: Sequence[Group], trees: Sequence[Group], cost: GroupCost) -> list[Group]:
-    """Each group into the tree that it adds the least to, or alone where that is λ or more."""
+    """Puts each group into the tree that it adds the least to, or alone if it adds λ or more."""
     taken: list[list[Group]] = [[tree] for tree in trees]
     rate = np.array([tree.rate for tree in trees])
     omega = np.array([cost.omega(tree.load, tree.rate) for tree in trees])
@@ -83,7 +83,7 @@ def _assign(groups: Sequence[Group], trees: Sequence[Group], cost: GroupCost) ->
 
 
 def _sum(groups: Sequence[Group]) -> Group:
-    """One group of several, added pairwise so that long ones are copied seldom."""
+    """Returns the sum of groups, added pairwise so that long ones are seldom copied."""
     groups = list(groups)
     while len(groups) > 1:
         pairs = zip(groups[::2], groups[1::2], strict=False)
@@ -92,7 +92,7 @@ def _sum(groups: Sequence[Group]) -> Group:
 
 
 def weave_exactly(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
-    """The greedy algorithm with every entry of the cost lookup counted."""
+    """Merges groups by the greedy algorithm, with every entry of the cost lookup counted."""
     saved = {
         (i, j): cost.reduction(groups[i], groups[j])
         for i in range(len(groups))
@@ -114,7 +114,7 @@ def weave_exactly(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
 def grouped_plan(
     strategy: str, workload: Workload, split: Callable[[list[Group]], Sequence[Group]]
 ) -> Plan:
-    """A plan with a flat tree for each group that `split` makes of a family's windows."""
+    """Returns a plan with a flat tree for each group that `split` makes of a family's windows."""
 
     def grow(queries: tuple[Query, ...]) -> list[Tree]:
         nodes = {node.window: node for node in nodes_of(queries)}
@@ -127,6 +127,6 @@ def grouped_plan(
 
 
 def weave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
-    """Weave Share with any technique's Ω; λ is the events of one key."""
+    """Plans by Weave Share with a technique's Ω; λ is the event rate of one key."""
     cost = GroupCost(overhead=workload.rate / workload.keys, technique=technique)
     return grouped_plan("weave", workload, lambda groups: weave_groups(groups, cost))
