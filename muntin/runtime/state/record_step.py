@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from muntin.runtime.records.record_stepper import Stepper
+from muntin.runtime.record_steps.stepper import Stepper
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.segments import Store
 

@@ -15,7 +15,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Absent, Custom
 from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.records.custom_state import save
+from muntin.runtime.record_steps.custom_state import save
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.record_lane import ALIKE, RecordLane, RecordNeeds, RunningRecords, grains
 from muntin.runtime.stream_plan.stream_plan import START, StreamPlan

@@ -16,11 +16,9 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.record_tree import RecordTree
 from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Partials, joined
-from muntin.runtime.records.custom_state import restore, save
-from muntin.runtime.records.custom_windows import CustomDiscretizer
-from muntin.runtime.records.cutter import Cutter, Read
-from muntin.runtime.records.new_records import Arrived, arrived
-from muntin.runtime.records.open_windows import (
+from muntin.runtime.record_steps.custom_state import restore, save
+from muntin.runtime.record_steps.new_records import Arrived, arrived
+from muntin.runtime.record_steps.open_windows import (
     DiscretizerWindows,
     OpenWindows,
     from_state,
@@ -28,10 +26,12 @@ from muntin.runtime.records.open_windows import (
     stream_names,
     to_state,
 )
+from muntin.runtime.record_steps.step_rows import Rows
+from muntin.runtime.records.custom_windows import CustomDiscretizer
+from muntin.runtime.records.cutter import Cutter, Read
 from muntin.runtime.records.read_records import RecordLayout, no_records, read_records, read_values
 from muntin.runtime.records.record_batch import Before, Carried, Marks, Records
 from muntin.runtime.records.record_tree import answers_of, cut_together, tree_discretizers
-from muntin.runtime.records.step_rows import Rows
 from muntin.runtime.records.window_stream import NEVER, Discretizer
 
 

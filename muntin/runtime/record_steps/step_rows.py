@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.records.new_records import Arrived
-from muntin.runtime.records.open_windows import DiscretizerWindows
+from muntin.runtime.record_steps.new_records import Arrived
+from muntin.runtime.record_steps.open_windows import DiscretizerWindows
 from muntin.runtime.records.record_batch import Marks
 from muntin.runtime.records.window_stream import Discretizer
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.row_order import key_numbers
-from muntin.runtime.records.batch_order import order_of
-from muntin.runtime.records.open_windows import DiscretizerWindows, OpenWindows
+from muntin.runtime.record_steps.batch_order import order_of
+from muntin.runtime.record_steps.open_windows import DiscretizerWindows, OpenWindows
 from muntin.runtime.records.read_records import RecordLayout, lowest
 from muntin.runtime.records.record_batch import Before
 
