@@ -1,4 +1,4 @@
-"""Files as DataFrames: what kind they are by their names, and the rows that Spark wrote to them."""
+"""Reads files as DataFrames, tells their format by their names, and counts the rows in them."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _EXTENSIONS = {
     "jsonl": "json",
     "ndjson": "json",
 }
-# A csv file's first line has its names; types and times are found out rather than left as text.
+# A csv file's first line has its names; Spark infers types and times rather than leave text.
 _READING = {
     "parquet": {},
     "csv": {"header": "true", "inferSchema": "true"},
@@ -28,7 +28,7 @@ _READING = {
 
 
 def read_files(session: SparkSession, path: str, format: str | None = None) -> DataFrame:
-    """A file, a folder or a pattern of them, as its names say, or as `format` where they do not."""
+    """Reads a file, a folder or a pattern; names tell the format, or else `format` does."""
     kind = format_of(path, format)
     return session.read.options(**_READING[kind]).format(kind).load(path)
 
@@ -36,7 +36,7 @@ def read_files(session: SparkSession, path: str, format: str | None = None) -> D
 def stream_files(
     session: SparkSession, path: str, known: "FileKind", *, per_batch: int | None = None
 ) -> DataFrame:
-    """Files as they come into a folder, as a stream; at most so many in a batch."""
+    """Reads files as they come into a folder, as a stream; at most `per_batch` in a batch."""
     reader = session.readStream.schema(known.columns).options(**_READING[known.format])
     if per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", per_batch)
@@ -45,14 +45,14 @@ def stream_files(
 
 @dataclass(frozen=True, kw_only=True)
 class FileKind:
-    """What files hold: a stream must know it before it reads, and for as long as it runs."""
+    """The format and columns of files; a stream must know them before it reads."""
 
     format: str
     columns: StructType
 
     @staticmethod
     def found(session: SparkSession, path: str, format: str | None = None) -> "FileKind":
-        """What the files that are there now hold."""
+        """Returns the kind of the files that are there now."""
         kind = format_of(path, format)
         try:
             columns = read_files(session, path, kind).schema
@@ -67,12 +67,12 @@ class FileKind:
         return FileKind(format=kind, columns=columns)
 
     def to_json(self) -> str:
-        """The kind as text."""
+        """Returns the kind as text."""
         return json.dumps({"format": self.format, "columns": self.columns.jsonValue()})
 
     @staticmethod
     def from_json(text: str) -> "FileKind":
-        """The kind that `to_json` wrote."""
+        """Returns the kind that `to_json` wrote."""
         data = json.loads(text)
         return FileKind(format=data["format"], columns=StructType.fromJson(data["columns"]))
 
@@ -84,7 +84,7 @@ def check_format(format: str) -> None:
 
 
 def rows_in(session: SparkSession, folder: str, format: str) -> int:
-    """How many rows Spark wrote to a folder; none where there is no folder."""
+    """Returns how many rows Spark wrote to a folder; 0 if there is no folder."""
     reader = session.read
     try:
         match format:
@@ -103,7 +103,7 @@ def rows_in(session: SparkSession, folder: str, format: str) -> int:
 
 
 def format_of(path: str, format: str | None) -> str:
-    """The format of an input: as its names say, or `format` where they do not."""
+    """Returns the format of an input: what its names say, or else `format`."""
     kind = _format_by_name(path) or format
     if kind is None:
         raise RunError(
@@ -114,21 +114,23 @@ def format_of(path: str, format: str | None) -> str:
 
 
 def _format_by_name(path: str) -> str | None:
-    """What the extension says; for a folder, that of the first file in it that says something."""
+    """Returns the format of the extension; for a folder, that of the first file which has one."""
     if "://" in path:
         return _extension(Path(path))
-    found = [Path(one) for one in sorted(glob(path))]
-    if not found:
+    paths = [Path(name) for name in sorted(glob(path))]
+    if not paths:
         raise RunError(f"there is no {path}")
     inside = (
-        sorted(one for one in top.rglob("*") if one.is_file()) if top.is_dir() else [top]
-        for top in found
+        sorted(file for file in top.rglob("*") if file.is_file()) if top.is_dir() else [top]
+        for top in paths
     )
-    kinds = (_extension(one) for files in inside for one in files)
-    return next((kind for kind in kinds if kind), None) or _extension(found[0])
+    kinds = (_extension(file) for files in inside for file in files)
+    return next((kind for kind in kinds if kind), None) or _extension(paths[0])
 
 
 def _extension(path: Path) -> str | None:
     """The format of `x.csv`, and of `x.csv.gz`."""
     suffixes = [suffix[1:].lower() for suffix in path.suffixes[-2:]]
-    return next((_EXTENSIONS[one] for one in reversed(suffixes) if one in _EXTENSIONS), None)
+    return next(
+        (_EXTENSIONS[suffix] for suffix in reversed(suffixes) if suffix in _EXTENSIONS), None
+    )

@@ -21,16 +21,16 @@ class Folder:
         return bool(self._system.exists(self._at(name)))
 
     def names(self, name: str = "") -> list[str]:
-        """What is in a folder, in no order; nothing where there is no folder."""
+        """Returns the names in a folder, in no order; none if there is no folder."""
         path = self._at(name) if name else self._path(self._directory)
         if not self._system.exists(path):
             return []
         return [status.getPath().getName() for status in self._system.listStatus(path)]
 
     def sizes(self, name: str) -> dict[str, int]:
-        """The bytes of what is in a folder."""
-        found = self._system.listStatus(self._at(name))
-        return {one.getPath().getName(): int(one.getLen()) for one in found}
+        """Returns the size of each file in a folder, in bytes."""
+        statuses = self._system.listStatus(self._at(name))
+        return {status.getPath().getName(): int(status.getLen()) for status in statuses}
 
     def read(self, name: str) -> str:
         """The text of a file."""
@@ -41,14 +41,14 @@ class Folder:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """Put a file in place, whole or not at all; one that is there is deleted before."""
+        """Put a file in place, whole or not at all; an older one is deleted first."""
         parent, _, last = name.rpartition("/")
         hidden = f"{parent}/.{last}.new" if parent else f".{last}.new"
         self.put(hidden, text)
         self.move(hidden, name)
 
     def put(self, name: str, text: str) -> None:
-        """Write a file, over one that is there; who reads it meanwhile may find a part of it."""
+        """Write a file in place of an older one; a reader may meanwhile see a part of it."""
         stream = self._system.create(self._at(name), True)
         try:
             stream.write(bytearray(text.encode()))
@@ -60,12 +60,12 @@ class Folder:
         self._system.mkdirs(self._at(name))
 
     def move(self, source: str, target: str) -> None:
-        """Put a file or folder in the place of another."""
+        """Move a file or folder to the place of another, which is deleted."""
         self.delete(target)
         self.rename(source, target)
 
     def move_files(self, source: str, target: str) -> None:
-        """Put the data files of a folder into another."""
+        """Move the data files of a folder into another."""
         for name in self.names(source):
             # Spark's file names are unique; only its marker of success repeats.
             if not name.startswith("_"):
@@ -76,7 +76,7 @@ class Folder:
         self._system.delete(self._at(name), True)
 
     def rename(self, source: str, target: str) -> None:
-        """Move a file or folder to where nothing is."""
+        """Move a file or folder to a place that is free."""
         if not self._system.rename(self._at(source), self._at(target)):
             raise RunError(f"{self._directory}/{source} could not be moved to {target}")
 

@@ -1,13 +1,13 @@
-"""Errors of Hadoop's file systems, as their users read them."""
+"""Says errors of Hadoop's file systems in a line."""
 
 from py4j.protocol import Py4JJavaError
 
-# What may go wrong when a file is read and taken apart.
+# What may be raised when a file is read and parsed.
 FILE_ERRORS = (Py4JJavaError, ValueError, KeyError, TypeError, IndexError, AttributeError)
 
 
 def said_by_java(error: BaseException) -> str:
-    """What an error says, in a line."""
+    """Returns what an error says, in a line."""
     if isinstance(error, Py4JJavaError):
         java = error.java_exception
         said = str(java.getMessage() or java.toString())

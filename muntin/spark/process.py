@@ -1,4 +1,4 @@
-"""Whether a process of this host still runs, asked of the operating system."""
+"""Asks the operating system whether a process of this host still runs."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ _GONE = {"Z", "X", "x"}
 
 
 def start_time(pid: int) -> float | None:
-    """When a process started, in seconds since 1970; None where only Linux's /proc would tell."""
+    """Returns when a process started, in seconds since 1970; None without Linux's /proc."""
     fields = _stat(pid)
     booted = _boot_time()
     if fields is None or booted is None:
@@ -22,8 +22,8 @@ def start_time(pid: int) -> float | None:
 def is_alive(pid: int, started: float | None) -> bool | None:
     """Whether the process that had this number and start time runs; None if it cannot be known.
 
-    A number is given to another process once its first one has ended, so the start time is compared
-    where there is one. Windows has no signal that only asks: there the answer is None.
+    The system reuses the number of a process that has ended, so the start time is compared, if it
+    is known. Windows has no signal that only asks, so there the answer is None.
     """
     if sys.platform == "win32":
         return None
@@ -43,12 +43,12 @@ def is_alive(pid: int, started: float | None) -> bool | None:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields of /proc/<pid>/stat from the state on; None where it cannot be read."""
+    """Returns the fields of /proc/<pid>/stat from the state on; None if it cannot be read."""
     try:
         line = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    # The name stands before them in brackets, and may hold spaces and brackets.
+    # Before them is the name, in brackets; it may contain spaces and brackets.
     return line[line.rindex(")") + 1 :].split()
 
 

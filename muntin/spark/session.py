@@ -1,4 +1,4 @@
-"""Spark for the terminal: a quiet local session, and its errors in one line."""
+"""Makes a quiet local session for the terminal, and says Spark's errors in one line."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ _INSTALL_JAVA = (
 
 
 def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -> SparkSession:
-    """The active session, or else a new one on all cores of this machine.
+    """Returns the active session, or else a new one on all cores of this machine.
 
     A new one has a heap of `memory`, no web page and no progress bar, and keeps its log off the
     terminal; `more` are further settings of it. Raises `RunError` where there is no Java to run it
@@ -52,7 +52,7 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
         "spark.master": "local[*]",
         "spark.app.name": "muntin",
         "spark.driver.memory": memory,
-        # Names of hosts need not resolve on a laptop, and nobody else has to reach it.
+        # A laptop's host name may not resolve, and nobody else has to reach it.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
@@ -74,9 +74,9 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
 
 @contextmanager
 def _holding_ctrl_c() -> Iterator[None]:
-    """Ctrl-C takes effect after the block, in which Spark is not to be left half started.
+    """Delays Ctrl-C until after the block, so that Spark is not left half started.
 
-    A JVM whose Python goes while it starts does not notice, and stays.
+    A JVM does not notice that its Python process ends while it starts, and stays.
     """
     asked = threading.Event()
     with _keeping_ctrl_c():
@@ -89,7 +89,7 @@ def _holding_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _keeping_ctrl_c() -> Iterator[None]:
-    """Ctrl-C stays what it was, where Spark in the block takes it for itself."""
+    """Restores the handler of Ctrl-C, which Spark replaces in the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -101,11 +101,11 @@ def _keeping_ctrl_c() -> Iterator[None]:
 
 
 def one_line(error: BaseException) -> str | None:
-    """What went wrong, where it went wrong in Spark; none for an error of anyone else's."""
+    """Returns what went wrong in Spark, in a line; None if the error is not Spark's."""
     if isinstance(error, PySparkException):
         text = first_line(error)
         if "Traceback (most recent call last)" in text:
-            # Of a failure in a Python worker the last line of its traceback says what.
+            # The last line of a Python worker's traceback says what failed.
             lines = str(error).split("\n\nJVM stacktrace")[0].strip().splitlines()
             return lines[-1].strip()
         return text + _HINTS.get(error.getCondition() or "", "")

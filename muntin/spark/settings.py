@@ -1,4 +1,4 @@
-"""Settings of a session for a while."""
+"""Changes settings of a session for a while."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """The session with these settings while the block runs; a stream keeps what it started with."""
+    """Gives the session these settings in the block; a stream keeps those it started with."""
     before = {name: session.conf.get(name, None) for name in values}
     for name, value in values.items():
         session.conf.set(name, value)

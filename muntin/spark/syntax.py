@@ -1,4 +1,4 @@
-"""Spark's own parser and its list of functions, asked without any data."""
+"""Asks Spark's own parser and its list of functions, without any data."""
 
 import re
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ _PLACE = re.compile(r"\s*\(line (\d+), pos (\d+)\)|;? line \d+ pos \d+")
 
 @dataclass(frozen=True, kw_only=True)
 class SyntaxProblem:
-    """What Spark's parser says is wrong with a statement, and at which character of it."""
+    """What Spark's parser finds wrong in a statement, and at which character."""
 
     message: str
     at: int
 
 
 def syntax_problem(session: SparkSession, statement: str) -> SyntaxProblem | None:
-    """Why Spark cannot read a statement; none where it can."""
+    """Returns why Spark cannot parse a statement; None if it can."""
     try:
         session._jsparkSession.sessionState().sqlParser().parsePlan(statement)
     except ParseException as error:
         said = first_line(error)
-        found = _PLACE.search(said)
+        place = _PLACE.search(said)
         at = 0
-        if found and found[1]:
+        if place and place[1]:
             lines = statement.splitlines(keepends=True)
-            at = sum(map(len, lines[: int(found[1]) - 1])) + int(found[2])
+            at = sum(map(len, lines[: int(place[1]) - 1])) + int(place[2])
         return SyntaxProblem(message=without_place(said), at=at)
     return None
 
@@ -40,5 +40,5 @@ def has_function(session: SparkSession, name: str) -> bool:
 
 
 def without_place(said: str) -> str:
-    """What Spark says without the line, which counts from where it was handed the statement."""
+    """Removes the line from what Spark says, as it counts from the start of the statement alone."""
     return _PLACE.sub("", said)

@@ -8,8 +8,8 @@ from itertools import count
 
 from pyspark.sql import SparkSession
 
-# A worker's first tasks load modules, and those in which windows close for the first time load what
-# numba compiled; in a stream that takes some batches.
+# A worker's first tasks load modules, and those in which windows first close load what numba
+# compiled; in a stream that takes some batches.
 _LOADING_TASKS = 8
 _tasks = count()
 
@@ -25,11 +25,11 @@ def same_python(session: SparkSession) -> None:
 
 
 def begin_task() -> None:
-    """Called first of all in each task.
+    """Set the loaded modules aside from garbage collection; called first in each task.
 
     Spark collects a worker's garbage after every task, and modules are a hundred thousand objects
-    to look at each time, which costs more than most batches of a stream: they are set aside. What
-    is there when a task begins is what the collection before it has left: no garbage is kept.
+    to look at each time, which costs more than most batches of a stream. What is there when a task
+    begins has survived the collection before it, so no garbage is kept.
     """
     if next(_tasks) < _LOADING_TASKS:
         gc.freeze()

@@ -1,4 +1,4 @@
-"""A column of partials made ready once, then folded over the ranges of any number of windows."""
+"""Prepares a column of partials once, then folds it over the rows of any number of windows."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from muntin.techniques.table import Fold
 
 
 class Folding:
-    """Folds of one component's partials, for all windows that read them."""
+    """Folds one component's partials for all windows that read them."""
 
     def __init__(self, column: PartialColumn, monoid: Monoid) -> None:
         self._column, self._monoid = column, monoid
@@ -25,7 +25,7 @@ class Folding:
         self._fold = Fold(monoid, scalars if self._wide else scalars[0])
 
     def over(self, lows: Int64s, highs: Int64s, technique: str) -> PartialColumn:
-        """The aggregates of rows `[lows[i], highs[i])`; ranges are not empty and never go back."""
+        """Returns the aggregates of rows `[lows[i], highs[i])`, not empty; no bound decreases."""
         answers = self._fold(lows, highs, technique)
         return PartialColumn(
             scalars=answers if self._wide else (answers,),
@@ -33,11 +33,11 @@ class Folding:
         )
 
     def over_few(self, picked: Int64s, firsts: Int64s, technique: str) -> PartialColumn:
-        """The aggregates of picked rows, `picked[firsts[i] : firsts[i + 1]]` for each answer."""
+        """Returns the aggregates of picked rows, `picked[firsts[i] : firsts[i + 1]]` each."""
         few = Folding(self._column.where(picked), self._monoid)
         return few.over(firsts[:-1], firsts[1:], technique)
 
 
 def neutral(monoid: Monoid, dtype: np.dtype[Any]) -> Any:
-    """What a missing partial counts as."""
+    """Returns the value that a missing partial counts as."""
     return dtype.type(monoid.identity[dtype.kind == "f"])

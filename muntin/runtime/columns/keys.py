@@ -1,4 +1,4 @@
-"""Where one key ends and the next begins, in Arrow columns of any type that Spark can group by."""
+"""Finds where a new key begins, in Arrow columns of any type that Spark can group by."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,9 +8,9 @@ from muntin.runtime.columns.partials import Bools, Int64s
 
 
 class KeyNumbers:
-    """Numbers for keys in the order in which they arrive, and the keys behind the latest numbers.
+    """Numbers keys in the order in which they arrive, and remembers the latest ones.
 
-    The last key of a batch may go on in the next.
+    The next batch may continue the last key of a batch.
     """
 
     def __init__(self, columns: tuple[str, ...]) -> None:
@@ -25,7 +25,7 @@ class KeyNumbers:
             return np.zeros(batch.num_rows, np.int64)
         columns = [batch.column(name) for name in self._columns]
         if self._values:
-            # The last key of the batch before stands in front, and may go on.
+            # Put the last key of the batch before in front: this batch may continue it.
             columns = [
                 pa.concat_arrays([last, column])
                 for last, column in zip(self._values, columns, strict=True)
@@ -39,7 +39,7 @@ class KeyNumbers:
         return numbers
 
     def columns(self, numbers: Int64s) -> dict[str, pa.Array]:
-        """The keys behind numbers, a column each."""
+        """Returns the keys that have these numbers, a column each."""
         indices = pa.array(numbers - self.first)
         return {
             name: values.take(indices)
@@ -47,7 +47,7 @@ class KeyNumbers:
         }
 
     def forget(self, last: int) -> None:
-        """Only the last key, whose number this is, can still be asked for."""
+        """Forget all keys but the last, whose number is `last`."""
         self.first = last
         self._values = [column.slice(len(column) - 1) for column in self._values]
 

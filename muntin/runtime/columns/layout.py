@@ -1,4 +1,4 @@
-"""How a tree's partials and answers are laid out in columns, once the types are known."""
+"""Lays out a tree's partials and answers in columns, once the types are known."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class Kept:
 
 
 def kept(component: Component, *, number: str, name: str, ansi: bool) -> Kept:
-    """The layout of a component whose values are integers or floats.
+    """Returns the layout of a component whose values are integers or floats.
 
-    `ansi` integer sums know whether they overflowed, as Spark's do under ANSI.
+    With `ansi`, integer sums detect overflow, as Spark's do under ANSI.
     """
     monoid = component.combines_by(number, ansi=ansi)
     width = monoid.width
@@ -42,14 +42,14 @@ class Layout:
     kept: tuple[Kept, ...]
 
     def of(self, component: Component) -> Kept:
-        """How a component is kept."""
-        for one in self.kept:
-            if one.component == component:
-                return one
+        """Returns the layout of a component."""
+        for entry in self.kept:
+            if entry.component == component:
+                return entry
         raise PlanError(f"the slices keep no {component}")
 
 
-# An answer's place: integers and floats have slots of their own.
+# The columns of one answer. Integers and floats have separate slots.
 Slots = tuple[str, ...]
 
 
@@ -67,7 +67,7 @@ def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
     """The slots of each aggregate of a node, in order.
 
     Answers of all nodes travel in the same few columns, so a hundred queries do not make rows of a
-    hundred nulls. A checked integer sum takes two slots, whose sum it is.
+    hundred nulls. A checked integer sum takes two slots; Spark adds them.
     """
     integers = floats = 0
     places: list[Slots] = []
@@ -95,5 +95,5 @@ def all_slots(tree: Tree | RecordTree, layout: Layout) -> Slots:
 
 
 def node_numbers(tree: Tree) -> Mapping[Window, int]:
-    """The number by which a node's answers are known."""
+    """Returns the number of each node, which its answers carry."""
     return {node.window: number for number, node in enumerate(tree.nodes)}

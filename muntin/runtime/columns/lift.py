@@ -1,4 +1,4 @@
-"""Records to partials: what each component keeps of one record."""
+"""Lifts records: turns each into a partial of every component."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,53 +15,54 @@ from muntin.runtime.columns.partials import Bools, PartialColumn
 
 
 def lifted(
-    kept: Kept, batch: pa.RecordBatch, values: Mapping[Component, tuple[str, ...]] | None
+    entry: Kept, batch: pa.RecordBatch, values: Mapping[Component, tuple[str, ...]] | None
 ) -> PartialColumn:
-    """A component's partials in a batch of records.
+    """Returns a component's partials, one for each record of a batch.
 
-    `values` has the columns with a component's argument, null where its filter leaves a row out;
-    none counts every row. Without `values` the batch has partials already, as slices have them.
+    `values` names the columns of each component's arguments, which are null where its filter leaves
+    a row out; a component without columns counts every row. Without `values` the batch already has
+    partials, laid out as in slices.
     """
     if values is None:
-        return read_partials(kept, batch)
-    names = values[kept.component]
+        return read_partials(entry, batch)
+    names = values[entry.component]
     rows = batch.num_rows
     if not names:
         return PartialColumn(scalars=(np.ones(rows, np.int64),))
     columns = [batch.column(name) for name in names]
     there = np.logical_and.reduce([c.is_valid().to_numpy(zero_copy_only=False) for c in columns])
-    if isinstance(kept.component, UserComponent):
-        return _own(kept.component, columns, there)
-    counts = there.astype(np.int64 if kept.number == INTEGER else np.float64)
-    part = kept.component.part
-    read = [numbers(c, kept.number) for c in columns] if part.is_of_values else []
+    if isinstance(entry.component, UserComponent):
+        return _own(entry.component, columns, there)
+    counts = there.astype(np.int64 if entry.number == INTEGER else np.float64)
+    part = entry.component.part
+    read = [numbers(c, entry.number) for c in columns] if part.is_of_values else []
     scalars = part.of_record(counts, *read)
-    if kept.monoid == ADD_WIDE:
+    if entry.monoid == ADD_WIDE:
         scalars = (*scalars, np.zeros(rows, np.int64))
-    present = None if kept.component.is_never_null or there.all() else there
+    present = None if entry.component.is_never_null or there.all() else there
     return PartialColumn(scalars=scalars, present=present)
 
 
 def _own(component: UserComponent, columns: list[pa.Array], there: Bools) -> PartialColumn:
-    """Partials of the user's; a record of which some part is null counts as the identity."""
+    """Lift to a user's partials; a record with a null in some part counts as the identity."""
     pairs = zip(columns, component.identity, strict=True)
     return PartialColumn(
         scalars=tuple(np.where(there, numbers(c, FLOAT), identity) for c, identity in pairs)
     )
 
 
-def read_partials(kept: Kept, batch: pa.RecordBatch) -> PartialColumn:
-    """A component's columns of the slices as partials."""
-    first = batch.column(kept.columns[0])
+def read_partials(entry: Kept, batch: pa.RecordBatch) -> PartialColumn:
+    """Returns a component's partials from its columns of the slices."""
+    first = batch.column(entry.columns[0])
     present = None
-    if first.null_count and not kept.component.is_never_null:
+    if first.null_count and not entry.component.is_never_null:
         present = first.is_valid().to_numpy(zero_copy_only=False)
-    scalars = tuple(numbers(batch.column(name), kept.number) for name in kept.columns)
+    scalars = tuple(numbers(batch.column(name), entry.number) for name in entry.columns)
     return PartialColumn(scalars=scalars, present=present)
 
 
 def numbers(column: pa.Array, number: str) -> Any:
-    """A column in memory of its own: Arrow's cannot be written to, which to a kernel is a type."""
+    """Returns a writable copy of a column: read-only memory is another type to a kernel."""
     kind = pa.int64() if number == INTEGER else pa.float64()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int64())

@@ -1,4 +1,4 @@
-"""Partials to answers: the last step of an aggregate, into its slots."""
+"""Lowers partials to answers, the last step of an aggregate, into its slots."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ _INT64 = np.iinfo(np.int64)
 
 
 def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.Array, ...]:
-    """An aggregate's answers, an Arrow column for each of its slots."""
+    """Returns an aggregate's answers, an Arrow column for each of its slots."""
     columns = [partials.columns[component] for component in aggregate.components]
     if isinstance(aggregate, UserAggregate):
         return (_own(aggregate, columns[0]),)
@@ -28,7 +28,7 @@ def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.
 
 
 def _answer(row: Function, scalars: list[np.ndarray]) -> pa.Array:
-    """What a row of the table makes of the scalars of all parts."""
+    """Compute the answers of a row of the table from the scalars of all its parts."""
     # Where there is no answer the formula may divide by zero.
     with np.errstate(all="ignore"):
         answers = row.answer(*scalars) if row.answer else scalars[0]
@@ -40,15 +40,15 @@ def _answer(row: Function, scalars: list[np.ndarray]) -> pa.Array:
 
 
 def _own(aggregate: UserAggregate, column: PartialColumn) -> pa.Array:
-    """What the user's `lower` makes of each partial; none is null."""
+    """Apply the user's `lower` to each partial; its None becomes null."""
     scalars = [scalar.tolist() for scalar in column.scalars]
     partials = scalars[0] if aggregate.monoid.width == 1 else zip(*scalars, strict=True)
     answers = (aggregate.lower(partial) for partial in partials)
-    return pa.array([None if one is None else float(one) for one in answers], pa.float64())
+    return pa.array([None if answer is None else float(answer) for answer in answers], pa.float64())
 
 
 def _checked(column: PartialColumn, missing: Bools | None) -> tuple[pa.Array, ...]:
-    """A sum as two summands, which overflow when it did: Spark adds them, and raises its error."""
+    """Returns two summands that overflow if the sum did: Spark adds them, and raises its error."""
     low, turns = column.scalars
     limit = np.where(turns > 0, _INT64.max, _INT64.min)
     return (

@@ -17,7 +17,7 @@ Scalars = tuple[NDArray[Any], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class PartialColumn:
-    """One component's partials; `present` is none where all are, else false where there is none."""
+    """One component's partials; `present` is false where a row has none, None if all have one."""
 
     scalars: Scalars
     present: Bools | None = None
@@ -56,7 +56,7 @@ class Partials:
         return len(self.keys)
 
     def rows(self, first: int) -> "Partials":
-        """The rows from one on."""
+        """The rows from `first` on."""
         return Partials(
             keys=self.keys[first:],
             starts=self.starts[first:],
@@ -106,8 +106,10 @@ def joined(older: PartialColumn, newer: PartialColumn) -> PartialColumn:
     if older.present is not None or newer.present is not None:
         present = np.concatenate(
             [
-                np.ones(len(one.scalars[0]), np.bool_) if one.present is None else one.present
-                for one in (older, newer)
+                np.ones(len(column.scalars[0]), np.bool_)
+                if column.present is None
+                else column.present
+                for column in (older, newer)
             ]
         )
     return PartialColumn(

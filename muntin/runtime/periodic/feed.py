@@ -1,4 +1,4 @@
-"""What a node, or the slices, hand to the nodes that read them; kept once for all of these."""
+"""Hands the partials of a node, or the slices, to all nodes that read them, and keeps them once."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,9 +12,9 @@ from muntin.runtime.periodic.node import ALL_BEGINS, NodeRuntime, Position
 
 
 class Feed:
-    """Partials of one parent on their way to its readers.
+    """Hands the partials of one parent to its readers.
 
-    It keeps the rows that windows still to come may need: at most the longest window's, of one key.
+    It keeps the rows that later windows may need: at most those of the longest window, of one key.
     """
 
     def __init__(
@@ -31,10 +31,10 @@ class Feed:
     def push(
         self, arrived: Partials, until: Position, begins: Mapping[Window, tuple[int, int]] | None
     ) -> Iterator[tuple[Node, Partials, Position]]:
-        """Each reader's windows that close now that everything before `until` has arrived.
+        """Yields each reader's windows that close now that everything before `until` has arrived.
 
         They come with the position before which the reader has given out everything. `begins` has
-        the first and last begin that each is asked for, where that is not all.
+        the first and the last begin that is asked of each window; None asks for all.
         """
         rows = arrived.select(self._monoids)
         if self.kept is not None:
@@ -50,5 +50,5 @@ class Feed:
         first = min(reader.row for _, reader in self._readers)
         for _, reader in self._readers:
             reader.row -= first
-        # A copy, so that the whole batch is not kept alive by its last rows.
+        # Copy, so that the last rows do not keep the whole batch in memory.
         self.kept = rows.rows(first).copy() if first < len(rows) else None

@@ -30,9 +30,8 @@ class Position:
 class NodeRuntime:
     """Answers one window from partials that arrive in (key, start) order.
 
-    All that it remembers between two pushes is where it stands: windows before `given` are out, and
-    rows before `row`, among those that its feed keeps, are of no more use to it. Nothing of that
-    depends on the technique.
+    Between two pushes it remembers only its position: it has given out all windows before `given`,
+    and needs no rows before `row` of those that its feed keeps. Neither depends on the technique.
     """
 
     def __init__(
@@ -42,10 +41,10 @@ class NodeRuntime:
         parent: Window | None = None,
         offsets: Sequence[int] | None = None,
     ) -> None:
-        """`techniques` has what it computes, and how.
+        """`techniques` has the technique of each component that it computes.
 
-        With `offsets`, only the parent's intervals that begin so far from a window's begin are
-        combined: they fill the window, and that they overlap does no harm.
+        With `offsets`, it combines only the parent's intervals that begin at these distances from a
+        window's begin. They fill the window, and their overlap does no harm.
         """
         self.techniques = techniques
         self._window = window
@@ -62,14 +61,14 @@ class NodeRuntime:
         until: Position,
         begins: tuple[int, int] = ALL_BEGINS,
     ) -> Iterator[tuple[Partials, Position]]:
-        """Give out the windows that close now that everything before `until` has arrived.
+        """Yields the windows that close now that everything before `until` has arrived.
 
         Each chunk comes with the position before which this node has given out everything. `begins`
         are the first and the last begin of the windows that are asked for, the same for all keys.
         """
         done = False
         while not done:
-            lows, highs, found = (np.empty(CHUNK, np.int64) for _ in range(3))
+            lows, highs, window_begins = (np.empty(CHUNK, np.int64) for _ in range(3))
             count, row, key, begin, done = close(
                 rows.keys[self.row :],
                 rows.starts[self.row :],
@@ -84,18 +83,20 @@ class NodeRuntime:
                 begins[1],
                 lows,
                 highs,
-                found,
+                window_begins,
             )
             lows, highs = lows[:count] + self.row, highs[:count] + self.row
             self.given = Position(key, begin)
             self.row += row
-            # All windows of earlier keys are out: what follows belongs to the frontier's key.
+            # All windows of earlier keys are out; the rest belongs to the frontier's key.
             reached_to = Position(until.key, -END) if done and key < until.key else self.given
             if count or done:
                 answers = Partials(
                     keys=rows.keys[lows],
-                    starts=found[:count],
-                    columns=self._combined(rows.starts, foldings, lows, highs, found[:count]),
+                    starts=window_begins[:count],
+                    columns=self._combined(
+                        rows.starts, foldings, lows, highs, window_begins[:count]
+                    ),
                 )
                 yield answers, reached_to
 
@@ -107,7 +108,7 @@ class NodeRuntime:
         highs: Int64s,
         begins: Int64s,
     ) -> dict[Component, PartialColumn]:
-        """The partials of windows from the rows that they hold."""
+        """Combine the rows of each window into its partials."""
         if self._offsets is None:
             return {
                 component: foldings[component].over(lows, highs, technique)

@@ -1,7 +1,7 @@
-"""Cells: retained slices combined into wider stretches of time, beside the slices themselves.
+"""Combines retained slices into cells, which are wider, and kept beside the slices.
 
-A window that closes holds many slices, of which only those near its begin and its end must be told
-apart. All others are read as cells, of which there are a few dozen however long the window is.
+A window that closes spans many slices, but needs single slices only near its begin and its end. It
+reads the rest as cells: a few dozen, however long the window is.
 
 ```
 0    4    8    12   16   20   24
@@ -27,7 +27,7 @@ from muntin.runtime.periodic.feed import Feed
 from muntin.runtime.periodic.node import END, NodeRuntime, Position
 from muntin.runtime.periodic.tree import partials_of
 
-# Cells in the longest stretch that is retained.
+# How many cells the longest retained span has.
 CELLS = 32
 
 
@@ -40,22 +40,22 @@ class Rollups:
 
 
 def width_for(span: int) -> int:
-    """The width of cells where slices are retained for so long."""
+    """Returns the width of cells for slices that are retained for `span`."""
     return -(-span // CELLS)
 
 
 def cells_of(starts: Int64s, width: int) -> Int64s:
-    """The begin of the cell of each start."""
+    """Returns the begin of the cell that each start is in."""
     begins: Int64s = starts // width * width
     return begins
 
 
 def is_cut(cells: Int64s, width: int, begins: Mapping[Window, tuple[int, int]]) -> Bools:
-    """For each cell, whether a window that is asked for begins or ends inside it.
+    """Returns, for each cell, whether a window that is asked for begins or ends inside it.
 
     `begins` has the first and the last begin that each window is asked for.
     """
-    found = np.zeros(len(cells), np.bool_)
+    cut = np.zeros(len(cells), np.bool_)
     for window, (first, last) in begins.items():
         if first > last:
             continue
@@ -63,20 +63,20 @@ def is_cut(cells: Int64s, width: int, begins: Mapping[Window, tuple[int, int]]) 
             # The first such edge after the begin of the cell.
             low = np.maximum(cells + 1, first + shift)
             edge = low + (window.offset + shift - low) % window.slide
-            found |= (edge < cells + width) & (edge <= last + shift)
-    return found
+            cut |= (edge < cells + width) & (edge <= last + shift)
+    return cut
 
 
 def combined(table: pa.Table, layout: Layout, width: int) -> pa.Table:
-    """Slices, and cells of the same width, as one row for each key and cell; not for none."""
+    """Combine slices, and cells of the same width, into a row for each key and cell; not empty."""
     batch = ordered(table, layout.key_columns, layout.start)
     keys = [batch.column(name) for name in layout.key_columns]
     steps = changes(keys) if keys else np.zeros(len(batch) - 1, np.bool_)
     numbers = np.concatenate([np.zeros(1, np.int64), np.cumsum(steps, dtype=np.int64)])
     firsts = pa.array(np.concatenate([[0], np.flatnonzero(steps) + 1]))
     window = Window(size=width, slide=width)
-    reader = NodeRuntime(window, {kept.component: RECALC for kept in layout.kept})
-    monoids = {kept.component: kept.monoid for kept in layout.kept}
+    reader = NodeRuntime(window, {entry.component: RECALC for entry in layout.kept})
+    monoids = {entry.component: entry.monoid for entry in layout.kept}
     feed = Feed(((Node(window=window, aggregates=()), reader),), monoids)
     rows = partials_of(batch, layout, numbers)
     chunks = [chunk for _, chunk, _ in feed.push(rows, Position(END, END), None)]
@@ -90,10 +90,10 @@ def _table(partials: Partials, keys: list[pa.Array], layout: Layout) -> pa.Table
         for name, values in zip(layout.key_columns, keys, strict=True)
     }
     columns[layout.start] = pa.array(partials.starts)
-    for kept in layout.kept:
-        column = partials.columns[kept.component]
-        kind = pa.int64() if kept.number == INTEGER else pa.float64()
-        for index, name in enumerate(kept.columns):
+    for entry in layout.kept:
+        column = partials.columns[entry.component]
+        kind = pa.int64() if entry.number == INTEGER else pa.float64()
+        for index, name in enumerate(entry.columns):
             # Null says that there was no value, in the first column.
             absent = None if column.present is None or index else ~column.present
             columns[name] = pa.array(column.scalars[index], kind, mask=absent)

@@ -1,4 +1,4 @@
-"""A tree at run time: Arrow batches of slices in, Arrow batches of answers out."""
+"""Runs a tree: takes Arrow batches of slices, gives Arrow batches of answers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,7 +19,7 @@ from muntin.runtime.periodic.node import END, NodeRuntime, Position
 NODE = "node"
 BEGIN = "begin"
 
-# Slices are taken in this many at a time, so that the cost per batch and node does not count.
+# How many slices are taken in at a time, so that the cost per batch and node does not matter.
 ROWS_AT_ONCE = 1 << 17
 
 
@@ -35,8 +35,8 @@ class TreeRuntime:
         self._layout = layout
         self._slots = all_slots(tree, layout)
         self._numbers = node_numbers(tree)
-        monoids = {kept.component: kept.monoid for kept in layout.kept}
-        # By the window of the node that hands partials out; the slices have none.
+        monoids = {entry.component: entry.monoid for entry in layout.kept}
+        # By the window of the node that is read; None for the slices.
         self._feeds = {
             window: Feed(tuple((node, _start(node)) for node in readers), monoids)
             for window in (None, *(node.window for node in tree.nodes))
@@ -46,13 +46,13 @@ class TreeRuntime:
         self._keys = KeyNumbers(layout.key_columns)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """All answers of a stream of slices that ends."""
+        """Yields all answers of slices that come to an end."""
         for batch in gather(batches):
             yield from self.push(batch)
         yield from self.finish()
 
     def push(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The answers that a batch of slices completes."""
+        """Yields the answers that a batch of slices completes."""
         if not batch.num_rows:
             return
         partials = partials_of(batch, self._layout, self._keys.number(batch))
@@ -64,10 +64,10 @@ class TreeRuntime:
     def between(
         self, batch: pa.RecordBatch, *, after: int | None, until: int
     ) -> Iterator[pa.RecordBatch]:
-        """The answers of all windows that end in `(after, until]`, of every key.
+        """Yields the answers of all windows that end in `(after, until]`, of every key.
 
-        `batch` has all slices that these windows hold, and may have others. `after` is none where
-        no window was given out before. For a runtime that was given nothing else.
+        `batch` has all slices of these windows, and may have others. `after` is None if no window
+        was given out before. Call this once, on a new runtime.
         """
         if batch.num_rows:
             begins = begins_between(self._tree, after=after, until=until)
@@ -75,11 +75,11 @@ class TreeRuntime:
             yield from self._descend(None, partials, Position(END, END), begins, after)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """The answers of all windows that are still open."""
+        """Yields the answers of all windows that are still open."""
         nothing = Partials(
             keys=np.empty(0, np.int64),
             starts=np.empty(0, np.int64),
-            columns={kept.component: _empty(kept) for kept in self._layout.kept},
+            columns={entry.component: _empty(entry) for entry in self._layout.kept},
         )
         yield from self._descend(None, nothing, Position(END, END))
 
@@ -91,13 +91,13 @@ class TreeRuntime:
         begins: Mapping[Window, tuple[int, int]] | None = None,
         after: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Push a node's partials (the slices', without one) through all that reads them."""
+        """Push the partials of a node, or the slices for None, to all nodes that read them."""
         if parent not in self._feeds:
             return
         for node, chunk, reached in self._feeds[parent].push(partials, until, begins):
             asked = chunk
             if after is not None:
-                # What readers need may lie further back than what is to be answered.
+                # Readers may need older windows than those to be answered.
                 asked = chunk.where(chunk.starts > after - node.window.size)
             if node.queries and len(asked):
                 yield self._answers(node, asked)
@@ -123,24 +123,25 @@ def _start(node: Node) -> NodeRuntime:
         for aggregate, named in zip(node.aggregates, node.techniques, strict=True)
         for component, technique in zip(aggregate.components, named, strict=True)
     }
-    # Which of its parent's intervals it combines, where that is cheaper than all of them.
+    # The parent's intervals that it combines, if that is cheaper than to combine all.
     offsets = node.parent.reads(node.window) if node.parent and node.picks else None
     return NodeRuntime(node.window, techniques, node.parent, offsets)
 
 
 def partials_of(batch: pa.RecordBatch, layout: Layout, keys: Int64s) -> Partials:
-    """Slices as partials; `keys` has the number of each row's key."""
+    """Returns slices as partials; `keys` has the number of each row's key."""
     return Partials(
         keys=keys,
         starts=numbers(batch.column(layout.start), INTEGER),
-        columns={kept.component: read_partials(kept, batch) for kept in layout.kept},
+        columns={entry.component: read_partials(entry, batch) for entry in layout.kept},
     )
 
 
 def begins_between(tree: Tree, *, after: int | None, until: int) -> dict[Window, tuple[int, int]]:
-    """First and last begin that each node must give out, so that all queries of the tree have
-    their windows that end in `(after, until]`; a node with nothing to give has them crossed."""
-    found: dict[Window, tuple[int, int]] = {}
+    """Returns the first and the last begin that each node must give out, so that all queries of the
+    tree get their windows that end in `(after, until]`; first > last for a node with nothing to
+    give."""
+    begins: dict[Window, tuple[int, int]] = {}
     # Readers stand after what they read.
     for node in reversed(tree.nodes):
         window = node.window
@@ -148,10 +149,10 @@ def begins_between(tree: Tree, *, after: int | None, until: int) -> dict[Window,
         first = -END if after is None else window.first_after(after - window.size)
         wanted = [first] if node.queries and first <= last else []
         for child in tree.children(window):
-            if found[child.window][0] <= found[child.window][1]:
-                wanted.append(found[child.window][0])
-        found[window] = (min(wanted, default=last + 1), last)
-    return found
+            if begins[child.window][0] <= begins[child.window][1]:
+                wanted.append(begins[child.window][0])
+        begins[window] = (min(wanted, default=last + 1), last)
+    return begins
 
 
 def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -172,6 +173,6 @@ def _merge(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
 
 
-def _empty(kept: Kept) -> PartialColumn:
-    dtype = np.int64 if kept.number == INTEGER else np.float64
-    return PartialColumn(scalars=tuple(np.empty(0, dtype) for _ in range(kept.monoid.width)))
+def _empty(entry: Kept) -> PartialColumn:
+    dtype = np.int64 if entry.number == INTEGER else np.float64
+    return PartialColumn(scalars=tuple(np.empty(0, dtype) for _ in range(entry.monoid.width)))

@@ -1,7 +1,7 @@
-"""Functions of the user's that come again: a worker compiles each once, not once a batch.
+"""Recognizes user functions that arrive again: a worker compiles each once, not once a batch.
 
-What is not part of an installed module is sent to workers by value, so that every batch brings a
-function of its own, equal to the one before.
+Functions outside of installed modules are sent to workers by value, so every batch brings a new
+function that is equal to the one before.
 """
 
 from types import ModuleType
@@ -13,7 +13,7 @@ _KNOWN: dict[Any, Monoid] = {}
 
 
 def interned(monoid: Monoid) -> Monoid:
-    """The first monoid that was seen with the same code; the same one where that is not sure."""
+    """Returns the first monoid seen with the same code; `monoid` itself if that cannot be told."""
     function = monoid.combine
     code = getattr(function, "__code__", None)
     if code is None or function.__closure__ or function.__kwdefaults__:

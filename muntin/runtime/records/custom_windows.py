@@ -1,4 +1,4 @@
-"""Windows that a class of the user's finds, told each record of a key in order."""
+"""Windows that a user's class finds, which gets each record of a key in order."""
 
 from collections import namedtuple
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from muntin.runtime.records.window_stream import Discretizer
 
 
 class CustomDiscretizer(Discretizer):
-    """What both classes of the paper have in common: records as objects, a maker for every key."""
+    """What both classes of the paper share: records as objects, and a user's object per key."""
 
     forgets = False
 
@@ -25,7 +25,7 @@ class CustomDiscretizer(Discretizer):
         self._record: Any = namedtuple("Record", names)  # type: ignore[misc]
 
     def _stretches(self, records: Records, carried: Carried) -> Iterator[tuple[int, int, int, Any]]:
-        """(stretch, first row, stop row, the class made for its key), key by key."""
+        """Yields (stretch, first row, stop row, the user's object for its key), key by key."""
         pairs = zip(records.lows.tolist(), records.stops.tolist(), strict=True)
         for home, (low, high) in enumerate(pairs):
             if carried.made[home] is None and low < high:
@@ -37,16 +37,15 @@ class CustomDiscretizer(Discretizer):
         return [records.times[low:high], *seen]
 
     def _rows(self, records: Records, low: int, high: int) -> Iterator[Any]:
-        """The records of a stretch as objects."""
+        """Yields the records of a stretch as objects."""
         columns = [column.tolist() for column in self._columns(records, low, high)]
         return map(self._record._make, zip(*columns, strict=True))
 
 
 class CountedDiscretizer(CustomDiscretizer):
-    """Deterministic: `f_disc` knows of each record how many windows begin and end with it.
+    """Deterministic: `f_disc` returns how many windows begin and end with each record.
 
-    Where the class has `f_disc_batch`, it is told whole stretches: a record of arrays in, two
-    arrays out.
+    If the class has `f_disc_batch`, it gets whole stretches: a record of arrays in, two arrays out.
     """
 
     def find(self, records: Records, carried: Carried) -> Marks:
@@ -75,13 +74,13 @@ class CountedDiscretizer(CustomDiscretizer):
     def _counts(self, made: Any, records: Records, low: int, high: int) -> tuple[Int64s, Int64s]:
         if low == high:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        found = None
+        batch_counts = None
         if hasattr(made, "f_disc_batch"):
-            found = made.f_disc_batch(self._record(*self._columns(records, low, high)))
+            batch_counts = made.f_disc_batch(self._record(*self._columns(records, low, high)))
         else:
             counts = [made.f_disc(record) for record in self._rows(records, low, high)]
         try:
-            pair = zip(*counts, strict=True) if found is None else found
+            pair = zip(*counts, strict=True) if batch_counts is None else batch_counts
             began, ended = (np.asarray(part, np.int64) for part in pair)
         except (TypeError, ValueError):
             raise RunError(
@@ -93,16 +92,16 @@ class CountedDiscretizer(CustomDiscretizer):
         return began, ended
 
     def _check(self, began: Int64s, ended: Int64s, before: int) -> None:
-        """No window ends that has not begun with an earlier record."""
+        """Refuse to end a window that has not begun with an earlier record."""
         begun = before + np.concatenate([[0], np.cumsum(began)[:-1]])[: len(began)]
         if (began < 0).any() or (ended < 0).any() or (np.cumsum(ended) > begun).any():
             raise RunError(f"{self.window} ended a window that had not begun before")
 
 
 class EvictingDiscretizer(CustomDiscretizer):
-    """Not deterministic: a partial is kept for every record, as the Reactive Aggregator does.
+    """Not deterministic: keeps a partial for every record, as the Reactive Aggregator does.
 
-    To the aggregator each record begins a window, which ends unread when the record leaves.
+    For the cutter each record begins a window, which ends unread when the record is evicted.
     """
 
     def __init__(self, window: Custom) -> None:
@@ -110,26 +109,26 @@ class EvictingDiscretizer(CustomDiscretizer):
         self._oldest = 0
 
     def find(self, records: Records, carried: Carried) -> Marks:
-        """Before a record is taken in: a trigger reads what is held, then the oldest leave."""
+        """Before each record, read all that are there if it triggers, then evict the oldest."""
         # Row, stretch, window, whether it closes, end.
-        found: list[tuple[int, int, int, bool, int]] = []
+        marks: list[tuple[int, int, int, bool, int]] = []
         oldest = self._oldest
         for home, low, high, made in self._stretches(records, carried):
-            held = int(carried.open[home])
+            size = int(carried.open[home])
             for row, record in enumerate(self._rows(records, low, high), low):
-                if made.trigger(record) and held:
-                    found.append((row, home, oldest, False, record.time))
-                leaving = self._leaving(made.evict(record, held), held)
-                found += [(row, home, oldest + index, True, 0) for index in range(leaving)]
+                if made.trigger(record) and size:
+                    marks.append((row, home, oldest, False, record.time))
+                leaving = self._leaving(made.evict(record, size), size)
+                marks += [(row, home, oldest + index, True, 0) for index in range(leaving)]
                 oldest += leaving
-                held += 1 - leaving
-            if home < len(records.firsts) and held:
-                found.append((high, home, oldest, False, int(NO_END)))
-                found += [(high, home, oldest + one, True, int(NO_END)) for one in range(held)]
-                oldest += held
+                size += 1 - leaving
+            if home < len(records.firsts) and size:
+                marks.append((high, home, oldest, False, int(NO_END)))
+                marks += [(high, home, oldest + index, True, int(NO_END)) for index in range(size)]
+                oldest += size
         self._oldest = oldest
         reads, homes, numbers, closes, ends = (
-            np.array(part, np.int64) for part in (zip(*found, strict=True) if found else [()] * 5)
+            np.array(part, np.int64) for part in (zip(*marks, strict=True) if marks else [()] * 5)
         )
         return Marks(
             begins=np.arange(records.rows),
@@ -142,7 +141,7 @@ class EvictingDiscretizer(CustomDiscretizer):
             asks=~closes.astype(np.bool_),
         )
 
-    def _leaving(self, leaving: int, held: int) -> int:
-        if not 0 <= leaving <= held:
-            raise RunError(f"{self.window} cannot evict {leaving} of {held} records")
+    def _leaving(self, leaving: int, size: int) -> int:
+        if not 0 <= leaving <= size:
+            raise RunError(f"{self.window} cannot evict {leaving} of {size} records")
         return int(leaving)

@@ -1,4 +1,4 @@
-"""Slices of some streams and their partials: what windows share that ask for the same things."""
+"""Cuts slices and keeps their partials, for streams that ask for the same components."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class _Column:
     memory: Any
     cursor: Any
     opened: Any
-    # Values so far, and how many there had been when each slice began; null ones do not count.
+    # How many values it has seen, and had seen when each slice began; nulls do not count.
     seen: int = 0
     seen_at: Int64s = field(default_factory=lambda: _NOTHING)
 
@@ -54,7 +54,7 @@ class Read:
 
 
 class Cutter:
-    """Algorithm 1 of Cutty for some streams, and the components that all of them ask for.
+    """Runs algorithm 1 of Cutty for some streams and the components that all of them ask for.
 
     `tally`, if given, counts combines and inverses.
     """
@@ -74,7 +74,7 @@ class Cutter:
             _column(component, *kind, algorithm, tally) for component, kind in monoids.items()
         ]
         self.state = np.zeros(cutty.STATE, np.int64)
-        # Of every slice since the oldest that is needed, whose number is `base`.
+        # For every slice since the oldest that is needed, whose number is `_base`.
         self._leaves: Int64s = _NOTHING
         self._alive: Int64s = _NOTHING
         self._base = 0
@@ -89,38 +89,40 @@ class Cutter:
     ) -> list[Read]:
         """Run a batch of records, given where each stream's windows begin and are read.
 
-        `edges` are rows with which a slice starts although no window begins there: what other
-        ways to slice would do.
+        `edges` are rows at which a slice starts although no window begins there, as other ways to
+        slice would do.
         """
-        begins = np.concatenate([one.begins for one in marks])
+        begins = np.concatenate([stream_marks.begins for stream_marks in marks])
         is_cut = np.zeros(rows, np.bool_)
         is_cut[begins] = is_cut[edges] = True
         cuts = np.flatnonzero(is_cut)
         place = (np.cumsum(is_cut) - 1)[begins]
         begun = np.bincount(place, minlength=len(cuts))
         known = self._base + len(self._leaves)
-        splits = np.cumsum([len(one.begins) for one in marks])[:-1]
+        splits = np.cumsum([len(stream_marks.begins) for stream_marks in marks])[:-1]
         pairs = zip(self._waiting, marks, np.split(known + place, splits), strict=True)
-        read = [waiting.take(one, slices) for waiting, one, slices in pairs]
-        reads = np.concatenate([one.reads for one in marks])
+        read = [waiting.take(stream_marks, slices) for waiting, stream_marks, slices in pairs]
+        reads = np.concatenate([stream_marks.reads for stream_marks in marks])
         order = np.argsort(reads, kind="stable")
-        slices = np.concatenate([one.slices for one in read])[order] - self._base
-        closes = np.concatenate([one.closes for one in read])[order]
-        asks = np.concatenate([one.asks for one in read])[order]
+        slices = np.concatenate([taken.slices for taken in read])[order] - self._base
+        closes = np.concatenate([taken.closes for taken in read])[order]
+        asks = np.concatenate([taken.asks for taken in read])[order]
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         where = (cuts, begun, reads[order], slices, closes, asks)
-        found = self._run(rows, where, values)
-        limits = np.cumsum([len(one.reads) for one in marks])[:-1]
-        chosen = [part[one.asks] for part, one in zip(np.split(back, limits), read, strict=True)]
+        partials = self._run(rows, where, values)
+        limits = np.cumsum([len(stream_marks.reads) for stream_marks in marks])[:-1]
+        chosen = [
+            part[taken.asks] for part, taken in zip(np.split(back, limits), read, strict=True)
+        ]
         return [
             Read(
-                rows=one.reads[taken.asks],
+                rows=stream_marks.reads[taken.asks],
                 starts=taken.starts[taken.asks],
-                ends=one.ends[taken.asks],
-                columns={component: column.where(part) for component, column in found.items()},
+                ends=stream_marks.ends[taken.asks],
+                columns={component: column.where(part) for component, column in partials.items()},
             )
-            for one, taken, part in zip(marks, read, chosen, strict=True)
+            for stream_marks, taken, part in zip(marks, read, chosen, strict=True)
         ]
 
     def _run(
@@ -129,10 +131,10 @@ class Cutter:
         cuts, _, reads, slices, _, _ = where
         leaves = np.concatenate([self._leaves, np.empty(len(cuts), np.int64)])
         alive = np.concatenate([self._alive, np.empty(len(cuts), np.int64)])
-        found = {}
+        partials = {}
         for column in self._columns:
             given = values[column.component]
-            # Every component takes the same decisions; those of the last are kept.
+            # Every component makes the same decisions; keep those of the last.
             state, after, living = self.state.copy(), leaves.copy(), alive.copy()
             scalars, answers = _scalars(column.monoid, given, len(reads), column.opened)
             if self._tally is not None:
@@ -151,7 +153,7 @@ class Cutter:
             )
             if self._tally is not None:
                 answers = answers[0]
-            found[column.component] = PartialColumn(
+            partials[column.component] = PartialColumn(
                 scalars=_arrays(column.monoid, answers),
                 present=_present(column, given, rows, cuts, reads, slices),
             )
@@ -162,12 +164,12 @@ class Cutter:
         self._base += oldest
         for column in self._columns:
             column.seen_at = column.seen_at[oldest:]
-        return found
+        return partials
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Taken:
-    """What the reads of a batch are of."""
+    """The windows that the reads of a batch are of, and what each read does."""
 
     slices: Int64s
     starts: Int64s
@@ -176,7 +178,7 @@ class _Taken:
 
 
 class _Waiting:
-    """The windows of one stream that are open: the slice each began with, and its label."""
+    """The open windows of one stream: the slice that each began with, and its start."""
 
     def __init__(self) -> None:
         self._slices: Int64s = _NOTHING
@@ -185,16 +187,16 @@ class _Waiting:
         self._first = 0
 
     def take(self, marks: Marks, slices: Int64s) -> _Taken:
-        """Add the windows that begin in a batch, and give those that are read."""
-        held = np.concatenate([self._slices, slices])
+        """Add the windows that begin in a batch, and return those that are read."""
+        open_slices = np.concatenate([self._slices, slices])
         starts = np.concatenate([self._starts, marks.starts])
         count = len(marks.reads)
         places = np.arange(count) if marks.numbers is None else marks.numbers - self._first
         closed = count if marks.closes is None else int(marks.closes.sum())
-        self._slices, self._starts = held[closed:], starts[closed:]
+        self._slices, self._starts = open_slices[closed:], starts[closed:]
         self._first += closed
         return _Taken(
-            slices=held[places],
+            slices=open_slices[places],
             starts=starts[places],
             closes=np.ones(count, np.int64)
             if marks.closes is None
@@ -233,7 +235,7 @@ def _column(
 
 
 def _scalars(monoid: Monoid, given: PartialColumn, reads: int, opened: Any) -> tuple[Any, Any]:
-    """A column's partials, missing ones neutral, and room for answers."""
+    """Returns a column's partials, missing ones neutral, and empty arrays for answers."""
     scalars = given.scalars
     if isinstance(opened, list):
         # Combined as Python objects.
@@ -242,23 +244,23 @@ def _scalars(monoid: Monoid, given: PartialColumn, reads: int, opened: Any) -> t
     if given.present is not None and len(scalars) == 1:
         gap = neutral(monoid, scalars[0].dtype)
         scalars = (np.where(given.present, scalars[0], gap),)
-    answers = tuple(np.zeros(reads, one.dtype) for one in scalars)
+    answers = tuple(np.zeros(reads, scalar.dtype) for scalar in scalars)
     return (scalars, answers) if monoid.width > 1 else (scalars[0], answers[0])
 
 
 def _arrays(monoid: Monoid, answers: Any) -> Scalars:
-    """Answers as a column for each scalar; what nobody asked for may be anything."""
+    """Returns answers as an array for each scalar; those that nobody asked for are arbitrary."""
     if not isinstance(answers, list):
         return answers if isinstance(answers, tuple) else (answers,)
     nothing = 0.0 if monoid.width == 1 else (0.0,) * monoid.width
-    filled = np.array([nothing if one is None else one for one in answers], np.float64)
+    filled = np.array([nothing if answer is None else answer for answer in answers], np.float64)
     return tuple(filled.reshape(len(answers), monoid.width).T)
 
 
 def _present(
     column: _Column, given: PartialColumn, rows: int, cuts: Int64s, reads: Int64s, slices: Int64s
 ) -> Bools | None:
-    """For each read, whether its window holds a value; none where a missing one counts as zero."""
+    """Returns for each read whether its window has a value; None if missing ones count as zero."""
     if column.component.is_never_null:
         return None
     if given.present is None:
@@ -267,5 +269,5 @@ def _present(
         counts = column.seen + np.concatenate([[0], np.cumsum(given.present)])
     column.seen = int(counts[-1])
     column.seen_at = np.concatenate([column.seen_at, counts[cuts]])
-    found: Bools = counts[reads] > column.seen_at[slices]
-    return found
+    present: Bools = counts[reads] > column.seen_at[slices]
+    return present

@@ -1,7 +1,7 @@
-"""The discretizer: for every kind of window, where windows begin and end, batch by batch.
+"""Discretizers: one for every kind of window finds where windows begin and end, batch by batch.
 
-A stream is the windows of one query, or one half of them. It sees each key's records in order,
-split over batches anyhow, and remembers what it needs between two of them.
+A discretizer finds a stream of windows: those of one query, or half of them. It sees each key's
+records in order, however they are split over batches, and remembers what it needs in between.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _ANY = np.iinfo(np.int64).min
 
 
 def discretizers_of(window: DataWindow | Window) -> tuple[Discretizer, ...]:
-    """What finds the windows of a query; their answers are those of all of these together."""
+    """Returns the discretizers of a window; together they find all windows of its query."""
     match window:
         case Window():
             return (TimeDiscretizer(window),)
@@ -65,7 +65,7 @@ def discretizers_of(window: DataWindow | Window) -> tuple[Discretizer, ...]:
 class SessionDiscretizer(Discretizer):
     """A window ends where no record follows within the gap."""
 
-    # A record exactly a gap later is still in it.
+    # A record exactly a gap later is still in the session.
     patience = 1
 
     def __init__(self, gap: int) -> None:
@@ -106,7 +106,7 @@ class ConditionDiscretizer(Discretizer):
         self._end = end
 
     def find(self, records: Records, carried: Carried) -> Marks:
-        """A key's end ends its windows, too."""
+        """Find ends by the condition; the end of a key ends its windows, too."""
         begins = np.flatnonzero(records.conditions[self._begin])
         borders = np.append(np.flatnonzero(records.conditions[self._end]), records.rows)
         rows, homes = _ahead(records, carried, begins)
@@ -124,7 +124,7 @@ class ConditionDiscretizer(Discretizer):
 
 
 class LengthDiscretizer(Discretizer):
-    """Windows of so many microseconds from each record where a condition holds."""
+    """Windows of `length` microseconds from each record where a condition holds."""
 
     def __init__(self, begin: str, length: int) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class LengthDiscretizer(Discretizer):
 
 
 def _ahead(records: Records, carried: Carried, begins: Int64s) -> tuple[Int64s, Int64s]:
-    """(the first row with which each window may end, its stretch), those of a stretch together."""
+    """Returns (the first row at which each window may end, its stretch), ordered by stretch."""
     homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
     order = np.argsort(homes, kind="stable")
     rows = np.concatenate([records.lows[carried.stretches], begins + 1])
@@ -169,11 +169,11 @@ class _PeriodDiscretizer(Discretizer):
         self._least = least
 
     def _find(self, values: Any, records: Records, carried: Carried) -> tuple[Any, ...]:
-        """(rows and numbers of begins; rows, numbers, stretches of ends, whether a value ended)."""
+        """Returns (rows, numbers of begins; rows, numbers, stretches of ends, if by a value)."""
         kind = values.dtype.type
         missing = kind(-np.inf) if values.dtype.kind == "f" else kind(_ANY)
         size, slide, offset = (kind(number) for number in self._window)
-        found: tuple[Any, ...] = find(
+        edges: tuple[Any, ...] = find(
             values,
             missing,
             records.firsts,
@@ -185,11 +185,11 @@ class _PeriodDiscretizer(Discretizer):
             carried.memory["next"],
             carried.memory["known"],
         )
-        return found
+        return edges
 
 
 class TimeDiscretizer(_PeriodDiscretizer):
-    """Periodic windows over time; those alone whose last record meets a condition, or fails it."""
+    """Periodic windows over time; `only` those whose last record meets a condition, or fails it."""
 
     def __init__(self, window: Window, only: tuple[str, bool] | None = None) -> None:
         super().__init__(window.size, window.slide, window.offset)
@@ -215,7 +215,7 @@ class TimeDiscretizer(_PeriodDiscretizer):
 
 
 class CountDiscretizer(_PeriodDiscretizer):
-    """Windows of so many rows of a key."""
+    """Windows over the rows of a key, by their number."""
 
     memory = ("next", "known", "seen")
     forgets = False
@@ -240,13 +240,13 @@ class DeltaDiscretizer(_PeriodDiscretizer):
         self._column = window.column
 
     def find(self, records: Records, carried: Carried) -> Marks:
-        """The measure has been made to grow when the records were read."""
+        """The measure grows already: `read_records` made it so."""
         return _measured(self._find(records.measures[self._column], records, carried), records)
 
 
-def _measured(found: tuple[Any, ...], records: Records) -> Marks:
-    """Windows labelled by the records that begin and end them."""
-    begins, _, reads, _, homes, ended = found
+def _measured(edges: tuple[Any, ...], records: Records) -> Marks:
+    """Returns windows that are labelled by the records that begin and end them."""
+    begins, _, reads, _, homes, ended = edges
     return Marks(
         begins=begins,
         starts=records.times[begins],

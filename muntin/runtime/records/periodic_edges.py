@@ -1,4 +1,4 @@
-"""Periodic windows over any growing measure: the rows at which they begin and end."""
+"""Finds the rows at which periodic windows over any growing measure begin and end."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from muntin.techniques.compiled.compile import compiled
 
 
 def _more(array: Any) -> Any:
-    """Twice the room."""
+    """Returns a copy with twice the length."""
     larger = np.empty(2 * len(array), array.dtype)
     larger[: len(array)] = array
     return larger
 
 
 def _reach(values: Any, row: int, stop: int, target: Any) -> int:
-    """The first row from `row` on whose value is at least `target`, or `stop`; values grow."""
+    """Returns the first row from `row` on whose value reaches `target`, or `stop`; values grow."""
     step = 1
     low = row
     while row < stop and values[row] < target:
@@ -33,7 +33,7 @@ def _reach(values: Any, row: int, stop: int, target: Any) -> int:
 
 
 def _first(value: Any, size: Any, slide: Any, offset: Any, least: int) -> int:
-    """The number of the first window that holds a value; number k begins at `offset + k slide`."""
+    """Returns the number of the first window that has a value; k begins at `offset + k slide`."""
     number = int((value - size - offset) // slide) + 1
     # A quotient of floats may have been rounded to the other side.
     while offset + number * slide + size <= value:
@@ -58,12 +58,12 @@ def _find(
     following: Any,
     knowing: Any,
 ) -> Any:
-    """(rows and numbers of the windows that begin; rows, numbers and stretches of those that end,
-    and whether a value did it).
+    """Returns (rows and numbers of the windows that begin; rows, numbers and stretches of those
+    that end, and whether a value ended them).
 
-    `values` grow within a key; a key begins with those that are `missing`, if it has some. Of each
-    stretch, `opened` has how many windows are open, `following` the number of the next to begin and
-    `knowing` whether the key has had a value, before it and, the last two, then behind it. No
+    `values` grow within a key; those that are `missing` come first. For each stretch, `opened` has
+    how many windows are open before it, `following` the number of the next to begin, and `knowing`
+    whether the key has had a value; the last two are updated to what holds after the stretch. No
     window has a number below `least`.
     """
     begins, numbers = np.empty(16, np.int64), np.empty(16, np.int64)
@@ -128,8 +128,8 @@ find = compiled(_find)
 
 
 def _grow(values: Any, present: Any, firsts: Any, highest: Any) -> None:
-    """Make each value the highest that its key has had; `highest` has it for each stretch, before
-    it and then behind it."""
+    """Make each value the highest that its key has had; `highest` has it before each stretch, and
+    is updated to the one after."""
     row = 0
     for key in range(len(highest)):
         stop = firsts[key] if key < len(firsts) else len(values)
@@ -147,7 +147,7 @@ grow = compiled(_grow)
 
 def _number_rows(rows: Any, firsts: Any, seen: Any) -> None:
     """Count the rows of each key from zero; `seen` has how many there were before each stretch, and
-    then behind it."""
+    is updated to those after."""
     row = 0
     for key in range(len(seen)):
         stop = firsts[key] if key < len(firsts) else len(rows)
@@ -163,16 +163,16 @@ number_rows = compiled(_number_rows)
 
 
 def _reached(times: Any, rows: Any, stops: Any, limits: Any) -> Any:
-    """The first row of each window, from `rows` on, whose time is at least its limit, or its stop.
+    """Returns each window's first row, from `rows` on, whose time reaches its limit, or its stop.
 
     Rows and stops grow, and so do the limits of one stop.
     """
-    found = np.empty(len(limits), np.int64)
+    ends = np.empty(len(limits), np.int64)
     row = 0
     for window in range(len(limits)):
         row = _reach(times, max(row, rows[window]), stops[window], limits[window])
-        found[window] = row
-    return found
+        ends[window] = row
+    return ends
 
 
 reached = compiled(_reached)

@@ -1,4 +1,4 @@
-"""Arrow batches of records as what windows and aggregates look at."""
+"""Reads Arrow batches of records into the columns that windows and aggregates look at."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,14 +28,14 @@ class RecordLayout:
     conditions: Mapping[str, str] = field(default_factory=dict)
     measures: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
-    # Columns of the records by what a component is lifted from; without one, partials come lifted.
+    # The columns that each component is lifted from; None if the records have partials already.
     values: Mapping[Component, tuple[str, ...]] | None = None
 
 
 def read_records(
     batch: pa.RecordBatch, layout: RecordLayout, firsts: Int64s, before: Before
 ) -> Records:
-    """The records of a batch; `before` has the highest values of measures, and is changed."""
+    """Returns the records of a batch; update the highest values of measures in `before`."""
     times = _times(batch.column(layout.layout.start))
     return Records(
         firsts=firsts,
@@ -52,33 +52,33 @@ def read_records(
 
 
 def read_values(batch: pa.RecordBatch, layout: RecordLayout) -> dict[Component, PartialColumn]:
-    """What each component keeps of every record."""
-    return {kept.component: lifted(kept, batch, layout.values) for kept in layout.layout.kept}
+    """Returns the partials of each component, one for every record."""
+    return {entry.component: lifted(entry, batch, layout.values) for entry in layout.layout.kept}
 
 
 def no_records(layout: RecordLayout, keys: pa.Schema, highest: Mapping[str, Any]) -> pa.RecordBatch:
-    """No records, of the types that some would have, whose keys and measures are known."""
+    """Returns an empty batch of the types of records, given those of the keys and measures."""
     kinds = {field.name: field.type for field in keys}
     kinds |= dict.fromkeys(layout.columns.values(), pa.null())
     kinds |= {name: pa.int64() for name in (layout.layout.start, layout.last) if name}
     kinds |= dict.fromkeys(layout.conditions.values(), pa.bool_())
     for sql, name in layout.measures.items():
         kinds[name] = pa.from_numpy_dtype(highest[sql].dtype)
-    for one in layout.layout.kept:
-        names = one.columns if layout.values is None else layout.values[one.component]
-        kinds |= dict.fromkeys(names, pa.int64() if one.number == INTEGER else pa.float64())
+    for entry in layout.layout.kept:
+        names = entry.columns if layout.values is None else layout.values[entry.component]
+        kinds |= dict.fromkeys(names, pa.int64() if entry.number == INTEGER else pa.float64())
     return pa.RecordBatch.from_pydict({name: pa.array([], kinds[name]) for name in kinds})
 
 
 def lowest(kind: pa.DataType, rows: int) -> Any:
-    """What the highest value of a measure is before there is one, so many times."""
+    """Returns `rows` times the highest value of a measure before it has one."""
     if pa.types.is_integer(kind):
         return np.full(rows, np.iinfo(np.int64).min)
     return np.full(rows, -np.inf)
 
 
 def _measure(column: pa.Array, firsts: Int64s, highest: Any) -> Any:
-    """A column made to grow: each value is the highest that its key has had."""
+    """Returns a column that grows: each value is the highest that its key has had."""
     present = column.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_integer(column.type):
         values: Any = _times(column)
@@ -90,19 +90,19 @@ def _measure(column: pa.Array, firsts: Int64s, highest: Any) -> Any:
 
 
 def _times(column: pa.Array) -> Int64s:
-    """Integers in memory of their own."""
+    """Returns a writable copy of a column of integers."""
     return np.array(column.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
 
 
 def _bools(column: pa.Array) -> Any:
-    """A condition; null is not met."""
+    """Returns whether a condition is met; null is not."""
     return column.fill_null(False).to_numpy(zero_copy_only=False)
 
 
 def _objects(column: pa.Array) -> Any:
-    """Values as a class of the user's sees them: numbers where none is null, else objects."""
+    """Returns values as a user's class sees them: numbers if none is null, else objects."""
     if column.null_count == 0 and pa.types.is_primitive(column.type):
         return column.to_numpy(zero_copy_only=False)
-    found = np.empty(len(column), object)
-    found[:] = column.to_pylist()
-    return found
+    objects = np.empty(len(column), object)
+    objects[:] = column.to_pylist()
+    return objects

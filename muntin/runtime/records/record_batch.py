@@ -1,4 +1,4 @@
-"""Records on their way to the discretizer: what windows of every kind look at, column by column."""
+"""A batch of records as columns, and what discretizers mark in it and carry to the next."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from muntin.runtime.columns.partials import Bools, Int64s
 
-# The end of a window that had not ended when its data did.
+# The end of a window that was still open when its data ended.
 NO_END = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, kw_only=True)
 class Before:
-    """What is known of the record before each stretch; nothing matters where there is none."""
+    """What is known of the record before each stretch; arbitrary where there is none."""
 
     lasts: Int64s
     met: Mapping[str, Bools]
@@ -28,10 +28,9 @@ class Before:
 class Records:
     """A batch of records by (key, time), in stretches of one key each.
 
-    `firsts` are the rows with which a new key starts, and its stretch. A stretch may have no rows;
-    the first one goes on with the key of the batch before. All stretches but the last end there: no
-    more records of their keys will come. A batch without rows that has the first row 0 so says that
-    the data has ended.
+    `firsts` are the rows at which a new key starts, and its stretch. A stretch may have no rows;
+    the first one continues the key of the batch before. No more records will come of any key but
+    the last, so a batch without rows whose `firsts` is `[0]` says that the data has ended.
     """
 
     firsts: Int64s
@@ -40,7 +39,7 @@ class Records:
     lasts: Int64s
     conditions: Mapping[str, Bools]
     measures: Mapping[str, NDArray[Any]]
-    # What classes of the user's see, by its Spark SQL.
+    # What the user's classes see, by its Spark SQL.
     columns: Mapping[str, NDArray[Any]]
     before: Before
 
@@ -61,42 +60,42 @@ class Records:
 
     @cached_property
     def stops(self) -> Int64s:
-        """The row behind each stretch."""
+        """The row after each stretch."""
         return np.append(self.firsts, self.rows)
 
     @cached_property
     def waited(self) -> Int64s:
-        """For how long none of its key had come when each record did; anything for the first."""
-        found = np.empty(self.rows, np.int64)
-        found[1:] = self.times[1:] - self.lasts[:-1]
+        """The time since the record before, of the same key; arbitrary for the first of a key."""
+        waits = np.empty(self.rows, np.int64)
+        waits[1:] = self.times[1:] - self.lasts[:-1]
         filled = self.lows < self.stops
         lows = self.lows[filled]
-        found[lows] = self.times[lows] - self.before.lasts[filled]
-        return found
+        waits[lows] = self.times[lows] - self.before.lasts[filled]
+        return waits
 
     def stretches_of(self, rows: Int64s) -> Int64s:
         """The stretch that each record is in."""
         return np.searchsorted(self.firsts, rows, side="right")
 
     def times_at(self, rows: Int64s, ended: Bools) -> Int64s:
-        """The times of the records that ended windows; windows that the data ended have none."""
-        found = np.full(len(rows), NO_END, np.int64)
-        found[ended] = self.times[rows[ended]]
-        return found
+        """Returns the times of the records that ended windows; `NO_END` where the data did."""
+        times = np.full(len(rows), NO_END, np.int64)
+        times[ended] = self.times[rows[ended]]
+        return times
 
     def lasts_before(self, rows: Int64s, stretches: Int64s) -> Int64s:
-        """The latest time in the record before each row, within its stretch or before that."""
-        found: Int64s = _before(self.lasts, self.before.lasts, self.lows, rows, stretches)
-        return found
+        """Returns the latest time in the record before each row, also across its stretch."""
+        lasts: Int64s = _before(self.lasts, self.before.lasts, self.lows, rows, stretches)
+        return lasts
 
     def condition_before(self, sql: str, rows: Int64s, stretches: Int64s) -> Bools:
-        """Whether the record before each row met a condition."""
-        held, known = self.conditions[sql], self.before.met[sql]
-        found: Bools = _before(held, known, self.lows, rows, stretches)
-        return found
+        """Returns whether the record before each row met a condition."""
+        in_batch, known = self.conditions[sql], self.before.met[sql]
+        met: Bools = _before(in_batch, known, self.lows, rows, stretches)
+        return met
 
     def after(self) -> Before:
-        """What is known behind each stretch."""
+        """Returns what is known after each stretch."""
         every = np.arange(self.stretches)
         return Before(
             lasts=self.lasts_before(self.stops, every),
@@ -107,10 +106,10 @@ class Records:
 
 
 def _before(values: Any, carried: Any, lows: Int64s, rows: Int64s, stretches: Int64s) -> Any:
-    found = carried[stretches]
+    previous = carried[stretches]
     inside = rows > lows[stretches]
-    found[inside] = values[rows[inside] - 1]
-    return found
+    previous[inside] = values[rows[inside] - 1]
+    return previous
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,22 +128,22 @@ class Marks:
     stretches: Int64s
     numbers: Int64s | None = None
     closes: Bools | None = None
-    # Reads that answer; without them, all do.
+    # Which reads give an answer; None if all do.
     asks: Bools | None = None
 
 
 @dataclass(kw_only=True)
 class Carried:
-    """What a stream of windows knows at the begin of each stretch, from records before.
+    """What a discretizer knows at the begin of each stretch, from earlier records.
 
-    `memory` and `made` are changed to what is known behind each stretch.
+    `memory` and `made` are updated to what is known after each stretch.
     """
 
     # How many windows are open, and the starts of all of them.
     open: Int64s
     starts: Int64s
     memory: dict[str, Int64s] = field(default_factory=dict)
-    # Objects of a class of the user's; none where the key is new.
+    # Objects of a user's class; None where the key is new.
     made: list[Any] = field(default_factory=list)
 
     @cached_property

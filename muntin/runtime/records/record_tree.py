@@ -1,4 +1,4 @@
-"""A tree of data windows at run time: Arrow batches of records in, answers out."""
+"""Runs a tree of data windows: takes Arrow batches of records, gives answers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -45,18 +45,18 @@ class RecordTreeRuntime:
             (Cutter(monoids, len(members), store=store), members)
             for members, monoids in cut_together(tree, layout.layout, self._streams)
         ]
-        # Between batches: the key, and of its last record what the next looks back at.
+        # Between batches: the last key, and what its next record is compared with.
         self._key = -1
         self._before: Before | None = None
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """All answers of records that end."""
+        """Yields all answers of records that come to an end."""
         for batch in gather(batches):
             yield from self.push(batch)
         yield from self.finish()
 
     def push(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The answers that a batch of records completes."""
+        """Yields the answers that a batch of records completes."""
         if not batch.num_rows:
             return
         keys = self._keys.number(batch)
@@ -69,7 +69,7 @@ class RecordTreeRuntime:
         self._keys.forget(self._key)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """The answers of all windows that are still open."""
+        """Yields the answers of all windows that are still open."""
         if self._key < 0:
             return
         nothing = pa.RecordBatch.from_pydict(
@@ -81,29 +81,33 @@ class RecordTreeRuntime:
     def _feed(
         self, records: Records, keys: Int64s, values: Mapping[Component, PartialColumn]
     ) -> Iterator[pa.RecordBatch]:
-        """Every stream looks at the records once; every cutter runs over them once."""
+        """Run every discretizer and every cutter over the records once; yield the answers."""
         marks = [stream.feed(records) for _, stream in self._streams]
-        found: dict[int, list[Read]] = {}
+        reads_by_stream: dict[int, list[Read]] = {}
         for cutter, members in self.cutters:
-            reads = cutter.feed(records.rows, [marks[one] for one in members], values)
-            for one, read in zip(members, reads, strict=True):
-                found.setdefault(one, []).append(read)
+            reads = cutter.feed(records.rows, [marks[member] for member in members], values)
+            for member, read in zip(members, reads, strict=True):
+                reads_by_stream.setdefault(member, []).append(read)
         for index, (number, _) in enumerate(self._streams):
-            # Cutters have read the same windows of it, each for other components.
-            first = found[index][0]
+            # Its cutters have read the same windows, each for other components.
+            first = reads_by_stream[index][0]
             if not len(first.rows):
                 continue
             partials = Partials(
                 keys=keys[first.rows],
                 starts=first.starts,
-                columns={c: column for one in found[index] for c, column in one.columns.items()},
+                columns={
+                    c: column
+                    for part in reads_by_stream[index]
+                    for c, column in part.columns.items()
+                },
             )
             columns = self._keys.columns(partials.keys)
             node, layout = self._tree.nodes[number], self._layout.layout
             yield answers_of(number, node, layout, self._slots, columns, partials, first.ends)
 
     def _records(self, batch: pa.RecordBatch, firsts: Int64s) -> Records:
-        """The records of a batch, and what the next batch looks back at."""
+        """Returns the records of a batch, and remember what the next batch is compared with."""
         layout, others = self._layout, len(firsts)
         fresh = Before(
             lasts=np.zeros(others + 1, np.int64),
@@ -114,11 +118,11 @@ class RecordTreeRuntime:
         )
         if self._before is not None:
             fresh.lasts[0] = self._before.lasts[-1]
-            for kept, known in (
+            for initial, known in (
                 (fresh.met, self._before.met),
                 (fresh.highest, self._before.highest),
             ):
-                for sql, values in kept.items():
+                for sql, values in initial.items():
                     values[0] = known[sql][-1]
         records = read_records(batch, layout, firsts, fresh)
         self._before = records.after()
@@ -134,7 +138,7 @@ def answers_of(
     partials: Partials,
     ends: Int64s,
 ) -> pa.RecordBatch:
-    """Answers of the node of a number, in the slots of all nodes of its tree."""
+    """Returns a node's answers, with a column for every slot of its tree."""
     filled: dict[str, pa.Array] = {}
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
         filled.update(zip(places, lower(aggregate, partials, layout), strict=True))
@@ -148,7 +152,7 @@ def answers_of(
 
 
 def tree_discretizers(tree: RecordTree) -> list[tuple[int, Discretizer]]:
-    """All streams of windows of a tree, each with the number of its node."""
+    """Returns all discretizers of a tree, each with the number of its node."""
     return [
         (number, stream)
         for number, node in enumerate(tree.nodes)
@@ -159,16 +163,18 @@ def tree_discretizers(tree: RecordTree) -> list[tuple[int, Discretizer]]:
 def cut_together(
     tree: RecordTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
 ) -> Iterator[tuple[tuple[int, ...], dict[Component, tuple[Monoid, Any]]]]:
-    """Which streams share slices, for which components: the monoid of each, and its numbers' type.
+    """Yields the streams that share slices, and the monoid and type of each component in them.
 
-    Components that the same streams ask for are cut together; others have slices of their own.
-    Windows that keep a partial per record would make the others keep one, so they stand alone.
+    Components that the same streams ask for share slices. Windows that keep a partial per record
+    would make the others keep one, so they have slices of their own.
     """
     asked: dict[Component, tuple[list[int], list[int]]] = {}
     for index, (number, _) in enumerate(streams):
         node = tree.nodes[number]
         alone = isinstance(node.window, Custom) and not node.window.is_deterministic
-        for component in dict.fromkeys(c for one in node.aggregates for c in one.components):
+        for component in dict.fromkeys(
+            c for aggregate in node.aggregates for c in aggregate.components
+        ):
             asked.setdefault(component, ([], []))[alone].append(index)
     groups: dict[tuple[int, ...], list[Component]] = {}
     for component, sides in asked.items():
@@ -178,9 +184,9 @@ def cut_together(
     for members, components in groups.items():
         monoids = {}
         for component in components:
-            kept = layout.of(component)
-            dtype: Any = np.int64 if kept.number == INTEGER else np.float64
-            monoid = kept.monoid
+            entry = layout.of(component)
+            dtype: Any = np.int64 if entry.number == INTEGER else np.float64
+            monoid = entry.monoid
             if isinstance(component, UserComponent):
                 monoid = interned(monoid)
                 dtype = dtype if compiles(monoid) else object

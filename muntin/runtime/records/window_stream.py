@@ -1,4 +1,4 @@
-"""What all streams of windows have in common: what they carry from records to later ones."""
+"""The base of all discretizers: what they carry from one batch of records to the next."""
 
 from typing import Any, ClassVar
 
@@ -7,18 +7,18 @@ import numpy as np
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.records.record_batch import NO_END, Carried, Marks, Records
 
-# When a window is due whose end only a record can tell.
+# When a window is due that only a record can end.
 NEVER = np.iinfo(np.int64).max
 
 _NONE = np.empty(0, np.int64)
 
 
 class Discretizer:
-    """Windows of one kind as records arrive."""
+    """Finds windows of one kind as records arrive."""
 
     # What it remembers of a key beside its open windows: numbers, zero for a new key.
     memory: ClassVar[tuple[str, ...]] = ()
-    # Whether a key without open windows is as good as new to it.
+    # Whether it may forget a key that has no open windows.
     forgets = True
     # For how long after its end a window may still get records.
     patience = 0
@@ -30,15 +30,15 @@ class Discretizer:
         self._made: Any = None
 
     def find(self, records: Records, carried: Carried) -> Marks:
-        """Where windows begin and end in a batch, of which `carried` is what was before."""
+        """Returns where windows begin and end in a batch; `carried` is known from before."""
         raise NotImplementedError
 
     def due(self, ends: Int64s) -> Int64s:
-        """From when on windows with these ends can get no more records, if none come before."""
+        """Returns the watermark from which windows with these ends get no more records."""
         return np.where(ends == NO_END, NEVER, ends + self.patience)
 
     def feed(self, records: Records) -> Marks:
-        """The next batch of records, of which the first may go on with the key before."""
+        """Take the next batch of records, which may continue the last key, and return its marks."""
         last = records.stretches - 1
         carried = Carried(
             open=_first(self._open, last),
@@ -53,14 +53,14 @@ class Discretizer:
         begun = marks.starts[marks.begins >= low]
         over = marks.stretches == last
         closed = int((over if marks.closes is None else over & marks.closes).sum())
-        held = begun if last else np.concatenate([self._starts, begun])
-        self._starts = held[closed:]
+        starts = begun if last else np.concatenate([self._starts, begun])
+        self._starts = starts[closed:]
         self._open = len(self._starts)
         return marks
 
 
 def _first(value: int, others: int) -> Int64s:
-    """A number for the first stretch; the others have zero."""
-    found = np.zeros(others + 1, np.int64)
-    found[0] = value
-    return found
+    """Returns a number for the first stretch, and zero for the others."""
+    values = np.zeros(others + 1, np.int64)
+    values[0] = value
+    return values

@@ -1,7 +1,7 @@
-"""A bucket of keys at run time: slices and a watermark in, the answers of windows it passed out.
+"""Runs a bucket of keys: takes slices and a watermark, gives the answers of windows that closed.
 
 All keys of a bucket are open up to the same instant. What a bucket remembers is small and rewritten
-with every batch (`BucketState`); the slices themselves are kept in segments, which are not.
+with every batch (`BucketState`); slices are kept in segments, which are not rewritten.
 """
 
 import json
@@ -30,35 +30,37 @@ class BucketState:
     number: int = 0
     segments: Mapping[int, list[Segment]] = field(default_factory=dict)
     cells: Mapping[int, Rollups] = field(default_factory=dict)
-    # Of lanes of data windows: the number of what they know, and when they are due.
+    # For lanes of data windows: the number of their state in the store, and when they are due.
     open: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """The state as JSON."""
-        segments = {str(lane): segments_to_json(one) for lane, one in self.segments.items()}
-        cells = {str(lane): [one.number, one.width] for lane, one in self.cells.items()}
-        opened = {str(lane): list(one) for lane, one in self.open.items()}
+        """Returns the state as JSON."""
+        segments = {str(lane): segments_to_json(of_lane) for lane, of_lane in self.segments.items()}
+        cells = {str(lane): [rollups.number, rollups.width] for lane, rollups in self.cells.items()}
+        opened = {str(lane): list(place) for lane, place in self.open.items()}
         state = {"given": self.given, "number": self.number, "runs": segments, "cells": cells}
         return json.dumps({**state, "open": opened}).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> "BucketState":
-        """The state that `to_bytes` wrote."""
-        found = json.loads(data)
+        """Returns the state that `to_bytes` wrote."""
+        fields = json.loads(data)
         return BucketState(
-            given=found["given"],
-            number=found["number"],
-            segments={int(lane): segments_from_json(one) for lane, one in found["runs"].items()},
+            given=fields["given"],
+            number=fields["number"],
+            segments={
+                int(lane): segments_from_json(of_lane) for lane, of_lane in fields["runs"].items()
+            },
             cells={
                 int(lane): Rollups(number=number, width=width)
-                for lane, (number, width) in found["cells"].items()
+                for lane, (number, width) in fields["cells"].items()
             },
-            open={int(lane): (number, due) for lane, (number, due) in found["open"].items()},
+            open={int(lane): (number, due) for lane, (number, due) in fields["open"].items()},
         )
 
 
 class BucketRuntime:
-    """Answers of all lanes for the keys of one bucket."""
+    """Answers the queries of all lanes for the keys of one bucket."""
 
     def __init__(
         self,
@@ -75,10 +77,10 @@ class BucketRuntime:
     def step(
         self, arrived: Mapping[int, pa.Table], until: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Take in slices by lane, all of which end up to `until`, the watermark; give answers.
+        """Take in slices by lane, all of which end by the watermark `until`; yield answers by lane.
 
-        Slices of lanes that the plan no longer has are forgotten. `state` is new when all answers
-        have been taken.
+        Slices of lanes that the plan no longer has are removed. `state` is updated after the last
+        answer.
         """
         number = self.state.number
         segments: dict[int, list[Segment]] = {}
@@ -87,7 +89,7 @@ class BucketRuntime:
         for gone in self.state.open.keys() - self._records.keys():
             self._store.remove(self.state.open[gone][0])
         for lane in self._lanes.values():
-            kept = SliceStore(
+            slices = SliceStore(
                 self._store,
                 lane,
                 segments=self.state.segments.get(lane.number, []),
@@ -97,26 +99,28 @@ class BucketRuntime:
             new = arrived.get(lane.number)
             if new is not None and new.num_rows:
                 new = new.select(lane.columns)
-            yield from self._answers(lane, kept, new, until)
+            yield from self._answers(lane, slices, new, until)
             horizon = until - lane.span
-            kept.drop(horizon)
+            slices.drop(horizon)
             if new is not None and new.num_rows:
-                kept.add(new)
-                kept.drop(horizon)
-            number = kept.number
-            if kept.segments:
-                segments[lane.number] = kept.segments
-            if kept.cells is not None:
-                cells[lane.number] = kept.cells
+                slices.add(new)
+                slices.drop(horizon)
+            number = slices.number
+            if slices.segments:
+                segments[lane.number] = slices.segments
+            if slices.cells is not None:
+                cells[lane.number] = slices.cells
         opened: dict[int, tuple[int, int | None]] = {}
-        for one in self._records.values():
-            known = self.state.open.get(one.number)
-            stepped = step_records(one, arrived.get(one.number), known, until, self._store, number)
+        for record_lane in self._records.values():
+            known = self.state.open.get(record_lane.number)
+            stepped = step_records(
+                record_lane, arrived.get(record_lane.number), known, until, self._store, number
+            )
             for answer in stepped.answers:
-                yield one.number, answer
+                yield record_lane.number, answer
             number = stepped.number
             if stepped.open is not None:
-                opened[one.number] = stepped.open
+                opened[record_lane.number] = stepped.open
         self.state = BucketState(
             given=until, number=number, segments=segments, cells=cells, open=opened
         )
@@ -129,13 +133,13 @@ class BucketRuntime:
                 self._store.remove(self.state.cells[lane].number)
 
     def _answers(
-        self, lane: Lane, kept: SliceStore, new: pa.Table | None, until: int
+        self, lane: Lane, slices: SliceStore, new: pa.Table | None, until: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         after = self.state.given
         begins = begins_between(lane.flat, after=after, until=until)
         if all(first > last for first, last in begins.values()):
             return
-        tables = list(kept.rows(begins))
+        tables = list(slices.rows(begins))
         if new is not None:
             tables.append(new)
         if not tables:
@@ -147,10 +151,10 @@ class BucketRuntime:
             yield lane.number, answer
 
     def due(self) -> int | None:
-        """When to be called next even if nothing arrives; none where nothing is retained.
+        """Returns when to be called next even if nothing arrives; None if nothing is retained.
 
-        At the next edge of what is retained: there windows end, also those of a query that comes
-        later and reads these slices, and there slices expire.
+        That is the next edge of what is retained. Windows end there, also those of a query that is
+        added later and reads these slices, and slices expire there.
         """
         if self.state.given is None:
             return None

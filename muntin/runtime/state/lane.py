@@ -12,7 +12,7 @@ from muntin.runtime.columns.layout import Layout
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """A tree of a running plan: its number, never used again, and where its columns are."""
+    """A tree of a running plan: its number, which is never reused, and where its columns are."""
 
     number: int
     tree: Tree
@@ -39,19 +39,20 @@ class Lane:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of its slices."""
-        kept = (name for one in self.layout.kept for name in one.columns)
-        return (*self.layout.key_columns, self.layout.start, *kept)
+        partial_columns = (name for entry in self.layout.kept for name in entry.columns)
+        return (*self.layout.key_columns, self.layout.start, *partial_columns)
 
 
 def conformed(table: pa.Table, lane: Lane) -> pa.Table:
-    """Retained rows with the lane's columns: what an earlier plan did not keep is null.
+    """Returns retained rows with the lane's columns; those that an earlier plan did not keep are
+    null.
 
     No answer reads such a null: a query is complete only from where all it reads is kept.
     """
     missing = {
-        name: pa.nulls(table.num_rows, pa.int64() if one.number == INTEGER else pa.float64())
-        for one in lane.layout.kept
-        for name in one.columns
+        name: pa.nulls(table.num_rows, pa.int64() if entry.number == INTEGER else pa.float64())
+        for entry in lane.layout.kept
+        for name in entry.columns
         if name not in table.column_names
     }
     return pa.table(

@@ -1,7 +1,8 @@
 """Lanes of data windows: a tree, and where the columns of its records are.
 
-Spark groups events by all that windows and aggregates look at, and counts those that are alike. Or,
-where events close together are never apart, it groups them by a grain of time, as slices.
+Spark groups events by all that windows and aggregates look at, and counts those that are alike. If
+events close together are always in the same window, it groups them by a grain of time instead, as
+slices.
 """
 
 from collections.abc import Mapping
@@ -20,14 +21,14 @@ from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.room import Use, uses_of
 
-# A session is given out when the grain behind it is over: so many of them are in a gap.
+# How many grains a gap has. A session is given out when the grain after it is over.
 _GRAINS_IN_A_GAP = 8
-# How many events a record stands for, where they are alike.
+# Counts the events that a record stands for, if events that are alike are one record.
 ALIKE = Component(kind="count")
 
 
 def grains(tree: RecordTree) -> Slicing | None:
-    """The grains in which a stream combines events, where it does."""
+    """Returns the grains in which a stream combines events; None if it does not."""
     if tree.grain is None:
         return None
     width = max(1, tree.grain // _GRAINS_IN_A_GAP)
@@ -36,8 +37,9 @@ def grains(tree: RecordTree) -> Slicing | None:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordNeeds:
-    """What a tree must find room for: the kinds of its keys and of its records' columns, by their
-    Spark SQL, and the number of each component. Of grains the first two are their bounds in time.
+    """What a tree needs columns for: the kinds of its keys and of its records' columns, by their
+    Spark SQL, and the number class of each component. For grains the first two columns are their
+    bounds in time.
     """
 
     keys: tuple[str, ...]
@@ -67,14 +69,14 @@ class RunningRecords:
     # The columns of records by their Spark SQL, and the slot of each.
     columns: Mapping[str, str]
     held: tuple[Held, ...]
-    # Records before this are none of its; none: it has seen all.
+    # It takes no records from before this; None if it has seen all.
     since: int | None = None
 
     def complete_from(self, query: Query) -> int | None:
-        """The least begin of a window that is whole."""
+        """Returns the least begin of a window that is complete."""
         if self.since is None:
             return None
-        # Whether a session began earlier is known when the records of a gap before it are.
+        # That no session began earlier is known only after a whole gap of records.
         return self.since + (query.window.gap if isinstance(query.window, Session) else 0)
 
 
@@ -92,17 +94,17 @@ class RecordLane:
     since: int | None = None
 
     def released(self, watermark: int) -> int:
-        """The instant before which all records have come."""
-        found = grains(self.tree)
-        return watermark if found is None else watermark - watermark % found.edges[0].period
+        """Returns the instant before which all records have arrived."""
+        slicing = grains(self.tree)
+        return watermark if slicing is None else watermark - watermark % slicing.edges[0].period
 
     def due(self, released: int) -> int:
-        """The least watermark by which all records before an instant have come."""
-        found = grains(self.tree)
-        return released if found is None else found.edge_from(released)
+        """Returns the least watermark by which all records before an instant have arrived."""
+        slicing = grains(self.tree)
+        return released if slicing is None else slicing.edge_from(released)
 
     def records(self, table: pa.Table) -> pa.RecordBatch:
-        """What came of Spark as records."""
+        """Returns the rows that Spark sent as records."""
         layout = self.layout.layout
         if self.alike is not None:
             counts = table.column(self.alike).to_numpy()
@@ -113,18 +115,18 @@ class RecordLane:
                 columns[name] = decoded(table.column(slot), kind)
         else:
             assert self.layout.last is not None
-            kept = (name for one in layout.kept for name in one.columns)
-            names = [*layout.key_columns, layout.start, self.layout.last, *kept]
+            partial_columns = (name for entry in layout.kept for name in entry.columns)
+            names = [*layout.key_columns, layout.start, self.layout.last, *partial_columns]
             columns = {name: table.column(name) for name in dict.fromkeys(names)}
-        found = pa.table(columns)
+        records = pa.table(columns)
         if self.since is not None:
-            found = found.filter(pc.greater_equal(found.column(layout.start), self.since))
-        batches = found.combine_chunks().to_batches()
-        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=found.schema)
+            records = records.filter(pc.greater_equal(records.column(layout.start), self.since))
+        batches = records.combine_chunks().to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=records.schema)
 
 
 def decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column as its own type; on the way it was one of the kinds of columns."""
+    """Returns a column in its own type; Spark sent it in the type of its slot."""
     if pa.types.is_date(kind):
         column = column.cast(pa.int32())
     return column.cast(kind)

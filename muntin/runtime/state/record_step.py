@@ -1,17 +1,17 @@
-"""One step of a lane of data windows in a bucket: what is open is kept in the store."""
+"""Runs one step of a lane of data windows in a bucket, and keeps what is open in the store."""
 
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from muntin.runtime.records.record_stepper import Stepper
+from muntin.runtime.record_steps.stepper import Stepper
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.segments import Store
 
 
 @dataclass(frozen=True, kw_only=True)
 class SteppedLane:
-    """Answers; the number of what the lane knows and when it is due; the next free number."""
+    """Answers; the number of the lane's state and when it is due; the next free number."""
 
     answers: list[pa.RecordBatch]
     open: tuple[int, int | None] | None
@@ -26,17 +26,17 @@ def step_records(
     store: Store,
     number: int,
 ) -> SteppedLane:
-    """Take in what has arrived by the watermark `until`; nothing is read where nothing is due."""
+    """Take in what has arrived by the watermark `until`; read no state if nothing is due."""
     released = lane.released(until)
     is_due = known is not None and known[1] is not None and known[1] <= released
     records = None if arrived is None or not arrived.num_rows else lane.records(arrived)
     if (records is None or not records.num_rows) and not is_due:
         return SteppedLane(answers=[], open=known, number=number)
     state = None if known is None else store.read(known[0])
-    found = Stepper(lane.tree, lane.layout).step(state, records, released)
+    stepped = Stepper(lane.tree, lane.layout).step(state, records, released)
     if known is not None:
         store.remove(known[0])
-    if found.state is None:
-        return SteppedLane(answers=found.answers, open=None, number=number)
-    store.write(number, found.state)
-    return SteppedLane(answers=found.answers, open=(number, found.due), number=number + 1)
+    if stepped.state is None:
+        return SteppedLane(answers=stepped.answers, open=None, number=number)
+    store.write(number, stepped.state)
+    return SteppedLane(answers=stepped.answers, open=(number, stepped.due), number=number + 1)

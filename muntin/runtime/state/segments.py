@@ -1,4 +1,4 @@
-"""Runs: rows of slices as Arrow bytes in a store, and what is remembered of them."""
+"""Segments: rows of slices as Arrow bytes in a store, and what is remembered of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Segment:
     """Where some retained slices are, and which starts they have."""
 
     number: int
-    # None were merged at level 0, and they are in no cell yet; see `retained`.
+    # Segments of level 0 are not merged, and in no cell yet; see `slice_store`.
     level: int
     rows: int
     first: int
@@ -33,7 +33,7 @@ class Segment:
 
 
 def segments_to_json(segments: list[Segment]) -> list[list[int]]:
-    """Segments as what a bucket remembers of them."""
+    """Returns what a bucket remembers of segments."""
     return [
         [segment.number, segment.level, segment.rows, segment.first, segment.last]
         for segment in segments
@@ -43,7 +43,7 @@ def segments_to_json(segments: list[Segment]) -> list[list[int]]:
 def segments_from_json(data: list[list[int]]) -> list[Segment]:
     """The segments that `segments_to_json` wrote."""
     names = ("number", "level", "rows", "first", "last")
-    return [Segment(**_named(names, one)) for one in data]
+    return [Segment(**_named(names, values)) for values in data]
 
 
 def _named(names: tuple[str, ...], values: list[int]) -> Mapping[str, Any]:

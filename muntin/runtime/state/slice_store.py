@@ -1,9 +1,9 @@
-"""The retained slices of one lane: a batch writes what is new, and reads what its windows cut.
+"""The retained slices of one lane: a batch writes new ones, and reads what its windows need.
 
 A batch adds a segment. Eight segments are merged into one, and combined into cells (`rollups`).
 Eight merged ones are merged again while that stays short beside what is retained. So a window that
-closes reads the segments at its begin and its end, and cells between, of which there are as many
-however much is retained. Segments whose slices have all expired are dropped whole.
+closes reads the segments at its begin and its end, and the cells between, whose number does not
+depend on how much is retained. Segments whose slices have all expired are dropped whole.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,15 +18,15 @@ from muntin.runtime.periodic.rollups import Rollups, cells_of, combined, is_cut,
 from muntin.runtime.state.lane import Lane, conformed
 from muntin.runtime.state.segments import Segment, Store, from_bytes, to_bytes
 
-# So many segments of one level become one of the next.
+# How many segments of one level are merged into one of the next.
 FAN = 8
-# A merged segment is at most so many cells long, and has at most so many rows.
+# The most cells that a merged segment spans, and the most rows that it has.
 _CELLS_IN_A_SEGMENT = 2
 _MOST_ROWS = 1 << 17
 
 
 class SliceStore:
-    """Runs and cells of a lane in a store; `number` is the next that is free there."""
+    """Segments and cells of a lane in a store; `number` is the next that is free there."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class SliceStore:
         self.cells = cells
         self.number = number
         if cells is not None and cells.width != self._width:
-            # Slices are kept for longer, or shorter, than before: cells are made anew.
+            # Slices are kept for longer, or shorter, than before: make new cells.
             self._forget_cells()
             self.segments = [replace(segment, level=0) for segment in segments]
 
     def rows(self, begins: Mapping[Window, tuple[int, int]]) -> Iterator[pa.Table]:
-        """All that some windows hold, as slices and cells; there may be more among them.
+        """Yields the slices and cells of some windows; there may be others among them.
 
         `begins` has the first and the last begin that each window is asked for.
         """
@@ -64,10 +64,10 @@ class SliceStore:
             return
         assert self.cells is not None
         cells = self._read(self.cells.number)
-        found, places = np.unique(self._starts(cells), return_inverse=True)
-        near, cut = found + self._width > first, is_cut(found, self._width, begins)
+        cell_begins, places = np.unique(self._starts(cells), return_inverse=True)
+        near, cut = cell_begins + self._width > first, is_cut(cell_begins, self._width, begins)
         yield cells.filter(pa.array((near & ~cut)[places]))
-        told_apart = found[near & cut]
+        told_apart = cell_begins[near & cut]
         for segment in merged:
             here = (told_apart <= segment.last) & (told_apart + self._width > segment.first)
             if here.any():
@@ -95,7 +95,7 @@ class SliceStore:
         if self.cells is not None:
             cells = self._read(self.cells.number)
             oldest = min(segment.first for segment in self.segments)
-            # Cells all of whose slices have expired are left out.
+            # Leave out cells whose slices have all expired.
             rows.append(cells.filter(self._from(cells, oldest - self._width + 1)))
             self._forget_cells()
         table = pa.concat_tables(rows, promote_options="permissive")
@@ -112,7 +112,7 @@ class SliceStore:
             level += 1
 
     def _is_short(self, segments: list[Segment]) -> bool:
-        """Whether segments are enough to be merged, and not too much."""
+        """Whether there are enough segments to merge, and together they are short."""
         if len(segments) < FAN:
             return False
         length = max(segment.last for segment in segments) - min(
@@ -122,9 +122,9 @@ class SliceStore:
         return is_short and sum(segment.rows for segment in segments) <= _MOST_ROWS
 
     def _merge(self, segments: list[Segment], *, level: int) -> None:
-        """One segment of a level in the place of some, or the same ones at that level."""
+        """Merge segments into one of a level, or, if it would be too long, only set their level."""
         if self._is_short(segments):
-            # What earlier plans kept stays, whatever this one keeps.
+            # Columns that earlier plans kept stay, whatever this plan keeps.
             tables = [from_bytes(self._store.read(segment.number)) for segment in segments]
             self._remove(segments)
             self._write_segment(pa.concat_tables(tables, promote_options="default"), level=level)

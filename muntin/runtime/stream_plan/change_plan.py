@@ -1,4 +1,4 @@
-"""From one running plan to the next: what goes on where, and from when new answers are whole."""
+"""Changes a running plan: which lane each tree continues, from when new answers are complete."""
 
 from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
@@ -24,12 +24,12 @@ def first_start(
     ansi: bool,
     spare: int,
 ) -> StreamPlan:
-    """A plan on a new checkpoint, which decides how much room there is."""
-    wanted = [(list(one.keys), one.uses(ansi=ansi).values()) for one in needs]
-    wanted += [(one.groups, one.uses(ansi=ansi).values()) for one in records]
+    """Returns the running plan of a new checkpoint, and decide how many columns it has."""
+    wanted = [(list(need.keys), need.uses(ansi=ansi).values()) for need in needs]
+    wanted += [(need.groups, need.uses(ansi=ansi).values()) for need in records]
     room = room_for(wanted, spare=spare)
-    if any(one.columns for one in records):
-        # Other records may carry more, mostly numbers and conditions.
+    if any(need.columns for need in records):
+        # Later records may have more columns, mostly numbers and conditions.
         more = {kind: room.keys[kind] + spare for kind in ("long", "double")}
         room = replace(room, keys={**room.keys, **more})
     nothing = StreamPlan(
@@ -56,14 +56,13 @@ def changed(
     watermark: int | None,
     given: int | None,
 ) -> StreamPlan:
-    """The plan that goes on where `running` stopped; `needs` are those of its trees, in order, and
-    `records` those of its data windows.
+    """Returns the plan that continues where `running` stopped; `needs` are those of its trees, in
+    order, and `records` those of its data windows.
 
-    `watermark` is what the next batch starts with, and `given` what the last one had, up to which
-    answers were given, in microseconds; none where no batch was ever finished. A query that stays
-    in its lane keeps answering from where it is (`share.evolve` makes plans in which all do). What
-    another reads is complete from where slices hold all of it, and its first windows are those
-    after that.
+    `watermark` is that of the next batch, and `given` that of the last one, up to which answers
+    were given; in microseconds, None if no batch was ever finished. A query that stays in its lane
+    continues from where it is (`share.evolve` makes plans in which all do). Any other starts with
+    the first windows for which slices hold all that it reads.
     """
     # Watermarks are in whole milliseconds, so an event up to a millisecond later may be in already.
     unseen = None if watermark is None else watermark + running.delay + 1000
@@ -71,14 +70,14 @@ def changed(
     before = {query.name: definition(query) for query in running.plan.queries}
     same = {q.name for q in plan.queries if before.get(q.name) == definition(q)}
     homes_of_records = record_homes(running, plan, records, same)
-    # What each column is used for, first by all that stays.
+    # The function of each column, first of those that stay.
     staying = [
-        one
+        entry
         for need, home in zip(needs, homes, strict=True)
         if home is not None
-        for one in _stays(home, need)
+        for entry in _stays(home, need)
     ]
-    staying += [one for home in homes_of_records if home is not None for one in home.held]
+    staying += [entry for home in homes_of_records if home is not None for entry in home.held]
     functions = functions_of(staying, ansi=running.ansi)
     lanes: list[RunningLane] = []
     number = running.next_lane
@@ -96,7 +95,7 @@ def changed(
                 complete[name] = running.complete_from[name]
             else:
                 complete[name] = lane.complete_from(query, given)
-    found, more, number = changed_records(
+    record_lanes, more, number = changed_records(
         running,
         plan,
         records,
@@ -110,7 +109,7 @@ def changed(
         running,
         plan=plan,
         lanes=tuple(lanes),
-        records=found,
+        records=record_lanes,
         complete_from={**complete, **more},
         next_lane=number,
         generation=running.generation + 1,
@@ -120,9 +119,9 @@ def changed(
 def _homes(
     trees: Sequence[Tree], needs: Sequence[Needs], lanes: Sequence[RunningLane]
 ) -> list[RunningLane | None]:
-    """The lane that each tree goes on in: the one with most of its queries.
+    """Returns the lane that each tree continues: the one with most of its queries.
 
-    A tree of new queries goes on in a lane whose own queries have all left, for its slices.
+    A tree of new queries takes a lane whose own queries have all left, for its slices.
     """
     wanted = [
         (len({*tree.queries} & {*lane.tree.queries}), index, lane)
@@ -132,7 +131,9 @@ def _homes(
     ]
     homes: list[RunningLane | None] = [None] * len(trees)
     taken: set[int] = set()
-    for _, index, lane in sorted(wanted, key=lambda one: (-one[0], one[1], one[2].number)):
+    for _, index, lane in sorted(
+        wanted, key=lambda choice: (-choice[0], choice[1], choice[2].number)
+    ):
         if homes[index] is None and lane.number not in taken:
             homes[index] = lane
             taken.add(lane.number)
@@ -140,11 +141,13 @@ def _homes(
 
 
 def _fits(lane: RunningLane, tree: Tree, need: Needs) -> bool:
-    """Whether a tree can go on in a lane: one family, and types that are still what they were."""
+    """Whether a tree can continue a lane: the same family, and types that have not changed."""
     return (
         lane.tree.family == tree.family
         and [kind_of(slot) for slot in lane.key_slots] == list(need.keys)
-        and all(need.numbers.get(one.component, one.number) == one.number for one in lane.held)
+        and all(
+            need.numbers.get(entry.component, entry.number) == entry.number for entry in lane.held
+        )
     )
 
 
@@ -157,7 +160,7 @@ def _change_lane(
     unseen: int | None,
     functions: MutableMapping[str, str],
 ) -> RunningLane:
-    """A lane that goes on: what stays keeps its column, the rest starts after all old slices."""
+    """Returns a lane with its next tree: what stays keeps its columns, the rest starts anew."""
     since = None if unseen is None else old.tree.slicing.edge_from(unseen)
     held = _hold(_stays(old, need), need, running, since, tree, functions)
     kept_from, epochs = old.kept_from, list(old.epochs)
@@ -167,7 +170,7 @@ def _change_lane(
         kept_from = reached if kept_from is None else max(kept_from, reached)
         if old.tree.slicing.edges != tree.slicing.edges:
             epochs.append(Epoch(slicing=old.tree.slicing, until=since))
-        epochs = [one for one in epochs if one.until > kept_from]
+        epochs = [epoch for epoch in epochs if epoch.until > kept_from]
     return RunningLane(
         number=old.number,
         tree=tree,
@@ -179,8 +182,8 @@ def _change_lane(
 
 
 def _stays(lane: RunningLane, need: Needs) -> list[Held]:
-    """What a lane keeps of its components."""
-    return [one for one in lane.held if one.component in need.numbers]
+    """Returns the components of a lane that are still needed."""
+    return [entry for entry in lane.held if entry.component in need.numbers]
 
 
 def _new_lane(
@@ -211,20 +214,20 @@ def _hold(
     tree: Tree,
     functions: MutableMapping[str, str],
 ) -> tuple[Held, ...]:
-    """Columns for all components; those that stay keep theirs."""
-    found = {one.component: one for one in stays}
-    taken = [slot for one in stays for slot in one.slots]
+    """Returns columns for all components; those that stay keep theirs."""
+    entries = {entry.component: entry for entry in stays}
+    taken = [slot for entry in stays for slot in entry.slots]
     wanted = need.uses(ansi=running.ansi)
     for component, uses in wanted.items():
-        if component in found:
+        if component in entries:
             continue
         slots = placed(uses, running.room, taken, functions)
         if slots is None:
             raise _no_room(tree.queries, columns_of(wanted.values()))
-        found[component] = Held(
+        entries[component] = Held(
             component=component, number=need.numbers[component], slots=slots, since=since
         )
-    return tuple(found.values())
+    return tuple(entries.values())
 
 
 def _no_room(queries: Sequence[str], what: str) -> RunError:

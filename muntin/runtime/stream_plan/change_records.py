@@ -1,4 +1,4 @@
-"""Lanes of data windows from one running plan to the next."""
+"""Changes the lanes of data windows from one running plan to the next."""
 
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
@@ -11,13 +11,12 @@ from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.room import columns_of, kind_of, placed
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 
-# The error of a tree that finds no room for something.
+# Makes the error of a tree for which there are too few columns.
 NoRoom = Callable[[Sequence[str], str], RunError]
 
 
 def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
-    """What a checkpoint holds, with the techniques, classes and functions of a plan that is the
-    same."""
+    """Returns a checkpoint's plan with the techniques, classes and functions of an equal plan."""
     lanes = zip(running.lanes, plan.trees, strict=True)
     records = zip(running.records, plan.record_trees, strict=True)
     return replace(
@@ -31,7 +30,7 @@ def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
 def record_homes(
     running: StreamPlan, plan: Plan, needs: Sequence[RecordNeeds], stays: set[str]
 ) -> list[RunningRecords | None]:
-    """The lane that each tree goes on in; `stays` are the queries that are as they were."""
+    """Returns the lane that each tree continues; `stays` are the queries that have not changed."""
     return [
         _home(tree, need, running.records, stays)
         for tree, need in zip(plan.record_trees, needs, strict=True)
@@ -49,7 +48,7 @@ def changed_records(
     functions: MutableMapping[str, str],
     no_room: NoRoom,
 ) -> tuple[tuple[RunningRecords, ...], dict[str, int | None], int]:
-    """(the lanes, the begin of each query's first whole window, the number of the next lane)."""
+    """Returns (the lanes, the begin of each query's first complete window, the next number)."""
     lanes: list[RunningRecords] = []
     complete: dict[str, int | None] = {}
     for tree, need, home in zip(plan.record_trees, needs, homes, strict=True):
@@ -70,9 +69,10 @@ def _home(
     lanes: Sequence[RunningRecords],
     stays: set[str],
 ) -> RunningRecords | None:
-    """The lane that a tree goes on in: all its queries run there, on columns of the same kinds.
+    """Returns the lane that a tree continues: all its queries run there, on columns of the same
+    kinds.
 
-    Plans are made so that the queries that stay are among themselves (`share.evolve`).
+    `share.evolve` makes plans in which queries that stay share no tree with new ones.
     """
     names = set(tree.queries)
     for lane in lanes:
@@ -84,20 +84,21 @@ def _home(
             and lane.tree.grain == tree.grain
             and [kind_of(slot) for slot in lane.key_slots] == list(need.keys)
             and need.columns.items() <= kinds.items()
-            and need.numbers.items() <= {one.component: one.number for one in lane.held}.items()
+            and need.numbers.items()
+            <= {entry.component: entry.number for entry in lane.held}.items()
         )
         return lane if same else None
     return None
 
 
 def _goes_on(lane: RunningRecords, tree: RecordTree, need: RecordNeeds) -> RunningRecords:
-    """A lane with the queries that are left."""
+    """Returns a lane with the queries that are left."""
     return RunningRecords(
         number=lane.number,
         tree=tree,
         key_slots=lane.key_slots,
         columns={sql: lane.columns[sql] for sql in need.columns},
-        held=tuple(one for one in lane.held if one.component in need.numbers),
+        held=tuple(entry for entry in lane.held if entry.component in need.numbers),
         since=lane.since,
     )
 
@@ -111,7 +112,7 @@ def _begins(
     functions: MutableMapping[str, str],
     no_room: NoRoom,
 ) -> RunningRecords:
-    """A new lane, which sees what comes from an instant on that no event has reached yet."""
+    """Returns a new lane, which starts at an instant that no event has reached yet."""
     slots: list[str] = []
     for kind in need.groups:
         slot = running.room.find_key(kind, slots)

@@ -1,7 +1,7 @@
-"""A plan that runs on a stream: what is kept in which column, since when, and who may answer.
+"""A plan that runs on a stream: what each column keeps, since when, and which queries answer.
 
-It is data: the checkpoint has it as JSON (`running_json`). A change of queries makes a new one from
-the old (`changes`).
+It is data: the checkpoint has it as JSON (`stream_plan_json`). A change of queries makes a new one
+from the old (`change_plan`).
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ START = "start"
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What a tree must find room for: the kinds of its keys, and the number of each component."""
+    """What a tree needs columns for: the kinds of its keys, the number class of each component."""
 
     keys: tuple[str, ...]
     numbers: Mapping[Component, str]
@@ -58,30 +58,34 @@ class RunningLane:
     epochs: tuple[Epoch, ...] = ()
 
     def at_run_time(self, *, ansi: bool, retain: int) -> Lane:
-        """What the operator runs."""
+        """Returns the lane as the operator runs it."""
         layout = Layout(
             key_columns=self.key_slots,
             start=START,
             kept=tuple(
-                kept(one.component, number=one.number, name=one.name, ansi=ansi)
-                for one in self.held
+                kept(entry.component, number=entry.number, name=entry.name, ansi=ansi)
+                for entry in self.held
             ),
         )
         return Lane(number=self.number, tree=self.tree, layout=layout, retain=retain)
 
     def complete_from(self, query: Query, given: int | None) -> int | None:
-        """The begin of a new query's first window that is whole, and ends after those that were
-        given.
+        """Returns the begin of a new query's first complete window that ends after those given out.
 
-        None where no event was ever seen without it.
+        None if the query has seen every event.
         """
-        wanted = {part for one in query.aggregates.values() for part in one.components}
-        limits = [self.kept_from, *(one.since for one in self.held if one.component in wanted)]
-        limits += [one.until for one in self.epochs if not one.slicing.cuts(query.periodic_window)]
+        wanted = {part for aggregate in query.aggregates.values() for part in aggregate.components}
+        limits = [
+            self.kept_from,
+            *(entry.since for entry in self.held if entry.component in wanted),
+        ]
+        limits += [
+            epoch.until for epoch in self.epochs if not epoch.slicing.cuts(query.periodic_window)
+        ]
         if given is not None:
             limits.append(given - query.periodic_window.size + 1)
-        found = [limit for limit in limits if limit is not None]
-        return query.periodic_window.first_after(max(found) - 1) if found else None
+        instants = [limit for limit in limits if limit is not None]
+        return query.periodic_window.first_after(max(instants) - 1) if instants else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +111,9 @@ class StreamPlan:
 
     @property
     def held(self) -> list[Held]:
-        """What all lanes hold."""
-        slices = [held for lane in self.lanes for held in lane.held]
-        return slices + [held for lane in self.records for held in lane.held]
+        """The components of all lanes, in their columns."""
+        slices = [entry for lane in self.lanes for entry in lane.held]
+        return slices + [entry for lane in self.records for entry in lane.held]
 
 
 def check_same(running: StreamPlan, *, delay: int, ansi: bool, buckets: int | None) -> None:

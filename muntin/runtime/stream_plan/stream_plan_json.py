@@ -25,7 +25,7 @@ VERSION = 3
 
 
 def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
-    """The running plan as what `json.dumps` takes."""
+    """Returns the running plan as what `json.dumps` takes."""
     return {
         "version": VERSION,
         "generation": running.generation,
@@ -43,7 +43,7 @@ def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
 
 
 def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
-    """The running plan that `stream_plan_to_json` wrote, or an error that names the version."""
+    """Returns the running plan that `stream_plan_to_json` wrote; refuses other versions."""
     if data.get("version") != VERSION:
         raise RunError(
             f"the checkpoint was written in version {data.get('version')!r}, and this muntin "
@@ -52,8 +52,8 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
         )
     return StreamPlan(
         plan=plan_from_json(data["plan"]),
-        lanes=tuple(_lane_from_json(one) for one in data["lanes"]),
-        records=tuple(_records_from_json(one) for one in data.get("records", ())),
+        lanes=tuple(_lane_from_json(lane) for lane in data["lanes"]),
+        records=tuple(_records_from_json(lane) for lane in data.get("records", ())),
         room=_room(data["room"]),
         buckets=_buckets(data["buckets"]),
         delay=data["delay"],
@@ -65,9 +65,9 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
     )
 
 
-def _buckets(found: int | list[int]) -> tuple[int, ...]:
-    """Older checkpoints have their number, which they counted up to."""
-    return tuple(range(found) if isinstance(found, int) else found)
+def _buckets(buckets: int | list[int]) -> tuple[int, ...]:
+    """Returns the buckets; older checkpoints have only their number, and count from zero."""
+    return tuple(range(buckets) if isinstance(buckets, int) else buckets)
 
 
 def _lane_to_json(lane: RunningLane) -> dict[str, Any]:
@@ -75,10 +75,11 @@ def _lane_to_json(lane: RunningLane) -> dict[str, Any]:
         "number": lane.number,
         "tree": tree_to_json(lane.tree),
         "key_slots": list(lane.key_slots),
-        "held": [_held_to_json(one) for one in lane.held],
+        "held": [_held_to_json(entry) for entry in lane.held],
         "kept_from": lane.kept_from,
         "epochs": [
-            {"slicing": slicing_to_json(one.slicing), "until": one.until} for one in lane.epochs
+            {"slicing": slicing_to_json(epoch.slicing), "until": epoch.until}
+            for epoch in lane.epochs
         ],
     }
 
@@ -91,8 +92,8 @@ def _lane_from_json(data: Mapping[str, Any]) -> RunningLane:
         held=_held(data),
         kept_from=data["kept_from"],
         epochs=tuple(
-            Epoch(slicing=slicing_from_json(one["slicing"]), until=one["until"])
-            for one in data["epochs"]
+            Epoch(slicing=slicing_from_json(epoch["slicing"]), until=epoch["until"])
+            for epoch in data["epochs"]
         ),
     )
 
@@ -103,7 +104,7 @@ def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
         "tree": record_tree_to_json(lane.tree),
         "key_slots": list(lane.key_slots),
         "columns": dict(lane.columns),
-        "held": [_held_to_json(one) for one in lane.held],
+        "held": [_held_to_json(entry) for entry in lane.held],
         "since": lane.since,
     }
 
@@ -120,21 +121,21 @@ def _records_from_json(data: Mapping[str, Any]) -> RunningRecords:
 
 
 def _room(data: Mapping[str, Any]) -> Room:
-    # Kinds of columns that came later, there are none of.
+    # An older checkpoint has no columns of kinds that were added later.
     return Room(keys=data["keys"], values={**dict.fromkeys(VALUE_KINDS, 0), **data["values"]})
 
 
-def _held_to_json(held: Held) -> dict[str, Any]:
-    return {**asdict(held), "component": call_to_json(held.component)}
+def _held_to_json(entry: Held) -> dict[str, Any]:
+    return {**asdict(entry), "component": call_to_json(entry.component)}
 
 
 def _held(data: Mapping[str, Any]) -> tuple[Held, ...]:
     return tuple(
         Held(
-            component=component_from_json(one["component"]),
-            number=one["number"],
-            slots=tuple(one["slots"]),
-            since=one["since"],
+            component=component_from_json(entry["component"]),
+            number=entry["number"],
+            slots=tuple(entry["slots"]),
+            since=entry["since"],
         )
-        for one in data["held"]
+        for entry in data["held"]
     )

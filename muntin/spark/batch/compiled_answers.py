@@ -1,4 +1,4 @@
-"""Slices to answers: the compiled runtime over sorted Arrow batches, in Spark's Python workers."""
+"""Runs the compiled runtime over sorted slices, in Spark's Python workers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ from muntin.spark.worker import begin_task, same_python
 
 @dataclass(frozen=True, kw_only=True)
 class Ordered:
-    """Slices as the runtime reads them: each key's in one partition, in order.
+    """Slices as the runtime reads them: those of a key in one partition, in order.
 
-    Where keys are too few for all cores, `parts` says how they are split by time.
+    If keys are too few for all cores, `parts` says how they are split by time.
     """
 
     frame: DataFrame
@@ -29,9 +29,9 @@ class Ordered:
 
 
 def in_order(slices: Slices, *, parts: TimeSplit | None, in_place: bool) -> Ordered:
-    """Slices ready for the runtime, by key and, where they are to be split so, by time.
+    """Returns slices ready for the runtime, by key and, if `parts` says so, by time.
 
-    Those of events that were moved are in place.
+    With `in_place` their events were moved before they were cut, so they need not be moved.
     """
     layout, frame = slices.layout, slices.frame
     groups = layout.key_columns if parts is None else (*layout.key_columns, PART)
@@ -41,7 +41,7 @@ def in_order(slices: Slices, *, parts: TimeSplit | None, in_place: bool) -> Orde
 
 
 def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
-    """Answers of all queries of a tree: node number, keys, window begin, and the typed slots."""
+    """Returns the answers of a tree's queries: node number, keys, window begin, typed slots."""
     layout, frame = ordered.layout, ordered.frame
     keys = [frame.schema[name] for name in layout.key_columns]
     slots = slot_fields(all_slots(tree, layout))
@@ -50,14 +50,14 @@ def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
     )
     same_python(frame.sparkSession)
     parts = [] if ordered.parts is None else [PART]
-    columns = [name for one in layout.kept for name in one.columns]
+    columns = [name for entry in layout.kept for name in entry.columns]
     return frame.select(*layout.key_columns, *parts, START, *columns).mapInArrow(
         partial(_run, tree=tree, layout=layout, parts=ordered.parts), schema
     )
 
 
 def slot_fields(slots: Iterable[str]) -> list[StructField]:
-    """Spark's columns for the runtime's slots: integers are named `i...`, floats otherwise."""
+    """Returns Spark's columns for the runtime's slots: `i...` are integers, others floats."""
     return [
         StructField(slot, LongType() if slot.startswith("i") else DoubleType()) for slot in slots
     ]

@@ -1,4 +1,4 @@
-"""One tree of data windows on Spark: its records, and its queries' answers."""
+"""Runs one tree of data windows on Spark: its records, and its queries' answers."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
@@ -27,7 +27,7 @@ from muntin.spark.worker import begin_task, same_python
 
 
 class RecordAnswers:
-    """The answers of one tree's queries, all of them computed by the first that is used.
+    """The answers of one tree's queries; the first that is used computes all of them.
 
     A session query that is alone in its tree is left to Spark's own `session_window`.
     """
@@ -51,7 +51,7 @@ class RecordAnswers:
         return self._kept
 
     def answer(self, name: str) -> DataFrame:
-        """One query's answer; where there are others, all are stored for them."""
+        """Returns one query's answer; if the tree has others, stores all answers for them."""
         query = self.queries[name]
         if self._bound.tree.is_alone:
             return _fenced(self._relations.check(query))
@@ -62,7 +62,7 @@ class RecordAnswers:
             return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
 
     def gather(self) -> Iterator[tuple[str, DataFrame]]:
-        """Every query's answer."""
+        """Yields every query's answer."""
         for name in self.queries:
             yield name, self.answer(name)
 
@@ -70,7 +70,7 @@ class RecordAnswers:
         """Nothing is stored for `gather` alone."""
 
     def together(self, column: str = QUERY) -> list[DataFrame]:
-        """All queries' answers under their names, in one DataFrame."""
+        """Returns all queries' answers under their names, in one DataFrame."""
         if self._bound.tree.is_alone:
             return [named(name, self.answer(name), column) for name in self.queries]
         projections = {name: self._project(query) for name, query in self.queries.items()}
@@ -95,16 +95,16 @@ class RecordAnswers:
 
 
 def _fenced(frame: DataFrame) -> DataFrame:
-    """The same rows, all of them, behind what Spark moves no filter of the caller's below.
+    """Returns the same rows behind an operator that Spark moves no filter below.
 
-    It moves a filter on the bounds of sessions below their merging, where each event has a session
-    of its own, and then answers with parts of sessions.
+    Spark would move a caller's filter on the bounds of sessions to before sessions are merged,
+    where each event has a session of its own, and answer with parts of sessions.
     """
     return frame.sample(fraction=1.0, seed=0)
 
 
 def _combine(tree: RecordTree, ordered: OrderedRecords) -> DataFrame:
-    """Answers of all queries of a tree: node number, keys, the window's begin and end, slots."""
+    """Returns the answers of a tree's queries: node number, keys, window begin and end, slots."""
     layout = ordered.layout.layout
     keys = [ordered.frame.schema[name] for name in layout.key_columns]
     slots = slot_fields(all_slots(tree, layout))

@@ -1,4 +1,4 @@
-"""Windows from slices by Spark itself: for types that the compiled runtime does not take."""
+"""Combines slices into windows in Spark SQL, for types that the compiled runtime does not take."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
@@ -13,9 +13,9 @@ from muntin.spark.binding.bind_periodic import NUMERIC
 
 
 def combine_natively(node: Node, slices: Slices, types: dict[Aggregate, DataType]) -> DataFrame:
-    """One node's answers: the keys, `begin`, and a column `a0...` for each of its aggregates.
+    """Returns one node's answers: keys, `begin`, and a column `a0...` for each aggregate.
 
-    Each slice is copied into the windows that hold it: partials, where plain Spark copies events.
+    Spark copies each slice into the windows that hold it, as it would copy events without muntin.
     """
     window = node.window
     last = f"{START} - pmod({START} - {window.offset}L, {window.slide}L)"
@@ -52,20 +52,20 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
         return component.combined(f"named_struct({places})", finish=answer)
     pairs = zip(components, names, strict=True)
     answer = aggregate.lowered([component.combined(name) for component, name in pairs])
-    # Slices that the runtime reads too have lost their narrower type.
+    # Slices that the runtime reads, too, have a wider type.
     is_narrow = aggregate.definition.result == VALUE and isinstance(kind, NUMERIC)
     return f"CAST({answer} AS {kind.simpleString()})" if is_narrow else answer
 
 
 def _sum(name: str, slices: Slices, kind: DataType) -> str:
-    """A sum of sums, which overflows where one of them did."""
+    """Returns a sum of sums, which overflows if one of them did."""
     if f"{name}_1" in slices.frame.columns:
-        # Turns are zero, or so many that this overflows, with Spark's own error.
+        # The second is zero, or so large that this overflows, with Spark's own error.
         return f"sum({name}_0) + sum({name}_1) * 9223372036854775807L"
     total = f"CAST(sum({name}) AS {kind.simpleString()})"
     present = present_column(name)
     if present not in slices.frame.columns:
         return total
-    # A null sum of values that were there has overflowed, and so has what holds it.
+    # A sum that is null although it has values has overflowed, and so has the window.
     lost = f"bool_or({name} IS NULL AND {present} > 0)"
     return f"CASE WHEN {lost} THEN NULL ELSE {total} END"

@@ -1,4 +1,4 @@
-"""One tree on Spark: its slices, kept while several may read them, and its queries' answers."""
+"""Runs one tree on Spark: its slices, kept while several may read them, and its answers."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -21,13 +21,13 @@ from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_a
 from muntin.spark.output.project import Projection, from_columns, from_slots, projection
 from muntin.spark.output.together import QUERY, may_be_null, named, pick, stack
 
-# Without it, Spark plans what it stores with all of its shuffle partitions, however little is in
-# them, and every reader starts as many Python tasks.
+# Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
+# and every reader starts as many Python tasks.
 _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 
 
 def stored(frame: DataFrame) -> DataFrame:
-    """The frame, to be kept in Spark's storage when it is first computed."""
+    """Returns the frame, which Spark stores when it is first computed."""
     conf = frame.sparkSession.conf
     before = conf.get(_ADAPTIVE)
     conf.set(_ADAPTIVE, "true")
@@ -76,7 +76,7 @@ class TreeAnswers:
 
     @property
     def _read(self) -> DataFrame:
-        """The slices in the form that all queries can start from: in order, if the runtime can."""
+        """The slices in the form that all queries can read: in order, if the runtime takes all."""
         if self._bound.tree.native or self._bound.tree.is_alone:
             return self._slices.frame
         return self._ordered.frame
@@ -97,7 +97,7 @@ class TreeAnswers:
             self._kept = None
 
     def answer(self, name: str) -> DataFrame:
-        """One query's answer, computed without those of the others."""
+        """Returns one query's answer, computed without those of the others."""
         query = self.queries[name]
         with blaming(query):
             return self._answer(query)
@@ -115,7 +115,7 @@ class TreeAnswers:
         return self._project(query, from_columns(node)).apply(frame)
 
     def gather(self) -> Iterator[tuple[str, DataFrame]]:
-        """Every query's answer, all of them computed by the first that is used.
+        """Yields every query's answer; the first that is used computes all.
 
         Spark stores the answers until `scatter`.
         """
@@ -138,7 +138,7 @@ class TreeAnswers:
             self._gathered = None
 
     def together(self, column: str = QUERY) -> list[DataFrame]:
-        """All queries' answers under their names, in as few DataFrames as one pass can fill."""
+        """Returns all queries' answers under their names, in as few DataFrames as possible."""
         compiled = [query for query in self.queries.values() if self._is_compiled(query)]
         others = [query.name for query in self.queries.values() if not self._is_compiled(query)]
         if len(others) + bool(compiled) > 1:

@@ -1,4 +1,4 @@
-"""Events brought to their keys' places before they are cut: the slices need no move after that."""
+"""Moves events to the partitions of their keys before they are cut, so slices need not move."""
 
 from dataclasses import replace
 
@@ -8,12 +8,12 @@ from muntin.spark.batch.time_split import PART, TimeSplit, parts_of
 
 
 def can_move(family: Family) -> bool:
-    """Whether the events are those of one table, as it is: then they are easily wrapped."""
+    """Whether the events are those of one plain table, which is easy to wrap in a subquery."""
     return family.relation in (SqlText(("", ""), ("",)), _one_table(family.relation))
 
 
 def pre_shuffled(family: Family, instant: str, split: TimeSplit | None) -> Family:
-    """The family over the same events, each where its key's are and, if split, its part's.
+    """Returns the family over the same events, distributed by key and, if split, by part.
 
     `instant` is an event's time in microseconds. The column `PART` tells the parts apart.
     """

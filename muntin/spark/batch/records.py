@@ -1,4 +1,4 @@
-"""Events to the records that data windows are found in: Spark SQL, no Python."""
+"""Turns events into the records in which data windows are found: Spark SQL, no Python."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ LAST = "last"
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedRecords:
-    """Records as the runtime reads them: each key's in one partition, in order of time.
+    """Records as the runtime reads them: those of a key in one partition, in order of time.
 
     Records of one time are ordered by all that windows and aggregates look at, so that answers do
     not depend on how the data was stored.
@@ -36,7 +36,7 @@ class OrderedRecords:
 
 
 def records_in_order(bound: BoundRecordTree, relations: Relations, *, ansi: bool) -> OrderedRecords:
-    """A tree's records: one for each event, or one for all events of a key within a grain."""
+    """Returns a tree's records: one for each event, or one for each key and grain."""
     tree = bound.tree
     layout = layout_of(tree, bound.types, ansi=ansi)
     columns = (
@@ -51,8 +51,8 @@ def records_in_order(bound: BoundRecordTree, relations: Relations, *, ansi: bool
 
 
 def _sortable(name: str, kind: DataType) -> Column:
-    """What a column is sorted by. A class of the user's may see a map, which has no order of its
-    own: its entries have one, and what has maps inside has one as text."""
+    """Returns what a column is sorted by. A user's class may see a map, which has no order: its
+    entries are sorted, and a value with maps inside is sorted as text."""
     if "map<" not in kind.simpleString():
         return col(name)
     if isinstance(kind, MapType) and "map<" not in kind.valueType.simpleString():
@@ -62,33 +62,33 @@ def _sortable(name: str, kind: DataType) -> Column:
 
 @dataclass(frozen=True, kw_only=True)
 class _Columns:
-    """Names of the columns behind the keys, the time first, and what they are."""
+    """The names of the columns after the keys, time first, and their layout."""
 
     names: tuple[str, ...]
     layout: RecordLayout
 
 
 def layout_of(tree: RecordTree, types: dict[Aggregate, DataType], *, ansi: bool) -> Layout:
-    """The columns of a tree's partials, and of its keys."""
-    found: dict[Component, Kept] = {}
+    """Returns the columns of a tree's keys and partials."""
+    entries: dict[Component, Kept] = {}
     for aggregate in tree.aggregates:
         for component in aggregate.components:
-            if component not in found:
+            if component not in entries:
                 number = number_of(component, types[aggregate])
-                name = f"c{len(found)}"
-                found[component] = kept(component, number=number, name=name, ansi=ansi)
+                name = f"c{len(entries)}"
+                entries[component] = kept(component, number=number, name=name, ansi=ansi)
     keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
-    return Layout(key_columns=keys, start=START, kept=tuple(found.values()))
+    return Layout(key_columns=keys, start=START, kept=tuple(entries.values()))
 
 
 def _grains(bound: BoundRecordTree, layout: Layout) -> tuple[SqlText, _Columns]:
-    """Events of a key within a grain as one record, from the first to the last of them."""
+    """Selects one record for the events of a key within a grain, from the first to the last."""
     family = bound.tree.family
     time = micros(family.time, bound.time_type)
     columns = {START: f"min({time})", LAST: f"max({time})"}
-    for one in layout.kept:
-        name = one.columns[0].split("_")[0]
-        columns.update(lift(one.component, name, one))
+    for entry in layout.kept:
+        name = entry.columns[0].split("_")[0]
+        columns.update(lift(entry.component, name, entry))
     text = grouped(family, f"{time} - pmod({time}, {bound.tree.grain}L)", columns)
     return text, _Columns(names=tuple(columns), layout=RecordLayout(layout=layout, last=LAST))
 
@@ -96,22 +96,22 @@ def _grains(bound: BoundRecordTree, layout: Layout) -> tuple[SqlText, _Columns]:
 def _events(
     bound: BoundRecordTree, relations: Relations, layout: Layout
 ) -> tuple[SqlText, _Columns]:
-    """Every event with its keys and its time."""
+    """Selects every event as a record, with its keys and its time."""
     family = bound.tree.family
-    columns, found = looked_at(bound, relations, layout)
+    columns, record_layout = looked_at(bound, relations, layout)
     keys = {
         key_column(index): _plain_zero(key, bound.keys[index].dataType)
         for index, key in enumerate(family.keys)
     }
     columns = {START: micros(family.time, bound.time_type), **columns}
     text = selected(family, {**keys, **columns})
-    return text, _Columns(names=tuple(columns), layout=found)
+    return text, _Columns(names=tuple(columns), layout=record_layout)
 
 
 def looked_at(
     bound: BoundRecordTree, relations: Relations, layout: Layout
 ) -> tuple[dict[str, str], RecordLayout]:
-    """(columns of each event as Spark SQL, which is what): all that windows look at, and the
+    """Returns (columns of each event as Spark SQL, their layout): all that windows look at, and the
     arguments of aggregates."""
     tree = bound.tree
     family = tree.family
@@ -131,9 +131,9 @@ def looked_at(
         columns[name] = f"CAST({sql} AS {number})"
     values: dict[Component, tuple[str, ...]] = {}
     lifted: dict[str, str] = {}
-    for one in layout.kept:
-        values[one.component] = tuple(
-            lifted.setdefault(value, f"v{len(lifted)}") for value in _values(one)
+    for entry in layout.kept:
+        values[entry.component] = tuple(
+            lifted.setdefault(value, f"v{len(lifted)}") for value in _values(entry)
         )
     columns.update({name: sql for sql, name in lifted.items()})
     return columns, RecordLayout(
@@ -145,9 +145,9 @@ def looked_at(
     )
 
 
-def _values(one: Kept) -> tuple[str, ...]:
-    """What a component is lifted from, as Spark SQL; nothing where every row counts as one."""
-    component = one.component
+def _values(entry: Kept) -> tuple[str, ...]:
+    """Returns what a component is lifted from, as Spark SQL; nothing if it counts every row."""
+    component = entry.component
     if isinstance(component, UserComponent):
         return tuple(f"CAST(({sql}) AS DOUBLE)" for sql in component.lift)
     if component.argument is None and component.where is None:
@@ -157,7 +157,7 @@ def _values(one: Kept) -> tuple[str, ...]:
     elif component.kind == "count_if":
         values = [f"IF({component.arguments[0]}, 1L, 0L)"]
     else:
-        cast = "BIGINT" if one.number == INTEGER else "DOUBLE"
+        cast = "BIGINT" if entry.number == INTEGER else "DOUBLE"
         values = list(component.values(cast).values())
     if component.where is not None:
         values = [f"CASE WHEN {component.where} THEN {value} END" for value in values]
@@ -165,7 +165,7 @@ def _values(one: Kept) -> tuple[str, ...]:
 
 
 def _plain_zero(key: str, kind: DataType) -> str:
-    """A key by which rows can be placed: of the two zeros of floats, which are one key, the one."""
+    """Returns a key to distribute rows by, with -0.0 as 0.0: to Spark they are one key."""
     if isinstance(kind, FloatType | DoubleType):
         return f"IF(({key}) = 0, CAST(0 AS {kind.simpleString()}), {key})"
     return key

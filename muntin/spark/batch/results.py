@@ -1,4 +1,4 @@
-"""Plan and batch DataFrames to `Results`: one pass over the events per tree."""
+"""Runs a plan on batch DataFrames: `Results`, with one pass over the events per tree."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -29,9 +29,10 @@ def run(
     technique: str | None = None,
     latency: bool = False,
 ) -> "Results":
-    """Answers of a plan, or of queries under a strategy; nothing is computed until one is used.
+    """Returns the answers of a plan, or of queries under a strategy; nothing runs until one is
+    used.
 
-    Where the best plan depends on how dense the events are, their first rows are looked at.
+    If the best plan depends on how dense the events are, it looks at their first rows.
 
     `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
     are looked up in the active session. `technique` and `latency` are as in `plan`.
@@ -53,8 +54,8 @@ class Results(Mapping[str, DataFrame]):
         cores = self._relations.session.sparkContext.defaultParallelism
         bound = decide_batch(bind(plan, self._relations), cores=cores)
         self._bound = bound
-        # The plan that runs: queries whose types keep them from sharing have become plain ones, and
-        # trees say who does what.
+        # The plan that runs: queries that cannot share because of their types are plain ones now,
+        # and trees say who computes what.
         self.plan = bound.plan
         self._trees: list[TreeAnswers | RecordAnswers] = [
             *(TreeAnswers(tree, self.plan, self._relations) for tree in bound.trees),
@@ -84,7 +85,7 @@ class Results(Mapping[str, DataFrame]):
     def to_sql(self, name: str | None = None) -> str:
         """The plan as Spark SQL, as `Plan.to_sql`, with the types of this data."""
         types = {
-            a: kind.simpleString() for one in self._bound.trees for a, kind in one.types.items()
+            a: kind.simpleString() for tree in self._bound.trees for a, kind in tree.types.items()
         }
         return self.plan.to_sql(name, types=types)
 
@@ -95,8 +96,8 @@ class Results(Mapping[str, DataFrame]):
         columns of all queries by name, null where a query has no such column.
         """
         shared = [query for query in self.plan.queries if isinstance(query, Query)]
-        check_names({one.name: [each.name for each in one.columns] for one in shared}, column)
-        check_names({one.name: self[one.name].columns for one in self.plan.plain}, column)
+        check_names({query.name: [each.name for each in query.columns] for query in shared}, column)
+        check_names({query.name: self[query.name].columns for query in self.plan.plain}, column)
         frames = [frame for tree in self._trees for frame in tree.together(column)]
         frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
         return in_one(frames)
@@ -138,7 +139,7 @@ class Results(Mapping[str, DataFrame]):
                 tree.scatter()
 
     def release(self) -> None:
-        """Give back Spark's storage; the DataFrames stay valid, and compute anew."""
+        """Free Spark's storage; the DataFrames stay valid, and are computed again."""
         for tree in self._trees:
             tree.release()
 

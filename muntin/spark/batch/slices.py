@@ -1,4 +1,4 @@
-"""Events to partials per (keys, slice): Spark SQL that the JVM compiles, no Python."""
+"""Cuts events into partials per (keys, slice): Spark SQL that the JVM compiles, no Python."""
 
 from dataclasses import dataclass
 
@@ -46,8 +46,8 @@ def slice_events(
 ) -> Slices:
     """Cut a family's events into partials; `numeric` aggregates are laid out for the runtime.
 
-    `ansi` integer sums notice overflow, as Spark's do under ANSI. `family` has the
-    tree's events; a column `part` of theirs keeps slices apart, too.
+    With `ansi`, integer sums detect overflow, as Spark's do under ANSI. `family` has the tree's
+    events; with `part`, a column of theirs, slices are cut for each part.
     """
     names: dict[Component, str] = {}
     layout: dict[Component, Kept] = {}
@@ -70,7 +70,7 @@ def slice_events(
 
 
 def present_column(name: str) -> str:
-    """The column that counts the values behind a sum: it may also be null because it overflowed."""
+    """The column that counts a sum's values: a sum may also be null because it overflowed."""
     return f"{name}_n"
 
 
@@ -82,7 +82,7 @@ def number_of(component: Component, kind: DataType) -> str:
 
 
 def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
-    """Column names to aggregate calls: what a slice keeps of a component.
+    """Returns the columns that a slice keeps of a component, as aggregate calls by name.
 
     For the runtime all integers (and booleans) are one type, and all floats are one.
     """
@@ -98,7 +98,7 @@ def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
 
 
 def _lift_sum(component: Component, name: str, *, is_wide: bool) -> dict[str, str]:
-    """A sum that may overflow: two words for the runtime, or as Spark has it, beside a count."""
+    """Returns a sum that may overflow: two words for the runtime, or Spark's sum and a count."""
     count = call("count", component)
     if not is_wide:
         return {name: call("sum", component), present_column(name): count}

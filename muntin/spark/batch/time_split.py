@@ -1,4 +1,4 @@
-"""Work on few keys, split by time: parts that overlap in what they read, not in what they answer.
+"""Splits work on few keys by time: parts overlap in what they read, not in what they answer.
 
 ```
 0         P         2P
@@ -23,24 +23,24 @@ from muntin.spark.batch.slices import START
 
 # A name that no column of the user's has.
 PART = "muntin_part"
-# A part is so many times as long as the longest window: what is read twice is the inverse of it.
+# A part is this many times as long as the longest window, so one in so many slices is read twice.
 _LENGTH = 4
-# It is longer where that is less than so many slices, which would not keep a core busy.
+# A part has at least this many slices, as fewer would not keep a core busy.
 _SLICES = 1 << 14
-# With so many keys for each core, chance gives all cores about as much to do.
+# With this many keys for each core, all cores have about as much to do.
 _KEYS_PER_CORE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimeSplit:
-    """Parts of so many microseconds, for windows that are at most as long as `longest`."""
+    """Parts of `width` microseconds, for windows that are at most `longest` long."""
 
     width: int
     longest: int
 
 
 def parts(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> TimeSplit | None:
-    """How time is split; none where the keys, if it is known how many live, can use all cores."""
+    """Returns how time is split; None if the keys can use all cores, or their number is unknown."""
     if keys is None or keys >= _KEYS_PER_CORE * cores:
         return None
     width = max(_LENGTH * longest, int(_SLICES * SECOND / slicing.rate))
@@ -48,21 +48,21 @@ def parts(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> 
 
 
 def with_parts(slices: DataFrame, split: TimeSplit) -> DataFrame:
-    """Each slice once for every part that reads it, under that part's begin."""
+    """Returns each slice once for every part that reads it, with that part's begin."""
     return slices.selectExpr("*", f"{parts_of(START, split)} AS {PART}")
 
 
 def parts_of(instant: str, split: TimeSplit) -> str:
-    """SQL for a row for every part that reads what happens at an instant: that part's begin."""
+    """Returns SQL that makes a row for every part that reads an instant: that part's begin."""
     first, last = (
-        f"{one} - pmod({one}, {split.width}L)"
-        for one in (f"({instant} - {split.longest - 1}L)", f"({instant})")
+        f"{moment} - pmod({moment}, {split.width}L)"
+        for moment in (f"({instant} - {split.longest - 1}L)", f"({instant})")
     )
     return f"explode(sequence({first}, {last}, {split.width}L))"
 
 
 def own_answers(batches: Iterable[pa.RecordBatch], split: TimeSplit) -> Iterator[pa.RecordBatch]:
-    """The answers whose window begins in the part that computed them, without the part."""
+    """Yields the answers whose window begins in the part that computed them."""
     for batch in batches:
         begin, part = batch.column(BEGIN), batch.column(PART)
         mine = pc.and_(pc.greater_equal(begin, part), pc.less(begin, pc.add(part, split.width)))

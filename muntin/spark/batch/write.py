@@ -1,4 +1,4 @@
-"""Answers to folders: computed once, written beside their place, then moved there."""
+"""Writes answers to folders: computes them once, writes them beside their place, moves them."""
 
 from collections.abc import Iterable, Mapping
 from uuid import uuid4

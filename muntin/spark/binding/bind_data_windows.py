@@ -1,4 +1,4 @@
-"""Data windows meet their data: types of keys, time, conditions, measures, aggregates."""
+"""Binds data windows to their data: types of keys, time, conditions, measures, aggregates."""
 
 from dataclasses import dataclass, replace
 
@@ -26,7 +26,7 @@ class BoundRecordTree(AnyBoundTree):
 
 def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[BoundRecordTree, ...]]:
     """Find the types. Sessions that the runtime does not take are left to Spark, and periodic
-    windows to slices; of other windows that is an error, as Spark has none of them."""
+    windows to slices; any other window is an error, as Spark has none like it."""
     trees = [_bind_tree(tree, plan, relations) for tree in plan.record_trees]
     alone: dict[str, PlainQuery] = {}
     guests: dict[str, Query] = {}
@@ -48,12 +48,12 @@ def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Bou
     if guests:
         plan = sliced(plan, guests.values())
     left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone | guests]
-    trees = [replace(one, tree=one.tree.answering(left)) for one in trees]
-    trees = [one for one in trees if one.tree.nodes]
+    trees = [replace(bound, tree=bound.tree.answering(left)) for bound in trees]
+    trees = [bound for bound in trees if bound.tree.nodes]
     plan = replace(
         plan,
         queries=tuple(alone.get(query.name, query) for query in plan.queries),
-        record_trees=tuple(one.tree for one in trees),
+        record_trees=tuple(bound.tree for bound in trees),
     )
     return plan, tuple(trees)
 
@@ -74,7 +74,7 @@ def _bind_tree(tree: RecordTree, plan: Plan, relations: Relations) -> BoundRecor
 
 
 def _check_window(query: Query, relations: Relations) -> None:
-    """Conditions are boolean, measures are numbers, and all of it can be resolved."""
+    """Refuse conditions that are not boolean, measures that are no numbers, and unknown columns."""
     kind = query.window
     if not isinstance(kind, DataWindow):
         return
@@ -90,16 +90,18 @@ def _check_window(query: Query, relations: Relations) -> None:
         ).schema
     for name, sql in asked.items():
         if not isinstance(schema[name].dataType, BooleanType):
-            found = schema[name].dataType.simpleString()
-            raise RunError(f"query {query.name!r}: {sql} must be a condition, and it is {found}")
+            kind_name = schema[name].dataType.simpleString()
+            raise RunError(
+                f"query {query.name!r}: {sql} must be a condition, and it is {kind_name}"
+            )
     for name, sql in read.items():
         if not isinstance(schema[name].dataType, NumericType):
-            found = schema[name].dataType.simpleString()
-            raise RunError(f"query {query.name!r}: {sql} must be a number, and it is {found}")
+            kind_name = schema[name].dataType.simpleString()
+            raise RunError(f"query {query.name!r}: {sql} must be a number, and it is {kind_name}")
 
 
 def _reason(query: Query, bound: BoundRecordTree, relations: Relations) -> str | None:
-    """Why the runtime cannot answer a query, now that its types are known."""
+    """Returns why the runtime cannot answer a query of these types; None if it can."""
     reason = reason_alone(query, bound.types, relations)
     if reason is not None:
         return reason

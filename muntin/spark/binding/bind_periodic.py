@@ -1,4 +1,4 @@
-"""A plan meets its data: types are found out, and with them who computes what."""
+"""Binds a plan to its data: finds types, and with them who computes what."""
 
 from dataclasses import dataclass, replace
 
@@ -67,21 +67,29 @@ class BoundPlan:
 
 
 def bind(plan: Plan, relations: Relations) -> BoundPlan:
-    """Find the types; queries that turn out to be Spark's alone leave their tree, with a reason."""
+    """Find the types; queries that only Spark can answer leave their tree, with a reason."""
     bound = [_bind_tree(tree, plan, relations) for tree in plan.trees]
     alone: dict[str, PlainQuery] = {}
-    for one in bound:
-        for name, query in plan.queries_of(one.tree).items():
-            reason = reason_alone(query, one.types, relations)
+    for bound_tree in bound:
+        for name, query in plan.queries_of(bound_tree.tree).items():
+            reason = reason_alone(query, bound_tree.types, relations)
             if reason is not None:
                 alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
     left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone]
-    trees = [replace(one, tree=one.tree.answering(left)) for one in bound] if alone else bound
-    trees = [_with_techniques(one, plan, relations) for one in trees if one.tree.nodes]
+    trees = (
+        [replace(bound_tree, tree=bound_tree.tree.answering(left)) for bound_tree in bound]
+        if alone
+        else bound
+    )
+    trees = [
+        _with_techniques(bound_tree, plan, relations)
+        for bound_tree in trees
+        if bound_tree.tree.nodes
+    ]
     return BoundPlan(
         plan=replace(
             plan,
-            trees=tuple(one.tree for one in trees),
+            trees=tuple(bound_tree.tree for bound_tree in trees),
             queries=tuple(alone.get(query.name, query) for query in plan.queries),
         ),
         trees=tuple(trees),
@@ -108,7 +116,7 @@ def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
 
 
 def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> BoundTree:
-    """The tree with the techniques for its types: a plan knows the functions alone."""
+    """Returns the tree with the techniques for its types: a plan knows only the functions."""
     ansi = is_ansi(relations.session)
 
     def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
@@ -133,7 +141,7 @@ def is_carried(kind: DataType) -> bool:
     if isinstance(kind, StructType):
         return all(is_carried(field.dataType) for field in kind.fields)
     if isinstance(kind, StringType):
-        # Under other collations different bytes are one key, and only Spark knows which.
+        # Under other collations different bytes may be equal, and only Spark knows which.
         return kind == StringType()
     return isinstance(kind, _CARRIED)
 
@@ -141,7 +149,7 @@ def is_carried(kind: DataType) -> bool:
 def reason_alone(
     query: Query, types: dict[Aggregate, DataType], relations: Relations
 ) -> str | None:
-    """Why a query cannot be built from slices after all, now that its data is known."""
+    """Returns why a query cannot be built from slices of this data; None if it can."""
     tells_cases_apart = is_case_sensitive(relations.session)
     if query.mixes_case and tells_cases_apart:
         return "spark.sql.caseSensitive is on, and it spells a column in two cases"
@@ -158,12 +166,12 @@ def reason_alone(
         if row.has_legacy and legacy == "true":
             return "spark.sql.legacy.statisticalAggregate is on"
         if row.casts and not is_ansi(relations.session):
-            # Of text that is no number a slice would have to know that it is none.
+            # A slice could not tell text that is no number from null.
             for argument in aggregate.components[0].arguments:
-                found = relations.type_of(query.source, argument)
-                if not isinstance(found, NumericType):
+                argument_type = relations.type_of(query.source, argument)
+                if not isinstance(argument_type, NumericType):
                     return (
-                        f"{aggregate} is of {found.simpleString()}, which Spark casts value by "
-                        f"value; write CAST({argument} AS DOUBLE) in its place"
+                        f"{aggregate} is of {argument_type.simpleString()}, which Spark casts "
+                        f"value by value; write CAST({argument} AS DOUBLE) in its place"
                     )
     return None

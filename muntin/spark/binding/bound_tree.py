@@ -1,4 +1,4 @@
-"""A tree that has met its data: what trees of both kinds then know."""
+"""A tree that is bound to its data: what trees of both kinds then know."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Who does what of a batch, decided once when the plan has met its data, and recorded in it."""
+"""Decides who computes what in a batch, when the plan is bound, and records it in the plan."""
 
 from dataclasses import replace
 
@@ -9,10 +9,10 @@ from muntin.spark.binding.bind_periodic import BoundPlan, BoundTree
 
 
 def decide_batch(bound: BoundPlan, *, cores: int) -> BoundPlan:
-    """The plan with trees that say which queries Spark combines, whether events are moved before
-    they are cut, and how few keys are split by time over so many cores."""
-    trees = tuple(_decided(one, bound.plan, cores) for one in bound.trees)
-    plan = replace(bound.plan, trees=tuple(one.tree for one in trees))
+    """Returns the plan with trees that say which queries Spark combines, whether events are moved
+    before they are cut, and how few keys are split by time over `cores`."""
+    trees = tuple(_decided(bound_tree, bound.plan, cores) for bound_tree in bound.trees)
+    plan = replace(bound.plan, trees=tuple(bound_tree.tree for bound_tree in trees))
     return BoundPlan(plan=plan, trees=trees)
 
 
@@ -38,18 +38,19 @@ def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
 
 
 def _combined_by_spark(node: Node, bound: BoundTree) -> Node:
-    """The node with Spark named for the aggregates that the compiled runtime does not take."""
+    """Returns the node with Spark as technique of what the compiled runtime does not take."""
     named = zip(node.aggregates, node.techniques, strict=True)
     return replace(
         node,
         techniques=tuple(
-            names if one in bound.numeric else (NATIVE,) * len(names) for one, names in named
+            names if aggregate in bound.numeric else (NATIVE,) * len(names)
+            for aggregate, names in named
         ),
     )
 
 
 def _time_part(tree: Tree, plan: Plan, cores: int) -> int | None:
-    """How long the parts are; none where nothing is computed outside Spark, or keys are many."""
+    """Returns the length of parts; None if Spark computes all, or keys are many."""
     if tree.is_alone:
         return None
     known = plan.keys if plan.keys_known else None

@@ -1,4 +1,4 @@
-"""A family's events, grouped by its keys and one more expression: the SQL over the relation."""
+"""Writes the SQL over a family's relation: its events, or its events grouped by its keys."""
 
 from collections.abc import Sequence
 
@@ -29,12 +29,12 @@ def grouped(family: Family, by: str, columns: dict[str, str]) -> SqlText:
 def answer_types(
     family: Family, aggregates: Sequence[Aggregate], relations: Relations
 ) -> tuple[tuple[StructField, ...], DataType, dict[Aggregate, DataType]]:
-    """Spark's types of a family's keys, its time and some aggregates, in one analysis.
+    """Returns Spark's types of a family's keys, its time and some aggregates, in one analysis.
 
-    No column gets a name here: the user's expressions must be resolved in the events alone.
+    No column gets a name here: the user's expressions must be resolved among the events' columns.
     """
     window = f"window({family.time}, '1 second')"
-    columns = ", ".join([*family.keys, window, *(one.to_sql() for one in aggregates)])
+    columns = ", ".join([*family.keys, window, *(aggregate.to_sql() for aggregate in aggregates)])
     where = f" WHERE {family.where}" if family.where else ""
     text = family.relation.inside(
         f"SELECT {columns} FROM ", f"{where} GROUP BY {', '.join([*family.keys, window])}"

@@ -37,7 +37,7 @@ def window_struct(begin: str, size: str, kind: DataType, *, nullable: bool) -> s
 
 def span_struct(begin: str, end: str, kind: DataType) -> str:
     """The `window` column of a window whose end is not known from its begin; it may have none."""
-    ends = (instant(f"nullif({one}, NULL)", kind) for one in (begin, end))
+    ends = (instant(f"nullif({side}, NULL)", kind) for side in (begin, end))
     return "named_struct('start', {}, 'end', {})".format(*ends)
 
 

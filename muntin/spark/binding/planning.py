@@ -1,4 +1,4 @@
-"""Plans for data: rate and live keys are given, or found out from the data where that matters."""
+"""Makes plans for data: rate and live keys are given, or read off the data if they matter."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,7 +27,7 @@ def plan(
     technique: str | None = None,
     latency: bool = False,
 ) -> Plan:
-    """What is shared by these queries, and what it costs beside the unshared plan.
+    """Returns what these queries share, and what it costs beside the unshared plan.
 
     `rate` is events per second and `keys` how many keys are live; costs are computed for them.
     Where they are not given, they are read off the first rows of `sample`, which is data as
@@ -37,16 +37,16 @@ def plan(
     """
     if not isinstance(prices, Prices):
         prices = Prices.from_json(Path(prices).read_text())
-    found = workload(queries, prices=prices)
+    work = workload(queries, prices=prices)
     if sample is not None and (rate is None or keys is None):
-        found = with_facts(found, Relations(sample, found.queries))
-    found = replace(
-        found,
-        rate=found.rate if rate is None else rate,
-        keys=found.keys if keys is None else keys,
-        keys_known=found.keys_known or keys is not None,
+        work = with_facts(work, Relations(sample, work.queries))
+    work = replace(
+        work,
+        rate=work.rate if rate is None else rate,
+        keys=work.keys if keys is None else keys,
+        keys_known=work.keys_known or keys is not None,
     )
-    return optimize(_computed_by(found, technique, latency), strategy)
+    return optimize(_computed_by(work, technique, latency), strategy)
 
 
 def plan_for_batch(
@@ -57,17 +57,17 @@ def plan_for_batch(
     technique: str | None = None,
     latency: bool = False,
 ) -> Plan:
-    """The plan that was given, or one for queries that are about to run on a batch.
+    """Returns the plan that was given, or one for queries that are about to run on a batch.
 
-    The data is looked at if the choice needs it: a workload has its facts already, and other
-    strategies than `auto` choose without.
+    It looks at the data if the choice depends on it. A workload has its facts already, and
+    strategies other than `auto` need none.
     """
     if isinstance(queries, Plan):
         return queries
-    found = workload(queries)
-    if strategy == "auto" and not isinstance(queries, Workload) and depends_on_data(found):
-        found = with_facts(found, Relations(data, found.queries))
-    return optimize(_computed_by(found, technique, latency), strategy)
+    work = workload(queries)
+    if strategy == "auto" and not isinstance(queries, Workload) and depends_on_data(work):
+        work = with_facts(work, Relations(data, work.queries))
+    return optimize(_computed_by(work, technique, latency), strategy)
 
 
 def plan_for_stream(
@@ -77,12 +77,12 @@ def plan_for_stream(
     technique: str | None = None,
     latency: bool = False,
 ) -> Plan:
-    """The plan that was given, or that of a strategy, as a stream runs it."""
+    """Returns the plan that was given, or that of a strategy, as a stream runs it."""
     if isinstance(queries, Plan):
         return on_slices(queries)
     return on_slices(optimize(_computed_by(workload(queries), technique, latency), strategy))
 
 
-def _computed_by(found: Workload, technique: str | None, latency: bool) -> Workload:
-    """The workload with how its answers are to be computed, where that is said."""
-    return replace(found, technique=technique or found.technique, latency=latency or found.latency)
+def _computed_by(work: Workload, technique: str | None, latency: bool) -> Workload:
+    """Returns the workload with the technique and latency that are asked for, if any."""
+    return replace(work, technique=technique or work.technique, latency=latency or work.latency)

@@ -68,7 +68,7 @@ class Relations:
 
 @contextmanager
 def blaming(query: Query | PlainQuery) -> Iterator[None]:
-    """What Spark finds wrong in here is said to be the query's fault."""
+    """Turns what Spark finds wrong in the block into an error that names the query."""
     try:
         yield
     except (AnalysisException, ParseException) as error:
@@ -79,8 +79,8 @@ def blaming(query: Query | PlainQuery) -> Iterator[None]:
 
 @contextmanager
 def blaming_one(answer: Callable[[str], object], names: Iterable[str]) -> Iterator[None]:
-    """What Spark finds wrong in here is the fault of one of these queries: of the first whose
-    `answer` alone is refused, too."""
+    """Blames what Spark finds wrong in the block on the first of these queries whose `answer` alone
+    is refused, too."""
     try:
         yield
     except AnalysisException:
@@ -106,7 +106,7 @@ def first_line(error: PySparkException) -> str:
 
 
 def _frames(data: Data, tables: list[str]) -> dict[str, DataFrame]:
-    """The DataFrame that stands for each table, where one was given."""
+    """Returns the DataFrame that stands for each table, if one was given."""
     if data is None:
         if "" in tables:
             raise RunError("a query without a relation needs a DataFrame to run on")
@@ -114,11 +114,11 @@ def _frames(data: Data, tables: list[str]) -> dict[str, DataFrame]:
     if isinstance(data, Mapping):
         frames = {}
         for table in tables:
-            found = [name for name in data if name.lower() == table.lower()]
+            names = [name for name in data if name.lower() == table.lower()]
             if table == "" and len(data) == 1:
-                found = list(data)
-            if found:
-                frames[table] = data[found[0]]
+                names = list(data)
+            if names:
+                frames[table] = data[names[0]]
             elif table == "":
                 raise RunError(
                     f"a query names no relation, and there are several: {', '.join(data)}"

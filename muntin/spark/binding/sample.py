@@ -1,4 +1,4 @@
-"""Rate and live keys from a few rows of the data: one small Spark job, where that is cheap."""
+"""Estimates rate and live keys from a few rows of the data: one small Spark job, if it is cheap."""
 
 from dataclasses import dataclass, replace
 
@@ -13,9 +13,9 @@ from muntin.spark.binding.relations import Relations
 
 # Rows that are looked at.
 ROWS = 10_000
-# Below this many rows of a key, it cannot be told whether they stand in order of time.
+# With fewer rows of a key it cannot be told whether they are in order of time.
 _ENOUGH = 8
-# What Spark takes a size to be of which it knows nothing.
+# Above this a size is Spark's default for what it knows nothing of.
 _UNKNOWN = 1e15
 # Operators that hand rows on one by one; with others the first rows may cost as much as all.
 _CHEAP = {"Project", "Union", "SubqueryAlias", "View"}
@@ -31,23 +31,23 @@ class Facts:
     keys: float
 
 
-def with_facts(found: Workload, relations: Relations) -> Workload:
-    """The workload with what the data says; as it is where that would not be cheap to find out.
+def with_facts(work: Workload, relations: Relations) -> Workload:
+    """Returns the workload with the facts of the data; unchanged if they are not cheap to find.
 
-    Of several families, the one with the most queries is asked.
+    If it has several families, the one with the most queries is sampled.
     """
-    families = found.families
+    families = work.families
     if not families:
-        return found
-    family = max(families, key=lambda one: len(families[one]))
+        return work
+    family = max(families, key=lambda family: len(families[family]))
     facts = sample(family, relations)
     if facts is None:
-        return found
-    return replace(found, rate=facts.rate, keys=facts.keys, keys_known=True)
+        return work
+    return replace(work, rate=facts.rate, keys=facts.keys, keys_known=True)
 
 
 def sample(family: Family, relations: Relations) -> Facts | None:
-    """What the first rows say about a family's events; none where they say nothing.
+    """Returns what the first rows say about a family's events; None if they say nothing.
 
     A filter is applied to these rows rather than looking for rows that pass it.
     """
@@ -67,19 +67,19 @@ def sample(family: Family, relations: Relations) -> Facts | None:
     except PySparkException:
         # What is wrong with a query is said when it is bound to its data.
         return None
-    kept = [(row["t"], row["k"]) for row in rows if row["c"] and row["t"] is not None]
-    if len(kept) < 2:
+    events = [(row["t"], row["k"]) for row in rows if row["c"] and row["t"] is not None]
+    if len(events) < 2:
         return None
-    times, hashes = np.array(kept, np.int64).T
+    times, hashes = np.array(events, np.int64).T
     more = 1.0
     if len(rows) == ROWS and in_all is not None and is_shuffled(times, hashes):
-        # Rows from all over the time: there are more events between them.
+        # The rows are from all over the time, with more events between them.
         more = max(1.0, in_all / ROWS)
     return facts_of(times, hashes, more)
 
 
 def facts_of(times: Int64s, hashes: Int64s, more: float) -> Facts | None:
-    """Rate and keys of rows, each of which stands for so many."""
+    """Returns the rate and keys of rows, each of which stands for `more` events."""
     span = float(np.quantile(times, 0.95) - np.quantile(times, 0.05)) / 0.9
     if span <= 0:
         return None
@@ -87,9 +87,9 @@ def facts_of(times: Int64s, hashes: Int64s, more: float) -> Facts | None:
 
 
 def is_shuffled(times: Int64s, hashes: Int64s) -> bool:
-    """Whether the rows of each key stand in any order, rather than about in that of time.
+    """Whether the rows of each key are in random order, rather than about in that of time.
 
-    Neighbours in any order are a third of the whole span apart on average.
+    Neighbours in random order are a third of the whole span apart on average.
     """
     order = np.argsort(hashes, kind="stable")
     times, hashes = times[order], hashes[order]
@@ -105,7 +105,7 @@ def is_shuffled(times: Int64s, hashes: Int64s) -> bool:
 
 
 def is_cheap(frame: DataFrame) -> bool:
-    """Whether the first rows of a frame come without computing the others."""
+    """Whether Spark can give the first rows of a frame without computing the others."""
     if frame.isStreaming:
         return False
     waiting = [frame._jdf.queryExecution().optimizedPlan()]
@@ -119,8 +119,7 @@ def is_cheap(frame: DataFrame) -> bool:
 
 
 def _rows_in_all(frame: DataFrame) -> float | None:
-    """About how many rows there are, by the size that Spark knows of files; none where it does
-    not."""
+    """Estimates how many rows there are by the size of files; None if Spark does not know."""
     stats = frame._jdf.queryExecution().optimizedPlan().stats()
     rows, size = stats.rowCount(), float(str(stats.sizeInBytes()))
     if rows.isDefined():

@@ -1,7 +1,7 @@
 """Expressions of many queries over one frame, each resolved by Spark among its query's own names.
 
-Queries may call different things by one name. Those whose names agree are resolved together, over a
-frame that has their names as columns; then these columns go, and what was computed stays.
+Queries may use one name for different things. Those whose names agree are resolved together, over a
+frame that has their names as columns; then these columns are dropped, and the computed ones stay.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,11 +1,11 @@
-"""Changes of a pipeline's queries, gathered: those that come in a moment are made together."""
+"""Gathers changes of a pipeline's queries, and makes those that come at about one time together."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# From the queries that run to those that shall: a list, or a plan or workload.
+# Turns the list of queries that run into those that shall run: a list, a plan or a workload.
 Change = Callable[[Any], Any]
 
 
@@ -21,12 +21,11 @@ class _Waiting:
 class ChangeQueue:
     """Makes changes one restart at a time, each with all that have gathered since the last.
 
-    If what several together come to is refused, each is tried alone, so that a wrong one hurts
-    nobody else.
+    If several together are refused, each is tried alone, so that a wrong one does not block others.
     """
 
     def __init__(self, now: Callable[[], Any], apply: Callable[[Any], None]) -> None:
-        """`now` gives the queries that run, `apply` makes others run."""
+        """`now` returns the queries that run, `apply` makes others run."""
         self._now = now
         self._apply = apply
         # Held while changes are made.
@@ -35,7 +34,7 @@ class ChangeQueue:
         self._open = threading.local()
 
     def make(self, change: Change) -> None:
-        """Make a change now, or at the end of the block; raises what it is refused for."""
+        """Make a change now, or at the end of a `together` block; raises why it is refused."""
         gathered: list[Change] | None = getattr(self._open, "changes", None)
         if gathered is not None:
             gathered.append(change)
@@ -50,7 +49,7 @@ class ChangeQueue:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Changes that this thread makes in the block are one; an error in it drops them all."""
+        """Makes this thread's changes in the block as one; an error in it drops them all."""
         changes: list[Change] = []
         self._open.changes = changes
         try:
@@ -61,23 +60,23 @@ class ChangeQueue:
             self.make(lambda now: _in_turn(changes, now))
 
     def _make_all(self) -> None:
-        # Others may still be adding theirs; they are taken the next time.
+        # Other threads may still add changes; those are made the next time.
         waiting = self._waiting[:]
         del self._waiting[: len(waiting)]
         try:
             self._make(waiting)
         finally:
-            for one in waiting:
-                one.is_made = True
+            for request in waiting:
+                request.is_made = True
 
     def _make(self, waiting: list[_Waiting]) -> None:
         queries, possible = self._now(), []
-        for one in waiting:
+        for request in waiting:
             try:
-                queries = _in_turn([one.change], queries)
-                possible.append(one)
+                queries = _in_turn([request.change], queries)
+                possible.append(request)
             except Exception as error:
-                one.error = error
+                request.error = error
         if not possible:
             return
         try:
@@ -86,8 +85,8 @@ class ChangeQueue:
             if len(possible) == 1:
                 possible[0].error = error
             else:
-                for one in possible:
-                    self._make([one])
+                for request in possible:
+                    self._make([request])
 
 
 def _in_turn(changes: list[Change], queries: Any) -> Any:

@@ -4,8 +4,8 @@ checkpoint/muntin-00000.json    the plan of the first start, as data, with a ver
 checkpoint/muntin-00001.json    the plan after a change of queries
 checkpoint/spark/               Spark's offsets, commits and state
 
-A plan counts from the first batch that was finished under it. Until then it was only tried, and the
-one before it can go on instead.
+A plan counts from the first batch that was finished under it. Until then it is only tried, and the
+pipeline can go back to the one before.
 """
 
 import json
@@ -58,7 +58,7 @@ class Checkpoint:
 
     @property
     def for_spark(self) -> str:
-        """Where Spark keeps its part."""
+        """The folder of Spark's own checkpoint."""
         return f"{self.directory}/{SPARK}"
 
     def check(self) -> None:
@@ -84,14 +84,15 @@ class Checkpoint:
         return self._read(self._written[-1]) if self._written else None
 
     def counting(self) -> Stored | None:
-        """The last plan under which a batch was finished, else the first; none in a new folder."""
-        found = self._counting()
-        return None if found is None else self._read(found)
+        """Returns the last plan with a finished batch, else the first; None in a new folder."""
+        name = self._counting()
+        return None if name is None else self._read(name)
 
     def save(self, stored: Stored) -> None:
-        """Store the plan that runs from now on, in the place of those that were only tried.
+        """Store the plan that runs from now on, and delete those that were only tried.
 
-        A plan that counts stays as it was written: the number of its first batch says that it does.
+        A plan that counts stays as it was written: the number of its first batch shows that it
+        counts.
         """
         counting = self._counting()
         only_tried = [name for name in self._written if counting is None or name > counting]

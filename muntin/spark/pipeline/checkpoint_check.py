@@ -1,8 +1,8 @@
-"""Whether a checkpoint is whole: what must be there follows from what is there.
+"""Checks that a checkpoint is whole: some files tell which others must be there.
 
-A crash leaves a batch that was begun and not finished, at most one, and nothing else half-done. All
-else that does not fit together was deleted or cut short by somebody, and a stream that went on from
-it would lose rows or take them twice.
+A crash leaves at most one batch that was begun and not finished, and nothing else half-done. If
+anything else does not fit together, somebody deleted or cut a file, and a stream that continued
+from it would lose rows or take them twice.
 """
 
 import json
@@ -55,17 +55,17 @@ def _problem_of_entries(folder: Folder, logs: SparkLogs, last: int, begun: int) 
         read.append(("commits", last))
     for log, number in read:
         try:
-            found = logs.commit(number) if log == "commits" else logs.offset(number)
+            logged = logs.commit(number) if log == "commits" else logs.offset(number)
         except FILE_ERRORS as error:
             return f"{SPARK}/{log}/{number} cannot be read ({said_by_java(error)})"
         if (log, number) == ("offsets", begun):
-            entry = found
+            entry = logged
     assert entry is not None
     problems = (
         _problem_of_source(folder, f"{SPARK}/sources/{index}", source)
         for index, source in enumerate(entry.sources)
     )
-    return next((one for one in problems if one is not None), None)
+    return next((problem for problem in problems if problem is not None), None)
 
 
 def _problem_of_source(folder: Folder, place: str, offset: str) -> str | None:
@@ -99,7 +99,7 @@ def _problem_of_state(folder: Folder, logs: SparkLogs, last: int) -> str | None:
     known = logs.commit(last).data.get("stateUniqueIds") or {}
     for operator in sorted({*operators, *known}):
         there = {name for name in folder.names(f"{SPARK}/state/{operator}") if name.isdigit()}
-        wanted = {str(one) for one in range(len(known.get(operator, there)))}
+        wanted = {str(number) for number in range(len(known.get(operator, there)))}
         missing = sorted(wanted - there) or ([] if there else ["0"])
         if missing:
             return f"batches were finished, and {SPARK}/state/{operator}/{missing[0]} is gone"

@@ -1,12 +1,12 @@
-"""Who runs on a checkpoint: one pipeline at a time.
+"""Lets only one pipeline at a time run on a checkpoint.
 
 checkpoint/_owner.json    the host, the process and when it started, and a number that is renewed
 
 A start is refused while the owner lives. On the same host the operating system knows whether it
-does, so a start right after a crash goes on at once. Of another host, and where the system cannot
-tell, only the file is known: the owner renews it every ten seconds, and an owner that does not for
-thirty seconds is taken to be gone. No two clocks are compared. An owner that finds another name in
-the file stops.
+does, so a start right after a crash goes on at once. On another host, or if the system cannot tell,
+only the file is known: the owner renews it every ten seconds, and one that has not for thirty
+seconds counts as gone. No two clocks are compared. An owner that finds another name in the file
+stops.
 """
 
 import json
@@ -33,9 +33,9 @@ log = logging.getLogger("muntin")
 OWNER = "_owner.json"
 _RENEWED_EVERY_S = 10.0
 _SILENT_S = 30.0
-# Two starts in one moment may both find nobody; each looks again after this time.
+# Two starts at once may both find no owner, so each looks again after this time.
 _LOOKS_AGAIN_S = 0.2
-# How long the end of a stream may take to be noticed in this process.
+# How long this process may take to notice the end of a stream.
 _NOTICED_S = 5.0
 # The owners in this process, by the mark in their files.
 _HERE: dict[str, "CheckpointOwner"] = {}
@@ -68,10 +68,10 @@ class CheckpointOwner:
 
     def refuse_if_owned(self) -> None:
         """Refuse a checkpoint on which a pipeline runs; writes nothing."""
-        found = self._read()
-        if found is not None and found != self._silent:
-            self._refuse_if_alive(found)
-            self._silent = found
+        owner = self._read()
+        if owner is not None and owner != self._silent:
+            self._refuse_if_alive(owner)
+            self._silent = owner
 
     def acquire(self) -> None:
         """Become the owner, or refuse; then renew it until it is released."""
@@ -83,27 +83,27 @@ class CheckpointOwner:
                 f"the checkpoint {self._directory} cannot be written: {said_by_java(error)}"
             ) from None
         time.sleep(_LOOKS_AGAIN_S)
-        found = self._read()
-        if found is None or found.get("token") != self._token:
-            raise self._refusal(found or {}, "it was started at the same moment")
+        owner = self._read()
+        if owner is None or owner.get("token") != self._token:
+            raise self._refusal(owner or {}, "it was started at the same moment")
         self._renewed = time.monotonic()
         _HERE[self._token] = self
         threading.Thread(target=self._keep_renewing, daemon=True).start()
 
     def release(self) -> None:
-        """Give the checkpoint free, if it is still held."""
+        """Release the checkpoint, if it is still held."""
         with self._lock:
             self.forget()
             if self._released.is_set():
                 return
             self._released.set()
             with suppress(Py4JError, RunError):
-                found = self._read()
-                if found is not None and found.get("token") == self._token:
+                owner = self._read()
+                if owner is not None and owner.get("token") == self._token:
                     self._folder.delete(OWNER)
 
     def forget(self) -> None:
-        """Hold it no more in this process, where its file cannot be reached."""
+        """Stop holding it in this process, without touching its file."""
         _HERE.pop(self._token, None)
 
     def check(self) -> None:
@@ -120,49 +120,50 @@ class CheckpointOwner:
                 self._on_loss(error)
                 return
             except (Py4JError, OSError) as error:
-                # A file system that is away for a while: tried again, and before the next batch.
+                # The file system may be away for a while: it is tried again, also before the next
+                # batch.
                 log.warning("the owner of %s was not renewed: %s", self._directory, error)
 
     def _renew(self) -> None:
         with self._lock:
             if self._released.is_set():
                 return
-            found = self._read()
-            if found is None or found.get("token") != self._token:
-                who = "its owner's file was deleted" if found is None else _who(found)
+            owner = self._read()
+            if owner is None or owner.get("token") != self._token:
+                who = "its owner's file was deleted" if owner is None else _who(owner)
                 raise RunError(
                     f"the checkpoint {self._directory} is no longer held by this pipeline: {who}; "
                     f"this pipeline has stopped"
                 )
             self._count += 1
-            # In place: at no moment there may be no file.
+            # Write in place: the file must be there at all times.
             self._folder.put(OWNER, self._text())
             self._renewed = time.monotonic()
 
-    def _refuse_if_alive(self, found: dict[str, Any]) -> None:
-        if found.get("host") == _host():
-            holder = _HERE.get(found["token"])
+    def _refuse_if_alive(self, owner: dict[str, Any]) -> None:
+        if owner.get("host") == _host():
+            holder = _HERE.get(owner["token"])
             if holder is not None:
                 if not holder._is_active():
                     holder._released.wait(_NOTICED_S)
                 if not holder._released.is_set():
-                    raise self._refusal(found, "stop that pipeline first, or change its queries")
+                    raise self._refusal(owner, "stop that pipeline first, or change its queries")
                 return
-            if found["pid"] == os.getpid():
+            if owner["pid"] == os.getpid():
                 return
-            is_running = is_alive(found["pid"], found["started"])
+            is_running = is_alive(owner["pid"], owner["started"])
             if is_running:
-                raise self._refusal(found, "stop it first")
+                raise self._refusal(owner, "stop it first")
             if is_running is False:
                 return
         patience = time.monotonic() + _SILENT_S
-        log.info("%s: waiting whether its owner, %s, is alive", self._directory, _who(found))
+        log.info("%s: waiting whether its owner, %s, is alive", self._directory, _who(owner))
         while time.monotonic() < patience:
             time.sleep(0.5)
             now = self._read()
             if now is None:
                 return
-            if now != found:
+            if now != owner:
                 raise self._refusal(
                     now,
                     f"stop it there first; a start takes over when that process has been silent "
@@ -170,20 +171,20 @@ class CheckpointOwner:
                     f"pipeline stops",
                 )
 
-    def _refusal(self, found: dict[str, Any], what: str) -> RunError:
-        return RunError(f"the checkpoint {self._directory} is in use by {_who(found)}: {what}")
+    def _refusal(self, owner: dict[str, Any], what: str) -> RunError:
+        return RunError(f"the checkpoint {self._directory} is in use by {_who(owner)}: {what}")
 
     def _read(self) -> dict[str, Any] | None:
-        """What the file says: none where there is none, nothing known where it is cut short."""
+        """Returns what the file says: None if there is none, {} if it is cut short."""
         for _ in range(3):
             if not self._folder.has(OWNER):
                 return None
             try:
-                found = json.loads(self._folder.read(OWNER))
-                found["token"], found["started"]
-                return {**found, "pid": int(found["pid"])}
+                owner = json.loads(self._folder.read(OWNER))
+                owner["token"], owner["started"]
+                return {**owner, "pid": int(owner["pid"])}
             except FILE_ERRORS:
-                # It may be written in this moment.
+                # It may just be being written.
                 time.sleep(0.1)
         return {}
 
@@ -201,14 +202,14 @@ class CheckpointOwner:
 
 
 def _host() -> str:
-    """This host; processes of another container have numbers of their own."""
+    """Returns this host and its process namespace: each container numbers its own processes."""
     with suppress(OSError):
         return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
     return socket.gethostname()
 
 
-def _who(found: dict[str, Any]) -> str:
-    if not found:
+def _who(owner: dict[str, Any]) -> str:
+    if not owner:
         return "a process that is not known"
-    host = str(found.get("host", "?")).split(" ")[0]
-    return f"process {found.get('pid')} on {host} since {found.get('since')}"
+    host = str(owner.get("host", "?")).split(" ")[0]
+    return f"process {owner.get('pid')} on {host} since {owner.get('since')}"

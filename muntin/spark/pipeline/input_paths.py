@@ -1,4 +1,4 @@
-"""Where a streaming DataFrame reads files from, and that nothing is written there."""
+"""Finds where a streaming DataFrame reads files from, and refuses to write there."""
 
 import re
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from muntin.errors import RunError
 
 
 def input_paths(data: DataFrame) -> list[str]:
-    """The folders, files and patterns that a stream reads; none where it does not read files."""
+    """Returns the folders, files and patterns that a stream reads; none if it reads no files."""
     try:
         leaves = data._jdf.queryExecution().analyzed().collectLeaves()
         sources = [leaves.apply(index) for index in range(leaves.size())]
-        found = []
+        paths = []
         for leaf in sources:
             if leaf.getClass().getSimpleName() == "StreamingRelation":
                 path = leaf.dataSource().options().get("path")
-                found += [str(path.get())] if path.isDefined() else []
-        return found
+                paths += [str(path.get())] if path.isDefined() else []
+        return paths
     except Py4JError:
-        # Spark's own classes, which another version may have otherwise.
+        # These are internal classes of Spark, which may differ in another version.
         return []
 
 
@@ -29,7 +29,7 @@ def check_apart(session: SparkSession, inputs: list[str], written: Mapping[str, 
     """Refuse to write into what is read, or to read what is written; `written` are the folders
     by what they are called."""
     for read in inputs:
-        # Of a pattern, the folder above.
+        # For a pattern, take the folder above it.
         source = _whole(session, re.split(r"/[^/]*[*?\[{]", read)[0])
         for what, directory in written.items():
             target = _whole(session, directory)
@@ -47,6 +47,6 @@ def _is_in(path: str, folder: str) -> bool:
 
 def _whole(session: SparkSession, path: str) -> str:
     assert session._jvm is not None
-    found = session._jvm.org.apache.hadoop.fs.Path(path)
+    hadoop_path = session._jvm.org.apache.hadoop.fs.Path(path)
     configuration = session.sparkContext._jsc.hadoopConfiguration()
-    return str(found.getFileSystem(configuration).makeQualified(found).toString())
+    return str(hadoop_path.getFileSystem(configuration).makeQualified(hadoop_path).toString())

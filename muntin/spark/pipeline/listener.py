@@ -1,4 +1,4 @@
-"""Spark's reports of a pipeline's batches, as they come."""
+"""Listens to Spark's reports of a pipeline's batches."""
 
 import logging
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Listener(ReportListener):
             self._is_listening = True
 
     def leave(self) -> None:
-        """Listen to no run: the one that was followed is told to stop, and its end is no news."""
+        """Listen to no run: the one that was followed is about to be stopped."""
         self._run = None
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Which failures of a stream pass, so that the same batch may succeed when it is tried again."""
+"""Tells failures that pass, so that the same batch may succeed when it is tried again."""
 
 import time
 from collections.abc import Iterator
@@ -59,12 +59,12 @@ class Patience:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether Spark failed for want of a worker, an executor or a file system that may come back.
+    """Whether Spark failed because a worker, an executor or a file system was away for a while.
 
-    An error of a query, of the data or of a user's function is none, whatever it says.
+    An error of a query, of the data or of a user's function never passes, whatever it says.
     """
     chain = list(_chain(error))
-    # What a sink raises of its own is no failure of Spark's.
+    # An error that a sink raises itself is not Spark's.
     if isinstance(chain[-1], RunError) or not isinstance(
         chain[-1], PySparkException | Py4JJavaError
     ):
@@ -74,10 +74,10 @@ def is_passing(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and what caused it, the root last."""
-    found: BaseException | None = error
-    while found is not None:
-        yield found
-        cause = found.__cause__
+    """Yields an error and its causes, the root last."""
+    failure: BaseException | None = error
+    while failure is not None:
+        yield failure
+        cause = failure.__cause__
         # PySpark keeps the JVM's error behind its own.
-        found = None if isinstance(found, PySparkException) else cause
+        failure = None if isinstance(failure, PySparkException) else cause

@@ -81,7 +81,7 @@ def start(
     bound = source.bind(plan)
     session = data.sparkSession
     folder = Checkpoint(session, str(checkpoint))
-    kept = parse_duration(retain)
+    retained = parse_duration(retain)
     stored = folder.tried()
     mark = uuid4().hex[:8] if stored is None else stored.mark
     where = sink_for(
@@ -96,7 +96,7 @@ def start(
     written = {"checkpoint": folder.directory, "sink": where.output}
     check_apart(session, input_paths(data), {k: v for k, v in written.items() if v is not None})
     pipeline = Pipeline(session, where)
-    runner = pipeline._relay = Runner(
+    runner = pipeline._runner = Runner(
         source=source,
         checkpoint=folder,
         sink=where,
@@ -113,7 +113,7 @@ def start(
             bound.record_needs,
             buckets=bucket_labels(session, buckets),
             delay=source.delay,
-            retain=kept,
+            retain=retained,
             ansi=is_ansi(session),
             spare=spare,
         )
@@ -122,13 +122,13 @@ def start(
             runner.start_run(first)
     else:
         check_same(stored.running, delay=source.delay, ansi=is_ansi(session), buckets=buckets)
-        # What the plan or the sink is refused for is said before the checkpoint is touched.
+        # Refuse the plan or the sink before the checkpoint is touched.
         counting = folder.counting()
         assert counting is not None
         runner.made(*would_go_on(plan, source, counting.running))
         with runner.owning():
             runner.warn_of_lost_output()
-            bound, running = next_plan(plan, source, folder, retain=kept, finish=runner.finish)
+            bound, running = next_plan(plan, source, folder, retain=retained, finish=runner.finish)
             runner.launch(bound, running)
     runner.watch()
     return pipeline
@@ -151,22 +151,22 @@ class Pipeline:
         self._sink = sink
         self._changes = ChangeQueue(lambda: self.plan, self._apply)
         self._replanner: Replanner | None = None
-        self._relay: Runner
+        self._runner: Runner
 
     @property
     def plan(self) -> Plan:
         """The plan that runs."""
-        return self._relay.run.running.plan
+        return self._runner.run.running.plan
 
     @property
     def complete_from(self) -> Mapping[str, int | None]:
-        """The begin of each query's first complete window, in microseconds; none: all are."""
-        return dict(self._relay.run.running.complete_from)
+        """The begin of each query's first complete window, in microseconds; None if all are."""
+        return dict(self._runner.run.running.complete_from)
 
     def add(self, *queries: Query) -> Mapping[str, int | None]:
         """Answer more queries from now on; one restart for all of them.
 
-        Gives the begin of the first complete window of each, as `complete_from`.
+        Returns the begin of the first complete window of each, as `complete_from`.
         """
 
         for query in queries:
@@ -182,8 +182,8 @@ class Pipeline:
             return [*now, *queries]
 
         self._changes.make(more)
-        found = self.complete_from
-        return {query.name: found[query.name] for query in queries if query.name in found}
+        complete = self.complete_from
+        return {query.name: complete[query.name] for query in queries if query.name in complete}
 
     def remove(self, *names: str) -> None:
         """Stop answering some queries; one restart for all of them."""
@@ -220,23 +220,23 @@ class Pipeline:
 
     @contextmanager
     def changes(self) -> Iterator[None]:
-        """All changes made in the block are one restart, at its end."""
+        """Makes all changes of the block in one restart, at its end."""
         with self._changes.together():
             yield
 
     def stop(self) -> None:
         """Finish the batch that runs, and stop. `start` on the same checkpoint goes on."""
         with self._changes.lock:
-            self._relay.close()
-        log.info("stopped %s", self._relay.checkpoint.directory)
+            self._runner.close()
+        log.info("stopped %s", self._runner.checkpoint.directory)
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the stream ends, or fails; whether it did within `timeout` seconds."""
+        """Wait until the stream ends, or fails; returns whether it did within `timeout` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         while end is None or time.monotonic() < end:
-            # A run that ends may be followed by another, until it is decided that none comes.
-            if self._relay.is_over:
-                run = self._relay.run
+            # Another run may follow one that ends, until the runner is over.
+            if self._runner.is_over:
+                run = self._runner.run
                 failure = run.failure()
                 if failure is not None and not run.is_halted:
                     raise failure
@@ -247,7 +247,7 @@ class Pipeline:
     def process_all_available(self) -> None:
         """Wait until all that is there now has been answered: for tests."""
         while True:
-            run = self._relay.run
+            run = self._runner.run
             try:
                 run.query.processAllAvailable()
                 if run.lost is not None:
@@ -255,25 +255,25 @@ class Pipeline:
                 return
             except Exception as error:
                 # It may be restarted.
-                while run is self._relay.run and not self._relay.is_over:
+                while run is self._runner.run and not self._runner.is_over:
                     time.sleep(0.05)
-                if run is self._relay.run:
+                if run is self._runner.run:
                     raise run.failure() or error from None
 
     def answers(self, name: str) -> DataFrame:
-        """A query's answers so far, where the sink is memory."""
+        """Returns a query's answers so far, if the sink is memory."""
         if not isinstance(self._sink, MemorySink):
             raise RunError("answers are kept in memory only where no sink was given")
         self.plan.query(name)
-        found = self._sink.answers(name)
-        if found is not None:
-            return found
-        run = self._relay.run
+        answers = self._sink.answers(name)
+        if answers is not None:
+            return answers
+        run = self._runner.run
         return self._session.createDataFrame([], run.projected.of(name, run.answers).schema)
 
     def status(self) -> Status:
-        """What the pipeline has done since it started."""
-        runner, run = self._relay, self._relay.run
+        """Returns what the pipeline has done since it started."""
+        runner, run = self._runner, self._runner.run
         runner.figures.note(run.reports)
         failure = None if run.is_halted else run.failure()
         return runner.figures.status(
@@ -297,7 +297,7 @@ class Pipeline:
     def _apply(self, queries: Queries) -> None:
         """Make these the queries that run, in one restart; if that fails, the old ones go on."""
         try:
-            self._relay.change(self._planned(queries))
+            self._runner.change(self._planned(queries))
         except Exception:
             self._replanner = None
             raise
@@ -306,20 +306,20 @@ class Pipeline:
         if isinstance(queries, Plan):
             self._replanner = None
             return plan_for_stream(queries)
-        found = workload(queries)
+        work = workload(queries)
         if not isinstance(queries, Workload):
-            found = self.plan.workload_of(found.queries)
-        if found.plain or found.data_windows or self.plan.record_trees:
-            # What is wrong with them, if something is, is said when they are bound.
+            work = self.plan.workload_of(work.queries)
+        if work.plain or work.data_windows or self.plan.record_trees:
+            # Binding says what is wrong with them, if anything is.
             self._replanner = None
-            return plan_for_stream(found, self.plan.strategy)
+            return plan_for_stream(work, self.plan.strategy)
         if self._replanner is None:
             self._replanner = Replanner(self.plan)
-        return self._replanner.plan(found)
+        return self._replanner.plan(work)
 
 
 def _check_query(query: object) -> None:
-    """Refuse what is no query, with what makes one of a text."""
+    """Refuse what is no query, and say how to make one."""
     if not isinstance(query, Query | PlainQuery):
         raise RunError(
             f"a query is made by mt.Query or mt.parse_sql, and this is {type(query).__name__}: "

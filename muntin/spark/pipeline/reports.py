@@ -1,4 +1,4 @@
-"""Spark's reports of a stream's batches, as the JSON that Spark writes of them.
+"""Reads Spark's reports of a stream's batches, as the JSON that Spark writes.
 
 PySpark takes each report apart by hundreds of calls to the JVM, and for many of these the JVM looks
 through all its jars: a fifth of a second of CPU for each batch and listener.
@@ -22,23 +22,23 @@ Report = Mapping[str, Any]
 
 
 class QueryReports:
-    """What Spark remembers of one query's batches."""
+    """Reads what Spark remembers of one query's batches."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query._jsq
 
     def last(self) -> Report | None:
-        """The latest report; none before the first."""
-        found = self._query.lastProgress()
-        return None if found is None else _read(found)
+        """Returns the latest report; None before the first."""
+        progress = self._query.lastProgress()
+        return None if progress is None else _read(progress)
 
     def recent(self) -> list[Report]:
         """The latest hundred reports, the oldest first."""
-        return [_read(one) for one in self._query.recentProgress()]
+        return [_read(progress) for progress in self._query.recentProgress()]
 
 
 class ReportListener(StreamingQueryListener):
-    """Hears of all streams of a session it is added to, by `on_report` and `on_end`."""
+    """Listens to all streams of the session that it is added to, by `on_report` and `on_end`."""
 
     def on_report(self, report: Report) -> None:
         """Called after a batch."""
@@ -92,5 +92,5 @@ class _Events:
 
 
 def _read(progress: Any) -> Report:
-    found: Report = json.loads(progress.json())
-    return found
+    report: Report = json.loads(progress.json())
+    return report

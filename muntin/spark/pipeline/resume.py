@@ -1,4 +1,4 @@
-"""Which plan a pipeline goes on with on a checkpoint that exists."""
+"""Finds the plan with which a pipeline continues on a checkpoint that exists."""
 
 import logging
 import re
@@ -25,22 +25,22 @@ Finish = Callable[[BoundStream, StreamPlan], None]
 
 
 def would_go_on(plan: Plan, source: Source, running: StreamPlan) -> tuple[BoundStream, StreamPlan]:
-    """What a plan would run as, or what it would be refused for; nothing is touched."""
+    """Returns what a plan would run as, or raises why it would be refused; changes nothing."""
     bound = source.bind(pinned(plan, running.plan))
-    found = changed(
+    next_running = changed(
         running, bound.plan, bound.needs, bound.record_needs, watermark=None, given=None
     )
-    return bound, found
+    return bound, next_running
 
 
 def next_plan(
     plan: Plan, source: Source, checkpoint: Checkpoint, *, retain: int, finish: Finish
 ) -> tuple[BoundStream, StreamPlan]:
-    """The plan to go on with: the stored one if nothing has changed.
+    """Returns the plan to continue with: the stored one if nothing has changed.
 
-    A change takes effect between two batches. A batch that was cut off belongs to the plan that
-    was tried last, and is finished under it first where that plan has a query which the new one
-    has not: its answers of that batch may be written in part.
+    A change takes effect between two batches. A batch that was cut off belongs to the plan that was
+    tried last. It is finished under that plan first, if that plan has a query which the new one has
+    not, as that query's answers of the batch may be written in part.
     """
     tried, counting = _stored(checkpoint.tried()), _stored(checkpoint.counting())
     bound = source.bind(pinned(plan, tried.running.plan))
@@ -58,7 +58,7 @@ def next_plan(
                     f"the batch that was cut off could not be finished yet: {error}; nothing is "
                     f"lost, start again"
                 ) from error
-            # What cannot be finished must not keep its user from going on without it.
+            # A batch that cannot be finished must not keep its user from going on without it.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
     bound = source.bind(pinned(plan, counting.running.plan))
     if _same(bound, counting, retain):
@@ -74,13 +74,13 @@ def next_plan(
     return bound, replace(running, retain=retain)
 
 
-def _stored(found: Stored | None) -> Stored:
-    assert found is not None
-    return found
+def _stored(stored: Stored | None) -> Stored:
+    assert stored is not None
+    return stored
 
 
 def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:
-    """Whether nothing has changed of what is kept; by which technique it is read may have."""
+    """Whether the stored state is unchanged; techniques may have changed."""
     return retain == stored.running.retain and (
         _what_is_kept(bound.plan) == _what_is_kept(stored.running.plan)
     )
@@ -95,18 +95,18 @@ def _what_is_kept(plan: Plan) -> dict[str, Any]:
 
 
 def _leaves(old: Plan, new: Plan) -> bool:
-    """Whether a query of the old plan is not, or not the same, in the new one."""
-    kept = {query.name: definition(query) for query in new.queries}
-    return any(kept.get(query.name) != definition(query) for query in old.queries)
+    """Whether a query of the old plan is missing or different in the new one."""
+    definitions = {query.name: definition(query) for query in new.queries}
+    return any(definitions.get(query.name) != definition(query) for query in old.queries)
 
 
 def refused_change(error: BaseException) -> RunError:
-    """The error of a change that Spark did not take, without its plan dumps and stack traces."""
+    """Returns the error of a change that Spark refused, without plan dumps and stack traces."""
     # Spark's errors have a condition in brackets somewhere under those of its scheduler and proxy.
     conditions = re.findall(r"\[[A-Z][A-Z_0-9.]+\][^\n]*", str(error))
-    found = [one for one in conditions if not one.startswith("[STREAM_FAILED]")]
+    causes = [condition for condition in conditions if not condition.startswith("[STREAM_FAILED]")]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = (found or lines or [type(error).__name__])[0]
+    said = (causes or lines or [type(error).__name__])[0]
     return RunError(
         f"the queries were not changed, and the ones before go on: the first batch with the new "
         f"ones failed: {said[:500]}"

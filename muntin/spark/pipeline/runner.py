@@ -1,4 +1,4 @@
-"""The runs of a pipeline, one after the other on one checkpoint."""
+"""Runs a pipeline's plans, one after the other, on one checkpoint."""
 
 import logging
 import threading
@@ -25,14 +25,14 @@ from muntin.spark.stream.source import BoundStream, Source
 
 log = logging.getLogger("muntin")
 
-# How long a change waits to hear whether its first batch succeeds, in seconds.
+# How long a change waits for its first batch to succeed, in seconds.
 _TRIAL = 60.0
-# How often it is looked at whether the stream still runs, where Spark does not say so.
+# How often to check whether the stream still runs, if Spark does not say so.
 _LOOKS_EVERY_S = 0.5
 
 
 class Runner:
-    """Runs plans: each goes on where the one before it stopped, or that one goes on again."""
+    """Runs plans: each continues where the last one stopped, and if it fails, that one does."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Runner:
         )
         self.run: StreamRun
         self._patience = Patience()
-        # The run before one whose first batch is not finished yet, and may prove that it cannot be.
+        # The run before the current one, while that one's first batch is not finished and may fail.
         self._before_trial: StreamRun | None = None
         # Why the last change was taken back, if it was.
         self.refused: str | None = None
@@ -98,7 +98,7 @@ class Runner:
 
     @contextmanager
     def owning(self) -> Iterator[None]:
-        """Own the checkpoint from now on; not if the block fails."""
+        """Owns the checkpoint from now on; releases it if the block fails."""
         before = self.checkpoint.logs.last_commit()
         self.owner.acquire()
         try:
@@ -113,7 +113,7 @@ class Runner:
             raise
 
     def warn_of_lost_output(self) -> None:
-        """Say which answers of earlier runs are not where they were put."""
+        """Warn of answers of earlier runs that are gone, or in another place."""
         stored = self.checkpoint.counting()
         if stored is None or stored.output is None or self.checkpoint.logs.last_commit() < 0:
             return
@@ -134,7 +134,7 @@ class Runner:
         self.figures.warnings.append(told)
 
     def watch(self) -> None:
-        """From now on, restart what fails for a passing reason, and let go of the rest."""
+        """From now on, restart a run if its failure passes, and end the pipeline if not."""
         threading.Thread(target=self._watch, daemon=True).start()
 
     def finish(self, bound: BoundStream, running: StreamPlan) -> None:
@@ -170,11 +170,11 @@ class Runner:
             self._end()
 
     def change(self, plan: Plan) -> None:
-        """Go on with another plan; if that fails, with the one that runs, and say why."""
+        """Continue with another plan; if that fails, go back to the one before, and raise why."""
         if self.is_over:
             raise RunError("the pipeline has ended; start it again on its checkpoint")
         old = self.run
-        # Refused here, if at all: before anything is stopped.
+        # If the plan is refused, then here, before anything is stopped.
         self.made(*would_go_on(plan, self._source, old.running))
         self.halt()
         try:
@@ -195,7 +195,7 @@ class Runner:
             raise refused_change(error) from None
 
     def made(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
-        """A run of a plan, not started; refuses what the sink would not take."""
+        """Returns a run of a plan, not started; refuses what the sink would not take."""
         return StreamRun(
             bound, running, sink=self._sink, figures=self.figures, check_owner=self.owner.check
         )
@@ -208,7 +208,7 @@ class Runner:
         )
 
     def _try(self) -> None:
-        """Wait for the first batch of a changed plan. Where none comes soon, `_watch` sees it."""
+        """Wait for the first batch of a changed plan; one that comes later is seen by `_watch`."""
         end = time.monotonic() + _TRIAL
         while time.monotonic() < end and not self.run.is_waiting():
             if self._is_settled():
@@ -230,7 +230,7 @@ class Runner:
         return False
 
     def _restart(self, failure: BaseException) -> bool:
-        """Start the same plan again, if that may help; whether it was."""
+        """Start the same plan again, if that may help; returns whether it did."""
         if not self._patience.allows(failure, finished=self.checkpoint.logs.last_commit()):
             return False
         self._count_restart(failure)
@@ -260,7 +260,7 @@ class Runner:
             self.owner.forget()
 
     def _look(self) -> None:
-        """Do what follows from how the stream is, with the lock."""
+        """Check the stream, and restart, fall back or end; the caller holds the lock."""
         if self.is_over:
             return
         if self._before_trial is not None:
@@ -289,7 +289,7 @@ class Runner:
             return False
 
     def _stop_for(self, error: RunError) -> None:
-        """Stop because the checkpoint is another's."""
+        """Stop because another pipeline has taken the checkpoint."""
         log.error("%s", error)
         with self._lock:
             self._before_trial = None
@@ -299,7 +299,7 @@ class Runner:
             self._end()
 
     def _go_back(self, old: StreamRun, error: BaseException) -> None:
-        """Fall back where nobody is there to be told that this fails too."""
+        """Fall back with no caller: log it if that fails, too."""
         try:
             self._fall_back(old, error)
         except Exception as again:

@@ -1,4 +1,4 @@
-"""Spark's part of a pipeline's checkpoint: which batches were begun, and which were finished.
+"""Reads Spark's part of a pipeline's checkpoint: which batches were begun, which finished.
 
 spark/offsets/7       batch 7 was begun: a version, JSON, then a line for each source
 spark/commits/7       batch 7 was finished: a version, then JSON
@@ -44,7 +44,7 @@ class SparkLogs:
         return sorted(int(name) for name in names if name.isdigit())
 
     def last_commit(self) -> int:
-        """The number of the last batch that was finished; -1 where none was."""
+        """Returns the number of the last batch that was finished; -1 if none was."""
         return max(self.numbers("commits"), default=-1)
 
     def is_cut(self) -> bool:
@@ -57,15 +57,15 @@ class SparkLogs:
 
     def offset(self, number: int) -> LogEntry:
         """The entry of a batch that was begun; `ValueError` where it is not whole."""
-        found = self._entry(f"{SPARK}/offsets/{number}", "batchWatermarkMs")
-        if not found.sources:
+        entry = self._entry(f"{SPARK}/offsets/{number}", "batchWatermarkMs")
+        if not entry.sources:
             raise ValueError("it names no source")
-        return found
+        return entry
 
     def watermark(self) -> int | None:
         """The watermark that the next batch starts with, in microseconds.
 
-        None where no batch was ever finished: then no event has left a trace.
+        None if no batch was ever finished: then nothing is known of any event.
         """
         last = self.last_commit()
         if last < 0:

@@ -68,15 +68,15 @@ class Figures:
         self._counts_in: Callable[[Report], Counts] = lambda _: {}
 
     def restart(self, counts_in: Callable[[Report], Counts]) -> None:
-        """A new Spark query may report the number of a batch that was cut off again."""
+        """Start counting a new Spark query, which may report a batch that was cut off again."""
         with self._lock:
             self._seen, self._looked = set(), None
             self._counts_in = counts_in
 
     def note(self, reports: QueryReports) -> None:
-        """Take in what Spark remembers of a query's batches, and has not told yet."""
+        """Take in the reports that Spark remembers of a query's batches, if there are new ones."""
         last = reports.last()
-        # All that it remembers is a hundred reports; mostly nothing is new.
+        # It remembers a hundred reports, of which mostly none is new.
         if last is not None and last["timestamp"] != self._looked:
             self._looked = last["timestamp"]
             for report in reports.recent():
@@ -91,11 +91,11 @@ class Figures:
             self._batches += 1
             self._rows_in += report["numInputRows"]
             self._late_rows += sum(
-                one["numRowsDroppedByWatermark"] for one in report["stateOperators"]
+                operator["numRowsDroppedByWatermark"] for operator in report["stateOperators"]
             )
             for name, (rows, begin) in self._counts_in(report).items():
                 before, last = self._of(name)
-                begins = [one for one in (last, begin) if one is not None]
+                begins = [instant for instant in (last, begin) if instant is not None]
                 self._answers[name] = (before + rows, max(begins, default=None))
             self._report = report
         seconds = report["durationMs"]["triggerExecution"] / 1000
@@ -109,7 +109,7 @@ class Figures:
         refused: str | None,
         error: str | None,
     ) -> Status:
-        """All figures as they are now, for the queries that run."""
+        """Returns all figures as they are now, for the queries that run."""
         with self._lock:
             report = self._report
             operators = report.get("stateOperators", [])
@@ -124,8 +124,8 @@ class Figures:
                 late_rows=self._late_rows,
                 watermark=report.get("eventTime", {}).get("watermark"),
                 batch_seconds=report["durationMs"]["triggerExecution"] / 1000 if report else None,
-                state_rows=sum(one["numRowsTotal"] for one in operators),
-                state_bytes=sum(one["memoryUsedBytes"] for one in operators),
+                state_rows=sum(operator["numRowsTotal"] for operator in operators),
+                state_bytes=sum(operator["memoryUsedBytes"] for operator in operators),
                 rows_per_second=report.get("processedRowsPerSecond"),
                 phases={name: ms / 1000 for name, ms in report.get("durationMs", {}).items()},
                 error=error,

@@ -56,7 +56,7 @@ class StreamRun:
         self._session = self.answers.sparkSession
         # What the sink could not do.
         self._failed: RunError | None = None
-        # Why it was stopped at once, if it was: of that Spark does not know.
+        # Why it was stopped at once, if it was; Spark does not know this.
         self.lost: RunError | None = None
         # The number of its first batch.
         self.first: int
@@ -101,7 +101,7 @@ class StreamRun:
         return None if self.query.isActive else self.query.exception()
 
     def halt(self) -> None:
-        """Stop Spark's query between two batches, if there is such a moment within a minute."""
+        """Stop Spark's query between two batches; after a minute, stop it anyway."""
         if self.query.isActive:
             last = self._batch()
             patience = time.monotonic() + _PATIENCE

@@ -1,4 +1,4 @@
-"""Who writes to a query's folder: one checkpoint, in one format, with one type for each column.
+"""Lets only one checkpoint write to a query's folder, in one format and with fixed column types.
 
 output/query/_muntin.json    the mark of the checkpoint, the format and the columns
 
@@ -140,7 +140,7 @@ class OutputOwner:
                 f"query {name!r}: in {where} the column {column} is {claim.columns[column]}, and "
                 f"the query has {columns[column]}; {_ELSEWHERE}, or name the query otherwise"
             )
-        # Its lines do not say which columns they have.
+        # Lines of csv do not say which columns they have.
         if (
             self._format == "csv"
             and claim.columns

@@ -152,7 +152,7 @@ class FolderSink(Sink):
             writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 
     def _place(self, source: str, target: str, prefix: str) -> int:
-        """Move a query's files to where they belong; gives their bytes."""
+        """Move a query's files to where they belong; returns their size in bytes."""
         sizes = self._folder.sizes(source)
         written = sorted(name for name in sizes if name.startswith("part-"))
         for index, name in enumerate(written):

@@ -1,7 +1,7 @@
-"""Spark's calls to the operator of a bucket of keys.
+"""Takes Spark's calls to the operator of a bucket of keys.
 
-Starting a query, Spark unpickles the processor in a new process, to ask it for its states only. So
-this module is light: what computes (`bucket_steps`) is loaded with the first rows.
+To start a query, Spark unpickles the processor in a new process, only to ask for its states. So
+this module is light: what computes (`bucket_step`) is loaded with the first rows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ class BucketProcessor(StatefulProcessor):
         self._handle = handle
         number = StructType([StructField("number", LongType())])
         data = StructType([StructField("data", BinaryType())])
-        self._runs = handle.getMapState("runs", number, data)
+        self._segments = handle.getMapState("runs", number, data)
         self._remembered = handle.getValueState("bucket", data)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> "Iterator[pd.DataFrame]":
@@ -64,7 +64,7 @@ class BucketProcessor(StatefulProcessor):
             lanes=self._lanes,
             records=self._records,
             schema=self._schema,
-            store=_Runs(self._runs),
+            store=_SegmentStore(self._segments),
             state=None if stored is None else bytes(stored[0]),
         )
         if not packed and step.is_done(watermark):
@@ -76,8 +76,8 @@ class BucketProcessor(StatefulProcessor):
             self._handle.registerTimer(due)
 
 
-class _Runs:
-    """Runs in a map of the state store."""
+class _SegmentStore:
+    """Keeps segments in a map of the state store."""
 
     def __init__(self, state: Any) -> None:
         self._state = state

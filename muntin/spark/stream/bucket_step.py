@@ -1,4 +1,4 @@
-"""A batch of a bucket of keys, as the operator does it: packed slices in, frames of answers out."""
+"""Runs a batch of a bucket of keys: takes packed slices, gives frames of answers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -27,7 +27,7 @@ class BucketStep:
         store: Store,
         state: bytes | None,
     ) -> None:
-        """`schema` is that of the answers of all lanes; `state` is what `state` was before."""
+        """`schema` is that of the answers of all lanes; `state` is that of the step before."""
         known = BucketState() if state is None else BucketState.from_bytes(state)
         self._bucket = BucketRuntime(lanes, store, known, records)
         self._schema = schema
@@ -38,24 +38,24 @@ class BucketStep:
         return given is not None and given >= watermark * MILLISECOND
 
     def answers(self, packed: Sequence[bytes], watermark: int) -> Iterator[pd.DataFrame]:
-        """The answers of windows that a watermark has passed."""
+        """Yields the answers of windows that a watermark has passed."""
         given = self._bucket.step(unpacked(packed), watermark * MILLISECOND)
-        found = (self._under(lane, batch) for lane, batch in given)
-        for batch in gather(found):
+        batches = (self._under(lane, batch) for lane, batch in given)
+        for batch in gather(batches):
             yield batch.to_pandas(types_mapper=pd.ArrowDtype)
 
     @property
     def state(self) -> bytes:
-        """What to remember."""
+        """The state to remember until the next step."""
         return self._bucket.state.to_bytes()
 
     def due(self) -> int | None:
-        """When there is something to do even if nothing arrives."""
+        """Returns when there is something to do even if nothing arrives."""
         due = self._bucket.due()
         return None if due is None else -(-due // MILLISECOND)
 
     def _under(self, lane: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Answers under the number of their lane; columns that it does not have are null."""
+        """Returns answers with the number of their lane; columns that it does not have are null."""
         there = {name: batch.column(name) for name in batch.schema.names}
         there[LANE] = pa.array(np.full(batch.num_rows, lane, np.int32))
         return pa.RecordBatch.from_arrays(

@@ -1,4 +1,4 @@
-"""Keys, and instants, on their way through a stream's state: each type as one of four kinds."""
+"""Encodes keys and instants for a stream's state: each type as one of four kinds of columns."""
 
 import re
 from collections.abc import Callable
@@ -39,7 +39,7 @@ KEY_TYPES: dict[str, DataType] = {
 
 @dataclass(frozen=True, kw_only=True)
 class KeyCode:
-    """A key type as a kind of column: SQL there, and SQL back to the very same value."""
+    """A key type as a kind of column: SQL to encode a value, and SQL to decode the very same."""
 
     kind: str
     encode: Callable[[str], str]
@@ -47,7 +47,7 @@ class KeyCode:
 
 
 def key_code(kind: DataType) -> KeyCode:
-    """How keys of a Spark type travel, or an error that says which types do."""
+    """Returns the code for keys of a Spark type, or an error that says which types have one."""
 
     def cast(sql: str) -> str:
         return f"CAST({sql} AS {kind.simpleString()})"

@@ -1,4 +1,4 @@
-"""The stateful operator: slices of a bucket of keys in, answers out, in Spark's state store.
+"""The stateful operator: takes slices of a bucket of keys, gives answers, keeps state in Spark.
 
 Rows go in as Arrow bytes, a row per bucket: Spark hands a stateful processor its rows one by one,
 through pandas, which is slow and makes floats of integers beside nulls. They come out as pandas
@@ -34,12 +34,12 @@ from muntin.spark.worker import same_python
 def answer_slices(
     running: StreamPlan, slices: DataFrame, records: Sequence[RecordLane] = ()
 ) -> DataFrame:
-    """Answers of all lanes: lane and node number, key columns, window begin, and typed slots.
+    """Returns answers of all lanes: lane and node number, key columns, window begin, typed slots.
 
     `records` are the lanes of data windows; with them, answers have the window's end, too.
     """
     same_python(slices.sparkSession)
-    lanes = [one.at_run_time(ansi=running.ansi, retain=running.retain) for one in running.lanes]
+    lanes = [lane.at_run_time(ansi=running.ansi, retain=running.retain) for lane in running.lanes]
     packed = StructType(
         [
             StructField(BUCKET, IntegerType()),
@@ -62,7 +62,7 @@ def answer_slices(
 
 def _schema(running: StreamPlan, lanes: list[Lane], records: Sequence[RecordLane]) -> StructType:
     slots = dict.fromkeys(slot for lane in lanes for slot in all_slots(lane.tree, lane.layout))
-    slots |= dict.fromkeys(s for one in records for s in all_slots(one.tree, one.layout.layout))
+    slots |= dict.fromkeys(s for lane in records for s in all_slots(lane.tree, lane.layout.layout))
     return StructType(
         [
             StructField(LANE, IntegerType(), False),

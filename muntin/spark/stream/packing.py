@@ -1,4 +1,4 @@
-"""Slices on their way to the operator: those of a bucket as one row of Arrow bytes, and back."""
+"""Packs the slices of a bucket into one row of Arrow bytes for the operator, and unpacks them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -19,21 +19,21 @@ ROWS = "rows"
 
 
 def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The slices of each bucket as one row, with the latest end among them."""
+    """Yields the slices of each bucket as one row, with the latest end among them."""
     begin_task()
     for batch in gather(batches):
         table = pa.Table.from_batches([batch])
         buckets = table.column(BUCKET).to_numpy()
         order = np.argsort(buckets, kind="stable")
         table = table.take(pa.array(order))
-        found, firsts = np.unique(buckets[order], return_index=True)
+        labels, firsts = np.unique(buckets[order], return_index=True)
         parts = [
             table.slice(first, next_ - first)
             for first, next_ in zip(firsts, [*firsts[1:], len(order)], strict=True)
         ]
         yield pa.RecordBatch.from_pydict(
             {
-                BUCKET: pa.array(found, pa.int32()),
+                BUCKET: pa.array(labels, pa.int32()),
                 END: pa.array(
                     [pc.max(part.column(END)).as_py() for part in parts],
                     table.schema.field(END).type,
@@ -46,7 +46,7 @@ def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def unpacked(packed: Sequence[bytes]) -> dict[int, pa.Table]:
-    """The slices of a bucket, by lane."""
+    """Returns the slices of a bucket, by lane."""
     if not packed:
         return {}
     table = pa.concat_tables([from_bytes(data) for data in packed])

@@ -1,4 +1,4 @@
-"""Plan and a streaming DataFrame to answers: slices in the JVM, then one stateful operator."""
+"""Runs a plan on a streaming DataFrame: slices in the JVM, then one stateful operator."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-# What the operator's state needs of a session: Spark keeps several states per key in RocksDB alone.
+# Settings that the operator's state needs: Spark keeps several states per key only in RocksDB.
 SETTINGS = {
     PROVIDER: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -54,7 +54,7 @@ SETTINGS = {
 }
 WATERMARK = "10 seconds"
 SPARE = 2
-# The column that the watermark follows where the queries' time is not an instant.
+# The column that the watermark follows if the queries' time is not an instant.
 _WATCHED = "muntin_event_time"
 
 
@@ -68,7 +68,8 @@ def stream(
     latency: bool = False,
     buckets: int | None = None,
 ) -> DataFrame:
-    """The answers of a plan as a streaming DataFrame in the long form, for your own `writeStream`.
+    """Returns a plan's answers as a streaming DataFrame in the long form, for your own
+    `writeStream`.
 
     The first column, `query`, has the query's name. Output mode is append, and an answer comes out
     when the watermark passes the end of its window. The session's state store provider must be
@@ -115,7 +116,7 @@ class Source:
             raise RunError(f"a watermark is whole milliseconds, not {format_duration(self.delay)}")
         self._data = data
         self.session = data.sparkSession
-        # The plan that was bound last, as JSON, and how.
+        # The plan that was bound last, as JSON, and what it was bound to.
         self._last: tuple[dict[str, Any], BoundStream] | None = None
 
     def bind(self, plan: Plan) -> "BoundStream":
@@ -123,8 +124,8 @@ class Source:
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         check_classes(plan)
-        # A change asks several times for the same plan, and each time Spark would analyse it. What
-        # is asked for is compared, too: of classes and functions JSON has the names alone.
+        # A change binds the same plan several times, and each time Spark would analyse it. Windows
+        # and aggregates are compared, too: JSON has only the names of classes and functions.
         asked = [(q.window, dict(q.aggregates)) for q in plan.queries if isinstance(q, Query)]
         known = {**plan_to_json(plan), "asked": asked}
         if self._last is None or self._last[0] != known:
@@ -137,25 +138,25 @@ class Source:
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
         relations = Relations(frame, plan.queries, streaming=True)
-        found = bind(plan, relations)
-        whole, record_trees = bind_record_trees(found.plan, relations)
+        bound = bind(plan, relations)
+        whole, record_trees = bind_record_trees(bound.plan, relations)
         for query in whole.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        if whole.trees != found.plan.trees:
+        if whole.trees != bound.plan.trees:
             raise RunError(
                 "periodic windows with aggregates of your own are streamed by keys that are "
                 "numbers, booleans, strings, binary, decimals, dates or timestamps"
             )
         return BoundStream(
             plan=whole,
-            trees=found.trees,
-            needs=[_needs(tree, found.plan) for tree in found.trees],
-            records=[bind_records(one, relations) for one in record_trees],
+            trees=bound.trees,
+            needs=[_needs(tree, bound.plan) for tree in bound.trees],
+            records=[bind_records(tree, relations) for tree in record_trees],
             relations=relations,
         )
 
     def _watched(self, family: Family) -> DataFrame:
-        """The data with a watermark on its time."""
+        """Returns the data with a watermark on its time."""
         data, time = self._data, family.time
         column = self._column(family)
         if column is not None:
@@ -176,37 +177,41 @@ class Source:
                 f"CAST({family.time} AS TIMESTAMP)"
             )
         if column is None or isinstance(kind, TimestampNTZType):
-            # Spark watches a column, and instants only: of a local time, what the wall clock shows
-            # is read as if it stood in Greenwich.
+            # Spark watches only columns that are instants, so a local time is read as if it were
+            # UTC.
             local = isinstance(kind, TimestampNTZType)
             sql = f"timestamp_micros({micros(time, kind)})" if local else time
             data, column = instant.select("*", expr(sql).alias(_WATCHED)), _WATCHED
         return data.withWatermark(quoted(column), f"{self.delay // MILLISECOND} milliseconds")
 
     def _column(self, family: Family) -> str | None:
-        """The column of the data that is a family's time; none where it is part of one."""
+        """Returns the column of the data that is a family's time; None if it is an expression."""
         parts = name_parts(family.time)
         alias = family.relation.alias
         if len(parts) == 2 and (
-            self._is_one(parts[0], alias)
+            self._is_same(parts[0], alias)
             if alias is not None
-            else not any(self._is_one(parts[0], one) for one in self._data.columns)
+            else not any(self._is_same(parts[0], column) for column in self._data.columns)
         ):
             parts = parts[1:]
         if len(parts) > 1:
             return None
-        return next((one for one in self._data.columns if self._is_one(parts[0], one)), None)
+        return next(
+            (column for column in self._data.columns if self._is_same(parts[0], column)), None
+        )
 
-    def _is_one(self, name: str, other: str) -> bool:
-        """Whether two names are one to Spark."""
+    def _is_same(self, name: str, other: str) -> bool:
+        """Whether two names are the same to Spark."""
         if is_case_sensitive(self.session):
             return name == other
         return name.lower() == other.lower()
 
     def _family(self, plan: Plan) -> Family:
-        """The family of some queries; all take their time from the one column."""
+        """Returns the family to take the time from; refuses queries that name different times."""
         families = [tree.family for tree in plan.all_trees]
-        times = {".".join(name_parts(self._column(one) or one.time)).lower() for one in families}
+        times = {
+            ".".join(name_parts(self._column(family) or family.time)).lower() for family in families
+        }
         if len(times) > 1:
             raise RunError(
                 f"a stream has one time, and the queries name {', '.join(sorted(times))}"
@@ -227,13 +232,13 @@ class BoundStream:
     @property
     def record_needs(self) -> list[RecordNeeds]:
         """What the trees of data windows need."""
-        return [one.needs for one in self.records]
+        return [bound.needs for bound in self.records]
 
     def run(self, running: StreamPlan) -> tuple[DataFrame, StreamAnswers]:
-        """The operator's answers as a streaming DataFrame, and what queries make of them."""
+        """Returns the operator's answers as a streaming DataFrame, and how queries read them."""
         bound = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
         records = {
-            lane.number: one for lane, one in zip(running.records, self.records, strict=True)
+            lane.number: tree for lane, tree in zip(running.records, self.records, strict=True)
         }
         lifts = {
             lane.number: record_columns(lane, records[lane.number], running)
@@ -248,7 +253,7 @@ class BoundStream:
 
 
 def _needs(bound: BoundTree, plan: Plan) -> Needs:
-    """What a tree must find room for; an error names the query that asks for too much."""
+    """Returns what a tree needs columns for; an error names the query that cannot be streamed."""
     queries = plan.queries_of(bound.tree)
     try:
         keys = tuple(key_code(field.dataType).kind for field in bound.keys)

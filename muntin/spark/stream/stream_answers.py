@@ -1,4 +1,4 @@
-"""The operator's answers as what queries asked for: the same projection as in batch."""
+"""Turns the operator's answers into what queries asked for, by the same projection as in batch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ _OBSERVED = "muntin"
 
 
 class StreamAnswers:
-    """What each query makes of the rows of its lane and node."""
+    """Projects the rows of each lane and node to the answers of their queries."""
 
     def __init__(
         self,
@@ -55,10 +55,12 @@ class StreamAnswers:
         self._running = running
         self._bound: dict[int, AnyBoundTree] = {
             **bound,
-            **{number: one.bound for number, one in records.items()},
+            **{number: lane_records.bound for number, lane_records in records.items()},
         }
         self._layouts = {lane.number: self._layout(lane) for lane in running.lanes}
-        self._layouts |= {number: one.layout.layout for number, one in records.items()}
+        self._layouts |= {
+            number: lane_records.layout.layout for number, lane_records in records.items()
+        }
         self._relations = relations
         self._lanes: list[RunningLane | RunningRecords] = [*running.lanes, *running.records]
         self.places: dict[str, tuple[RunningLane | RunningRecords, int]] = {}
@@ -80,25 +82,28 @@ class StreamAnswers:
     def together(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
         check_names(
-            {name: [one.name for one in each.outputs] for name, each in self._projections.items()},
+            {
+                name: [output.name for output in each.outputs]
+                for name, each in self._projections.items()
+            },
             QUERY,
         )
         return stack(self._any_size, self._nodes, self._nodes_numbered(answers))
 
     def observed(self, rows: Numbered) -> Numbered:
-        """The rows, of which Spark's reports then say how many each query has (`counts_in`)."""
+        """Returns the rows; Spark's reports then say how many each query has (`counts_in`)."""
         return replace(rows, frame=rows.frame.observe(_OBSERVED, *self._counts()))
 
     def counts_in(self, report: Report) -> dict[str, tuple[int, int | None]]:
-        """How many rows each query had in a batch, and the latest begin."""
-        found = report.get("observedMetrics", {}).get(_OBSERVED)
-        return {} if found is None else self._named_counts(found)
+        """Returns how many rows each query had in a batch, and the latest begin."""
+        metrics = report.get("observedMetrics", {}).get(_OBSERVED)
+        return {} if metrics is None else self._named_counts(metrics)
 
     def counted(self, rows: DataFrame) -> dict[str, tuple[int, int | None]]:
-        """The same of rows of `numbered`, in a job."""
-        found = rows.agg(*self._counts()).first()
-        assert found is not None
-        return self._named_counts(found.asDict())
+        """Returns the same for rows of `numbered`, by a Spark job."""
+        counts = rows.agg(*self._counts()).first()
+        assert counts is not None
+        return self._named_counts(counts.asDict())
 
     def numbered(self, answers: DataFrame) -> Numbered:
         """Each row once for every query that asks for it, with the query's number."""
@@ -112,16 +117,16 @@ class StreamAnswers:
 
     def schemas(self, rows: Numbered) -> dict[str, StructType]:
         """The columns of each query's answers."""
-        outputs = [(name, output) for name, one in rows.outputs.items() for output in one]
+        outputs = [(name, output) for name, each in rows.outputs.items() for output in each]
         # All columns of all queries in one frame: Spark finds their types at once.
         columns_of_all = (
             expr(output.sql).alias(f"c{index}") for index, (_, output) in enumerate(outputs)
         )
         types = rows.frame.select(*columns_of_all).schema.fields
-        found: dict[str, StructType] = {}
+        schemas: dict[str, StructType] = {}
         for (name, output), field in zip(outputs, types, strict=True):
-            found.setdefault(name, StructType()).add(output.name, field.dataType)
-        return found
+            schemas.setdefault(name, StructType()).add(output.name, field.dataType)
+        return schemas
 
     def _counts(self) -> list[Column]:
         """For each query its number of rows and their latest begin, as aggregates."""
@@ -132,10 +137,10 @@ class StreamAnswers:
             columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
         return columns
 
-    def _named_counts(self, found: Mapping[str, int]) -> dict[str, tuple[int, int | None]]:
-        # Of a report nulls are left out.
+    def _named_counts(self, counts: Mapping[str, int]) -> dict[str, tuple[int, int | None]]:
+        # Spark leaves nulls out of a report.
         return {
-            name: (found[f"n{index}"], found.get(f"b{index}"))
+            name: (counts[f"n{index}"], counts.get(f"b{index}"))
             for index, name in enumerate(self.places)
         }
 
@@ -151,7 +156,7 @@ class StreamAnswers:
         return {name: self._projection(name, sizes, is_nullable) for name in self.places}
 
     def _nodes_numbered(self, answers: DataFrame) -> DataFrame:
-        """Nodes of all lanes in one row of numbers, so that the operator stands in a plan once."""
+        """Numbers the nodes of all lanes together, so that a plan has the operator only once."""
         if len(self._lanes) == 1:
             return answers
         first, cases = 0, []
@@ -178,7 +183,7 @@ class StreamAnswers:
         query = self._query(name)
         unnamed = any(column.name is None for column in query.columns)
         with blaming(query):
-            found = projection(
+            projected = projection(
                 query,
                 _from_slots(lane.tree.nodes[number], self._layouts[lane.number], bound),
                 bound,
@@ -192,7 +197,7 @@ class StreamAnswers:
             )
         first = self._running.complete_from[name]
         # Windows that the query saw only in part are left out.
-        return found if first is None else replace(found, condition=f"{BEGIN} >= {first}L")
+        return projected if first is None else replace(projected, condition=f"{BEGIN} >= {first}L")
 
     def _layout(self, lane: RunningLane) -> Layout:
         return lane.at_run_time(ansi=self._running.ansi, retain=self._running.retain).layout
@@ -206,16 +211,16 @@ def _size(window: Window | DataWindow) -> str | None:
 def _from_slots(
     node: Node | RecordNode, layout: Layout, bound: AnyBoundTree
 ) -> dict[Aggregate, str]:
-    """Each aggregate of a node as SQL; extremes of instants were kept as integers."""
-    found = from_slots(node, layout, bound)
+    """Returns each aggregate of a node as SQL; extremes of instants were kept as integers."""
+    answers = from_slots(node, layout, bound)
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
         if is_instant(bound.types[aggregate]):
-            found[aggregate] = key_code(bound.types[aggregate]).decode(places[0])
-    return found
+            answers[aggregate] = key_code(bound.types[aggregate]).decode(places[0])
+    return answers
 
 
 def _decoded(slot: str, field: StructField) -> str:
-    """A key as its own type; one that cannot be null says so, as Spark's would."""
+    """Returns a key in its own type; one that cannot be null says so, as Spark's would."""
     code = key_code(field.dataType)
     value = slot
     if not field.nullable:

@@ -1,4 +1,4 @@
-"""Data windows in a stream: an event as Spark SQL, and their lane at run time."""
+"""Data windows in a stream: what each event carries as Spark SQL, and their lane at run time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Absent, Custom
 from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.records.custom_state import save
+from muntin.runtime.record_steps.custom_state import save
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.record_lane import ALIKE, RecordLane, RecordNeeds, RunningRecords, grains
 from muntin.runtime.stream_plan.stream_plan import START, StreamPlan
@@ -42,13 +42,13 @@ class BoundRecords:
 
 
 def check_classes(plan: Plan) -> None:
-    """Refuse classes and functions of the user's that could not be kept between two batches."""
+    """Refuse users' classes and functions that could not be kept between two batches."""
     own: dict[str, UserAggregate] = {}
     for query in plan.queries:
         if not isinstance(query, Query):
             continue
-        for one in query.aggregates.values():
-            _check_aggregate(query, one, own)
+        for aggregate in query.aggregates.values():
+            _check_aggregate(query, aggregate, own)
         window = query.window
         if isinstance(window, Absent):
             raise RunError(f"query {query.name!r} was made with the class {window.name}; give it")
@@ -65,7 +65,7 @@ def check_classes(plan: Plan) -> None:
 
 
 def _check_aggregate(query: Query, aggregate: Aggregate, own: dict[str, UserAggregate]) -> None:
-    """Refuse functions of the user's that are not there, or that have one name with others."""
+    """Refuse users' functions that are missing, or share a name with others."""
     if isinstance(aggregate, AbsentAggregate):
         raise RunError(f"query {query.name!r} was made with {aggregate.combine}; give it")
     if isinstance(aggregate, UserAggregate):
@@ -90,7 +90,7 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
         time = micros(bound.tree.family.time, bound.time_type)
         first, last = Component(kind="min", argument=time), Component(kind="max", argument=time)
         numbers = {first: INTEGER, last: INTEGER}
-        numbers |= {one.component: one.number for one in layout.kept}
+        numbers |= {entry.component: entry.number for entry in layout.kept}
         return BoundRecords(
             bound=bound,
             layout=RecordLayout(layout=layout),
@@ -98,20 +98,20 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
             types={},
             needs=RecordNeeds(keys=keys, columns={}, numbers=numbers),
         )
-    columns, found = looked_at(bound, relations, layout)
+    columns, record_layout = looked_at(bound, relations, layout)
     schema = relations.sql(selected(bound.tree.family, columns or {START: "1"})).schema
-    types = {one: schema[one].dataType for one in columns}
-    for one, kind in types.items():
+    types = {column: schema[column].dataType for column in columns}
+    for column, kind in types.items():
         if not isinstance(kind, AtomicType) or not is_carried(kind):
             raise RunError(
-                f"query {name!r} cannot be streamed: {columns[one]} is {kind.simpleString()}; a "
+                f"query {name!r} cannot be streamed: {columns[column]} is {kind.simpleString()}; a "
                 f"class sees numbers, booleans, strings without a collation, binary, dates and "
                 f"timestamps of a stream"
             )
-    kinds = {columns[one]: key_code(kind).kind for one, kind in types.items()}
+    kinds = {columns[column]: key_code(kind).kind for column, kind in types.items()}
     return BoundRecords(
         bound=bound,
-        layout=found,
+        layout=record_layout,
         columns=columns,
         types=types,
         needs=RecordNeeds(keys=keys, columns=kinds, numbers={ALIKE: INTEGER}),
@@ -121,7 +121,7 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
 def record_columns(
     lane: RunningRecords, records: BoundRecords, running: StreamPlan
 ) -> dict[str, str]:
-    """One event as SQL: to a grain what slices are, else with all it carries among its keys."""
+    """Returns one event as SQL: in its grain, like a slice, or with all it carries as keys."""
     bound = records.bound
     family, cut = lane.tree.family, grains(lane.tree)
     time = micros(family.time, bound.time_type)
@@ -131,7 +131,11 @@ def record_columns(
     }
     for name, sql in records.columns.items():
         keys[lane.columns[sql]] = key_code(records.types[name]).encode(f"({sql})")
-    types = {part: bound.types[one] for one in lane.tree.aggregates for part in one.components}
+    types = {
+        part: bound.types[aggregate]
+        for aggregate in lane.tree.aggregates
+        for part in aggregate.components
+    }
     return event_columns(
         running,
         lane=lane.number,
@@ -147,7 +151,7 @@ def record_columns(
 
 
 def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> RecordLane:
-    """What the operator runs."""
+    """Returns the lane as the operator runs it."""
     if lane.tree.grain is None:
         return RecordLane(
             number=lane.number,
@@ -163,7 +167,7 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
             alike=lane.held[0].name,
             since=lane.since,
         )
-    names = {one.component: one.name for one in lane.held}
+    names = {entry.component: entry.name for entry in lane.held}
     first, last, *_ = records.needs.numbers
     return RecordLane(
         number=lane.number,
@@ -174,12 +178,12 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
                 start=names[first],
                 kept=tuple(
                     kept(
-                        one.component,
-                        number=one.number,
-                        name=names[one.component],
+                        entry.component,
+                        number=entry.number,
+                        name=names[entry.component],
                         ansi=ansi,
                     )
-                    for one in records.layout.layout.kept
+                    for entry in records.layout.layout.kept
                 ),
             ),
             last=names[last],
@@ -189,5 +193,5 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
 
 
 def _arrow(kind: DataType) -> pa.DataType:
-    """What a class of the user's is given, as in batch."""
+    """Returns the type of what a user's class is given, as in batch."""
     return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)

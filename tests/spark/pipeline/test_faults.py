@@ -133,7 +133,7 @@ class Faults:
         if self.rng.random() < 0.8:
             self.source.put(next(self.files))
         time.sleep(self.rng.uniform(0, 1.5))
-        pipeline._relay.run.query.stop()
+        pipeline._runner.run.query.stop()
         self.pipeline = None
 
     def change(self):

@@ -78,7 +78,7 @@ def test_a_second_start_in_this_process_is_refused_and_the_first_goes_on(spark, 
     assert not owner(tmp_path).exists()
     # And by one that was stopped behind its back.
     dropped = go(tmp_path, source)
-    dropped._relay.run.query.stop()
+    dropped._runner.run.query.stop()
     with go(tmp_path, source) as last:
         last.process_all_available()
     found = written(spark, tmp_path / "out", MINUTE, source)
@@ -125,7 +125,7 @@ def test_an_owner_on_another_host_is_given_time_to_show_that_it_lives(
     pipeline = go(tmp_path, source)
     owner(tmp_path).write_text(json.dumps({**other, "renewed": 0}))
     (tmp_path / "check" / "._owner.json.crc").unlink(missing_ok=True)
-    pipeline._relay.owner._renewed = 0.0
+    pipeline._runner.owner._renewed = 0.0
     source.put(*events(62, files=1))
     with pytest.raises(RunError, match="no longer held by this pipeline: process 1 on elsewhere"):
         pipeline.process_all_available()
@@ -205,7 +205,7 @@ def test_what_is_written_is_not_what_is_read(tmp_path, source, check, out, messa
 
 def test_what_is_no_query_is_refused_and_nothing_restarts(tmp_path, source):
     with go(tmp_path, source) as pipeline:
-        before = pipeline._relay.run
+        before = pipeline._runner.run
         for wrong in ("SELECT 1", 7, None):
             with pytest.raises(RunError, match=r"made by mt\.Query or mt\.parse_sql, and this is"):
                 pipeline.add(wrong)
@@ -215,7 +215,7 @@ def test_what_is_no_query_is_refused_and_nothing_restarts(tmp_path, source):
             pipeline.replace("SELECT 1")
         assert pipeline.add() == {}
         pipeline.remove()
-        assert pipeline._relay.run is before
+        assert pipeline._runner.run is before
         assert before.query.isActive
 
 

@@ -14,8 +14,8 @@ from muntin.model.aggregates.aggregate import count, sum_
 from muntin.model.windows.data_windows import Landmark, Threshold
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import slots_of
+from muntin.runtime.record_steps.stepper import Stepper
 from muntin.runtime.records.compiled_functions import interned
-from muntin.runtime.records.record_stepper import Stepper
 from tests.support.record_trees import (
     AGGREGATES,
     KINDS,

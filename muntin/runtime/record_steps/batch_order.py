@@ -1,6 +1,6 @@
-"""Records in the order in which batch sees them: by key, by time, then by all they carry.
+"""Sorts records as a batch does: by key, by time, then by all other columns.
 
-Spark's order: null before all else, NaN behind all numbers.
+The order is Spark's: nulls first, NaN after all numbers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,24 +13,24 @@ from muntin.runtime.columns.partials import Int64s
 
 
 def order_of(batch: pa.RecordBatch, keys: Int64s, times: Int64s, columns: Iterable[str]) -> Int64s:
-    """The rows in order, given the number of each one's key; `columns` tell records of one time."""
+    """Returns the rows in order, given each row's key number; `columns` break ties of time."""
     order: Int64s = np.lexsort((times, keys))
     near_keys, near_times = keys[order], times[order]
     tied = (near_keys[1:] == near_keys[:-1]) & (near_times[1:] == near_times[:-1])
     if not tied.any():
         return order
     ranks = [rank for name in columns for rank in _ranks(batch.column(name))]
-    # The last one counts most.
-    found: Int64s = np.lexsort((*reversed(ranks), times, keys))
-    return found
+    # To `lexsort` the last one counts most.
+    full_order: Int64s = np.lexsort((*reversed(ranks), times, keys))
+    return full_order
 
 
 def _ranks(column: pa.Array) -> Iterator[np.ndarray]:
-    """Arrays that sort as a column does, the one that counts most first."""
+    """Yields arrays that sort as a column does, the one that counts most first."""
     if column.null_count:
         yield column.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_floating(column.type):
-        # NaN is behind all numbers to numpy, too.
+        # To numpy, too, NaN comes after all numbers.
         yield column.fill_null(0).to_numpy(zero_copy_only=False)
         return
     if pa.types.is_boolean(column.type):

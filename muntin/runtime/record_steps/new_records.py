@@ -1,4 +1,4 @@
-"""New records of a step beside what is known of all keys, which are numbered together."""
+"""Puts the new records of a step beside what is known of all keys, and numbers keys together."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.row_order import key_numbers
-from muntin.runtime.records.batch_order import order_of
-from muntin.runtime.records.open_windows import DiscretizerWindows, OpenWindows
+from muntin.runtime.record_steps.batch_order import order_of
+from muntin.runtime.record_steps.open_windows import DiscretizerWindows, OpenWindows
 from muntin.runtime.records.read_records import RecordLayout, lowest
 from muntin.runtime.records.record_batch import Before
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrived:
-    """New records in order, and what is known of their keys and all others, by number of key."""
+    """New records in order, and what is known of all keys, by number of key."""
 
     known: OpenWindows
     records: pa.RecordBatch
@@ -32,34 +32,34 @@ class Arrived:
     @cached_property
     def talks(self) -> Bools:
         """Whether each key has new records."""
-        found = np.zeros(self.known.count, np.bool_)
-        found[self.talkers] = True
-        return found
+        mask = np.zeros(self.known.count, np.bool_)
+        mask[self.talkers] = True
+        return mask
 
     @cached_property
     def lows(self) -> Int64s:
         """The first record of each key that has some."""
-        found: Int64s = np.searchsorted(self.keys, self.talkers)
-        return found
+        lows: Int64s = np.searchsorted(self.keys, self.talkers)
+        return lows
 
     @property
     def firsts(self) -> Int64s:
-        """The rows at which a stretch begins: one for each key that talks, and an empty one behind,
-        so that all of them end."""
+        """The rows at which a stretch begins: one for each key that has new records, and an empty
+        one after them, so that all of them end."""
         return np.append(self.lows, len(self.keys))
 
     @cached_property
     def stretch(self) -> Int64s:
-        """The stretch of each key that talks; the first is empty."""
-        found = np.zeros(self.known.count, np.int64)
-        found[self.talkers] = 1 + np.arange(len(self.talkers))
-        return found
+        """The stretch of each key that has new records; the first stretch is empty."""
+        stretches = np.zeros(self.known.count, np.int64)
+        stretches[self.talkers] = 1 + np.arange(len(self.talkers))
+        return stretches
 
     def around(self, values: Any) -> Any:
-        """What is known of keys, as known of stretches."""
-        found = np.zeros(len(self.talkers) + 2, values.dtype)
-        found[1:-1] = values[self.talkers]
-        return found
+        """Returns values by key as values by stretch; the first and the last stretch have zero."""
+        padded = np.zeros(len(self.talkers) + 2, values.dtype)
+        padded[1:-1] = values[self.talkers]
+        return padded
 
 
 def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -> Arrived:
@@ -81,9 +81,9 @@ def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -
     order = order_of(records, new, times, others)
 
     def spread(values: Any, fresh: Any) -> Any:
-        found = fresh(len(rows))
-        found[old] = values
-        return found
+        all_values = fresh(len(rows))
+        all_values[old] = values
+        return all_values
 
     def zeros(values: Any) -> Any:
         return spread(values, lambda count: np.zeros(count, values.dtype))
@@ -91,10 +91,10 @@ def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -
     def texts(made: list[str | None] | None) -> list[str | None] | None:
         if made is None:
             return None
-        found: list[str | None] = [None] * len(rows)
+        all_texts: list[str | None] = [None] * len(rows)
         for key, text in zip(old.tolist(), made, strict=True):
-            found[key] = text
-        return found
+            all_texts[key] = text
+        return all_texts
 
     kinds = {sql: records.schema.field(name).type for sql, name in layout.measures.items()}
     slice_keys = old[known.slice_keys]
@@ -113,9 +113,11 @@ def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -
                     for sql, kind in kinds.items()
                 },
             ),
-            memory=[{name: zeros(values) for name, values in one.items()} for one in known.memory],
+            memory=[
+                {name: zeros(values) for name, values in memory.items()} for memory in known.memory
+            ],
             made=[texts(made) for made in known.made],
-            windows=[_placed(one, old, place) for one in known.windows],
+            windows=[_placed(windows, old, place) for windows in known.windows],
             slice_keys=slice_keys[by_key],
             partials={c: column.where(by_key) for c, column in known.partials.items()},
         ),
@@ -127,6 +129,6 @@ def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -
 
 
 def _placed(windows: DiscretizerWindows, keys: Int64s, slices: Int64s) -> DiscretizerWindows:
-    """Windows by the new numbers of their keys and slices."""
+    """Returns windows with the new numbers of their keys and slices, ordered by key."""
     placed = replace(windows, keys=keys[windows.keys], slices=slices[windows.slices])
     return placed.where(np.argsort(placed.keys, kind="stable"))

@@ -1,4 +1,4 @@
-"""The rows of a step: of every key that takes part, the slices that were kept, then its records."""
+"""The rows of a step: for every key that takes part, its kept slices, then its records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from functools import cached_property
 import numpy as np
 
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.records.new_records import Arrived
-from muntin.runtime.records.open_windows import DiscretizerWindows
+from muntin.runtime.record_steps.new_records import Arrived
+from muntin.runtime.record_steps.open_windows import DiscretizerWindows
 from muntin.runtime.records.record_batch import Marks
 from muntin.runtime.records.window_stream import Discretizer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Laid:
-    """A stream's windows over the rows of a step, and those that stay open behind it."""
+    """A stream's windows over the rows of a step, and those that stay open after it."""
 
     marks: Marks
     # Those that stay: `slices` are the rows that they begin with.
@@ -52,20 +52,21 @@ class Rows:
 
     @cached_property
     def take(self) -> Int64s:
-        """For each row, which one it is of the slices of keys that take part, and the records."""
-        kept = self._slice_rows[self.active[self._new.known.slice_keys]]
-        found = np.empty(self.count, np.int64)
-        found[np.concatenate([kept, self._record_rows])] = np.arange(self.count)
-        return found
+        """For each row, its place among the slices of keys that take part, then the records."""
+        slice_rows = self._slice_rows[self.active[self._new.known.slice_keys]]
+        places = np.empty(self.count, np.int64)
+        places[np.concatenate([slice_rows, self._record_rows])] = np.arange(self.count)
+        return places
 
     def lay(
         self, marks: Marks, windows: DiscretizerWindows, stream: Discretizer, until: int
     ) -> Laid:
-        """A stream's windows, open ones and new ones, with `marks` told in these rows."""
+        """Returns a stream's windows, open and new, with `marks` translated to these rows."""
         new = self._new
         talk = new.talks[windows.keys]
         quiet = self.active[windows.keys] & ~talk
-        # Windows of keys that talk, in the order that marks number them by, then of the others.
+        # Windows of keys with new records, in the order in which marks number them, then the
+        # others.
         keys = np.concatenate([windows.keys[talk], new.keys[marks.begins]])
         by_key = np.argsort(keys, kind="stable")
         begun = np.concatenate(
@@ -106,10 +107,11 @@ class Rows:
     def _reads(
         self, marks: Marks, windows: DiscretizerWindows, quiet: Bools, talking: int
     ) -> "_Reads":
-        """All reads: what `marks` has, and the end of all windows of keys that do not talk."""
+        """Returns all reads: those of `marks`, and one for each window of keys without records."""
         new = self._new
         count, others = len(marks.reads), int(quiet.sum())
-        # All windows are ended behind the last record of their key: stretches begin with one.
+        # All windows end after the last record of their key. Stretches count from one: the first is
+        # empty.
         homes = new.talkers[marks.stretches - 1]
         lows = new.lows[marks.stretches - 1]
         rows = self._bases[homes] + self._slices[homes] + marks.reads - lows
@@ -130,7 +132,7 @@ class Rows:
         )
 
     def slices(self, live: Int64s) -> Marks:
-        """Windows that read each slice that is still needed, up to the next of its key."""
+        """Returns windows that each read one slice that is still needed, to the next of its key."""
         stops = self._stops[self.keys[live]]
         reads = stops.copy()
         same = np.flatnonzero(stops[1:] == stops[:-1])
@@ -140,25 +142,25 @@ class Rows:
     def left(
         self, laid: Sequence[Laid], live: Int64s
     ) -> tuple[list[DiscretizerWindows], Int64s, Int64s]:
-        """(open windows of each stream, keys of all slices, which of the kept slices stay).
+        """Returns (open windows of each stream, keys of all slices, which of the kept slices stay).
 
-        Keys that took no part keep theirs, which stand before those that were read.
+        Keys that took no part keep their slices, which come before those that were read.
         """
         known = self._new.known
         stays = ~self.active[known.slice_keys]
         place = np.cumsum(stays) - 1
-        kept = int(stays.sum())
+        idle_slices = int(stays.sum())
         windows = []
-        for one, before in zip(laid, known.windows, strict=True):
+        for stream_laid, before in zip(laid, known.windows, strict=True):
             idle = before.where(~self.active[before.keys])
-            rows = kept + np.searchsorted(live, one.left_rows)
+            rows = idle_slices + np.searchsorted(live, stream_laid.left_rows)
             windows.append(
                 DiscretizerWindows(
-                    keys=np.concatenate([idle.keys, one.left.keys]),
+                    keys=np.concatenate([idle.keys, stream_laid.left.keys]),
                     slices=np.concatenate([place[idle.slices], rows]),
-                    starts=np.concatenate([idle.starts, one.left.starts]),
-                    ends=np.concatenate([idle.ends, one.left.ends]),
-                    asks=np.concatenate([idle.asks, one.left.asks]),
+                    starts=np.concatenate([idle.starts, stream_laid.left.starts]),
+                    ends=np.concatenate([idle.ends, stream_laid.left.ends]),
+                    asks=np.concatenate([idle.asks, stream_laid.left.asks]),
                 )
             )
         keys = np.concatenate([known.slice_keys[stays], self.keys[live]])
@@ -167,10 +169,10 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class _Reads:
-    """Reads of windows, by the windows' numbers: where, and what they are."""
+    """Reads of windows, by the windows' numbers."""
 
     rows: Int64s
-    # Whether it is because the records of the key end here for now.
+    # Whether it is only because the key has no more records for now.
     flushed: Bools
     windows: Int64s
     ends: Int64s

@@ -1,4 +1,4 @@
-"""Objects of the user's classes between two batches of a stream: their state as JSON, no code."""
+"""Saves objects of users' classes between two batches of a stream: their state as JSON, no code."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ _PLAIN = "None, booleans, numbers, text, and lists and dicts of these under text
 
 
 def save(made: Any, window: Custom) -> str:
-    """What an object knows: what its `state()` gives, or else its attributes."""
+    """Returns the state of an object: what its `state()` returns, or else its attributes."""
     if _has_own_state(made):
         state = made.state()
         _check(state, window, "state()")
@@ -31,7 +31,7 @@ def save(made: Any, window: Custom) -> str:
 
 
 def restore(text: str, window: Custom) -> Any:
-    """A new object that knows what another knew when it was saved."""
+    """Returns a new object with the state that was saved."""
     made, state = window.make(), json.loads(text)
     if _has_own_state(made):
         made.restore(state)
@@ -48,11 +48,11 @@ def _has_own_state(made: Any) -> bool:
 def _check(value: Any, window: Custom, where: str) -> None:
     """Refuse what would not come back from JSON as it was."""
     if type(value) is list:
-        for one in value:
-            _check(one, window, where)
+        for element in value:
+            _check(element, window, where)
     elif type(value) is dict and all(type(name) is str for name in value):
-        for one in value.values():
-            _check(one, window, where)
+        for element in value.values():
+            _check(element, window, where)
     elif value is not None and not isinstance(value, _NUMBERS | bool | int | float | str):
         raise RunError(
             f"{window} cannot be saved between two batches of a stream: {where} has a "

@@ -1,8 +1,8 @@
-"""What a tree of data windows knows between two steps of a stream, and as Arrow bytes.
+"""What a tree of data windows knows between two steps of a stream, written as Arrow bytes.
 
-For every slice that an open window begins with there is its partial, for every open window where it
-began, and for every key what its next record will be compared with. Columns are named by what they
-hold, so that a tree that has lost some of its windows still finds what it needs.
+It has the partial of every slice that an open window begins with, the start of every open window,
+and for every key what its next record is compared with. Columns are named by what they hold, so a
+tree that has lost some of its windows still finds what it needs.
 """
 
 import json
@@ -37,7 +37,7 @@ class DiscretizerWindows:
     # The slice that each begins with.
     slices: Int64s
     starts: Int64s
-    # As they would be if no more records came; those that only a record can end have none.
+    # The ends if no more records come; `NO_END` where only a record can end the window.
     ends: Int64s
     # Whether each would answer.
     asks: Bools
@@ -55,8 +55,8 @@ class OpenWindows:
     keys: pa.Table
     count: int
     before: Before
-    # Of every stream: its memory of each key, its objects as JSON where it is a class of the
-    # user's, its open windows.
+    # For every stream: its memory of each key, its objects as JSON if a user's class finds its
+    # windows, and its open windows.
     memory: Sequence[Mapping[str, Int64s]]
     made: Sequence[list[str | None] | None]
     windows: Sequence[DiscretizerWindows]
@@ -68,7 +68,7 @@ class OpenWindows:
 def nothing_known(
     layout: RecordLayout, records: pa.RecordBatch, streams: Sequence[Discretizer]
 ) -> OpenWindows:
-    """What is known before the first records."""
+    """Returns what is known before the first records."""
     none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
     empty = records.slice(0, 0)
     kinds = {sql: records.schema.field(name).type for sql, name in layout.measures.items()}
@@ -92,7 +92,7 @@ def nothing_known(
 
 
 def stream_names(tree: RecordTree, streams: Sequence[tuple[int, Discretizer]]) -> list[str]:
-    """What the streams of a tree are known by: their window, and which of its streams it is."""
+    """Returns the names of a tree's streams: the window, and the number among its streams."""
     names: list[str] = []
     for number, _ in streams:
         text = json.dumps(window_to_json(tree.nodes[number].window), sort_keys=True)
@@ -100,27 +100,30 @@ def stream_names(tree: RecordTree, streams: Sequence[tuple[int, Discretizer]]) -
     return names
 
 
-def to_state(found: OpenWindows, names: Sequence[str]) -> bytes:
-    """Open windows as Arrow bytes; `names` are those of the streams."""
-    known: dict[str, Any] = {_LAST: found.before.lasts}
-    known |= {f"met {sql}": held for sql, held in found.before.met.items()}
-    known |= {f"highest {sql}": values for sql, values in found.before.highest.items()}
+def to_state(open_windows: OpenWindows, names: Sequence[str]) -> bytes:
+    """Returns open windows as Arrow bytes; `names` are those of the streams."""
+    known: dict[str, Any] = {_LAST: open_windows.before.lasts}
+    known |= {f"met {sql}": met for sql, met in open_windows.before.met.items()}
+    known |= {f"highest {sql}": values for sql, values in open_windows.before.highest.items()}
     windows: dict[str, list[Any]] = {"stream": [], **{label: [] for label in _LABELS}}
-    for number, (name, open_) in enumerate(zip(names, found.windows, strict=True)):
-        known |= {f"{label} {name}": found.memory[number][label] for label in found.memory[number]}
-        if found.made[number] is not None:
-            known[f"{_MADE} {name}"] = pa.array(found.made[number], pa.string())
+    for number, (name, open_) in enumerate(zip(names, open_windows.windows, strict=True)):
+        known |= {
+            f"{label} {name}": open_windows.memory[number][label]
+            for label in open_windows.memory[number]
+        }
+        if open_windows.made[number] is not None:
+            known[f"{_MADE} {name}"] = pa.array(open_windows.made[number], pa.string())
         windows["stream"].append(np.full(len(open_.keys), number, np.int32))
         for label in _LABELS:
             windows[label].append(getattr(open_, label))
-    slices: dict[str, Any] = {"key": found.slice_keys}
-    for component, column in found.partials.items():
+    slices: dict[str, Any] = {"key": open_windows.slice_keys}
+    for component, column in open_windows.partials.items():
         name = _component(component)
-        slices |= {f"{index} {name}": one for index, one in enumerate(column.scalars)}
+        slices |= {f"{index} {name}": scalar for index, scalar in enumerate(column.scalars)}
         if column.present is not None:
             slices[f"present {name}"] = column.present
     tables = (
-        found.keys,
+        open_windows.keys,
         pa.table(known),
         pa.table(slices),
         pa.table({label: np.concatenate(parts) for label, parts in windows.items()}),
@@ -131,10 +134,10 @@ def to_state(found: OpenWindows, names: Sequence[str]) -> bytes:
 
 
 def from_state(
-    data: bytes, names: Sequence[str], streams: Sequence[Discretizer], kept: Sequence[Kept]
+    data: bytes, names: Sequence[str], streams: Sequence[Discretizer], entries: Sequence[Kept]
 ) -> OpenWindows:
-    """The open windows that `to_state` wrote, of these streams and components."""
-    parts = {name: one[0] for name, one in from_bytes(data).to_pydict().items()}
+    """Returns the open windows that `to_state` wrote, of these streams and components."""
+    parts = {name: values[0] for name, values in from_bytes(data).to_pydict().items()}
     keys, known, slices, windows = (
         from_bytes(parts[name]) for name in ("keys", "known", "slices", "windows")
     )
@@ -148,24 +151,28 @@ def from_state(
         return {name.removeprefix(prefix + " "): numbers(known, name) for name in chosen}
 
     partials = {}
-    for one in kept:
-        name = _component(one.component)
+    for entry in entries:
+        name = _component(entry.component)
         has = f"present {name}"
-        partials[one.component] = PartialColumn(
-            scalars=tuple(numbers(slices, f"{i} {name}") for i in range(one.monoid.width)),
+        partials[entry.component] = PartialColumn(
+            scalars=tuple(numbers(slices, f"{i} {name}") for i in range(entry.monoid.width)),
             present=numbers(slices, has) if has in slices.column_names else None,
         )
     owners = numbers(windows, "stream")
-    found = []
+    stream_windows = []
     for name in names:
         mine = owners == written.index(name)
-        found.append(
+        stream_windows.append(
             DiscretizerWindows(**{label: numbers(windows, label)[mine] for label in _LABELS})
         )
-    # Keys whose windows were all of streams that have left have nothing to keep.
+    # Drop the slices of keys whose windows were all of streams that are gone.
     slice_keys = numbers(slices, "key")
-    used = np.flatnonzero(np.isin(slice_keys, np.concatenate([one.keys for one in found])))
-    found = [replace(one, slices=np.searchsorted(used, one.slices)) for one in found]
+    used = np.flatnonzero(
+        np.isin(slice_keys, np.concatenate([opened.keys for opened in stream_windows]))
+    )
+    stream_windows = [
+        replace(opened, slices=np.searchsorted(used, opened.slices)) for opened in stream_windows
+    ]
     made = [f"{_MADE} {name}" for name in names]
     return OpenWindows(
         keys=keys,
@@ -177,15 +184,18 @@ def from_state(
             {label: numbers(known, f"{label} {name}") for label in stream.memory}
             for name, stream in zip(names, streams, strict=True)
         ],
-        made=[known.column(one).to_pylist() if one in known.column_names else None for one in made],
-        windows=found,
+        made=[
+            known.column(column).to_pylist() if column in known.column_names else None
+            for column in made
+        ],
+        windows=stream_windows,
         slice_keys=slice_keys[used],
         partials={component: column.where(used) for component, column in partials.items()},
     )
 
 
 def _component(component: Component) -> str:
-    """What a component's partials are known by."""
+    """Returns the name of a component's columns."""
     if isinstance(component, UserComponent):
         name = function_name(component.monoid.combine)
         return json.dumps([component.kind, component.lift, component.identity, name])

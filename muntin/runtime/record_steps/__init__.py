@@ -1,0 +1,1 @@
+"""Runs data windows in a stream, batch by batch, and keeps what is open in between."""
