@@ -142,7 +142,7 @@ def begins_between(tree: Tree, *, after: int | None, until: int) -> dict[Window,
     tree get their windows that end in `(after, until]`; first > last for a node with nothing to
     give."""
     begins: dict[Window, tuple[int, int]] = {}
-    # Readers stand after what they read.
+    # Readers come after the nodes that they read.
     for node in reversed(tree.nodes):
         window = node.window
         last = until - window.size

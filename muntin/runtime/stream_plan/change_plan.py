@@ -160,7 +160,7 @@ def _change_lane(
     unseen: int | None,
     functions: MutableMapping[str, str],
 ) -> RunningLane:
-    """Returns a lane with its next tree: what stays keeps its columns, the rest starts anew."""
+    """Returns a lane with its next tree: components that stay keep their columns, others start."""
     since = None if unseen is None else old.tree.slicing.edge_from(unseen)
     held = _hold(_stays(old, need), need, running, since, tree, functions)
     kept_from, epochs = old.kept_from, list(old.epochs)

@@ -95,7 +95,7 @@ class RecordAnswers:
 
 
 def _fenced(frame: DataFrame) -> DataFrame:
-    """Returns the same rows behind an operator that Spark moves no filter below.
+    """Returns the same rows, through an operator that Spark moves no filter across.
 
     Spark would move a caller's filter on the bounds of sessions to before sessions are merged,
     where each event has a session of its own, and answer with parts of sessions.

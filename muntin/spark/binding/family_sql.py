@@ -18,8 +18,8 @@ def key_column(index: int) -> str:
 def grouped(family: Family, by: str, columns: dict[str, str]) -> SqlText:
     """`SELECT keys, columns ... GROUP BY keys, by` over the family's relation and filter.
 
-    The user's expressions stand in the scope in which they were written, and where Spark would
-    evaluate them: an argument under a FILTER is not computed for rows that the filter leaves out.
+    The user's expressions keep the scope in which they were written, and are evaluated where Spark
+    would: an argument under a FILTER is not computed for rows that the filter leaves out.
     """
     keys = {key_column(index): key for index, key in enumerate(family.keys)}
     groups = f" GROUP BY {', '.join([*family.keys, by])}"

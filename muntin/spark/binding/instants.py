@@ -1,4 +1,4 @@
-"""Time in Spark SQL: instants as microseconds since 1970 and back, and the slice of an instant."""
+"""Writes time in Spark SQL: instants as microseconds since 1970 and back, and their slices."""
 
 from pyspark.sql.types import DataType, TimestampNTZType
 
@@ -36,13 +36,13 @@ def window_struct(begin: str, size: str, kind: DataType, *, nullable: bool) -> s
 
 
 def span_struct(begin: str, end: str, kind: DataType) -> str:
-    """The `window` column of a window whose end is not known from its begin; it may have none."""
+    """Returns the `window` column of a window with an end of its own, which may be null."""
     ends = (instant(f"nullif({side}, NULL)", kind) for side in (begin, end))
     return "named_struct('start', {}, 'end', {})".format(*ends)
 
 
 def slice_start(slicing: Slicing, time: str) -> str:
-    """The latest edge at or before `time`, both in microseconds: one arithmetic expression."""
+    """Returns the latest edge at or before `time`, both in microseconds: one expression."""
     ages = [_age(edges, time) for edges in slicing.edges]
     return f"{time} - {ages[0] if len(ages) == 1 else 'least(' + ', '.join(ages) + ')'}"
 
@@ -54,5 +54,5 @@ def slice_end(slicing: Slicing, time: str) -> str:
 
 
 def _age(edges: Edges, time: str) -> str:
-    """How long ago the latest edge of a progression was; before 1970 as after."""
+    """Returns the time since the latest edge of a progression, also before 1970."""
     return f"pmod({time} - {edges.phase}L, {edges.period}L)"

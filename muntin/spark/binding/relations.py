@@ -12,7 +12,7 @@ from muntin.errors import RefusedError, RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText
 
-# A DataFrame for the one relation the queries name, several by name, or none: the session's own.
+# A DataFrame for the one relation of the queries, several by name, or None for the session's.
 Data = DataFrame | Mapping[str, DataFrame] | None
 
 
@@ -37,7 +37,7 @@ class Relations:
     def sql(self, text: SqlText) -> DataFrame:
         """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
         # Analysis happens here and now, so the views that lend the DataFrames their names can go
-        # again at once. Their names are random: nothing of the user's is hidden.
+        # again at once. Their names are random, so they hide no table of the user's.
         views: dict[str, str] = {}
         try:
             for table in text.tables:

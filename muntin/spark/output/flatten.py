@@ -1,4 +1,4 @@
-"""Structs as columns of their own: `window` becomes `window_start` and `window_end`."""
+"""Flattens structs into columns: `window` becomes `window_start` and `window_end`."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ FLAT_FORMATS = frozenset(["csv"])
 
 
 def flatten(query: str, frame: DataFrame) -> DataFrame:
-    """The frame with each struct replaced by its fields, named `column_field`, at any depth."""
+    """Returns the frame with each struct, at any depth, as its fields, named `column_field`."""
     if not any(isinstance(field.dataType, StructType) for field in frame.schema.fields):
         return frame
     fields = _flat_fields(query, frame.schema)
@@ -30,7 +30,7 @@ def flat_schema(query: str, schema: StructType) -> StructType:
 
 
 def _flat_fields(query: str, schema: StructType) -> list[tuple[str, str, DataType]]:
-    """The name, the path and the type of every field that is no struct."""
+    """Returns the name, the path and the type of every field that is no struct."""
     fields = list(_fields(schema, "", []))
     seen: dict[str, str] = {}
     for name, path, _ in fields:

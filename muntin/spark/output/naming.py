@@ -1,4 +1,4 @@
-"""Expressions of many queries over one frame, each resolved by Spark among its query's own names.
+"""Resolves expressions of many queries over one frame, each among its query's own names.
 
 Queries may use one name for different things. Those whose names agree are resolved together, over a
 frame that has their names as columns; then these columns are dropped, and the computed ones stay.
@@ -14,13 +14,13 @@ from muntin.spark.output.project import RESERVED, Name, Output, Projection
 
 # The column with the number of a row's query.
 NUMBER = "q"
-# All other columns, while the names of users stand beside them.
+# The struct of all other columns, while columns with users' names are beside it.
 _ROW = f"{RESERVED}row"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved:
-    """A query's condition and columns as SQL over a frame; no condition: all of its rows."""
+    """A query's condition, None for all of its rows, and its columns, as SQL over a frame."""
 
     condition: str | None
     outputs: tuple[Output, ...]
@@ -28,7 +28,7 @@ class Resolved:
 
 @dataclass(kw_only=True)
 class _Scope:
-    """Names that agree, and the expressions of the queries that have them."""
+    """Names without conflicts, and the expressions of the queries that use them."""
 
     # By name: what it is, and the queries that have it.
     names: dict[str, tuple[Name, list[int]]] = field(default_factory=dict)
@@ -48,15 +48,15 @@ class _Scope:
             self.names.setdefault(name.name, (name, []))[1].append(number)
 
     def ask(self, number: int, text: str, column: str) -> str:
-        """The column that will have the value of an expression for a query."""
+        """Returns the column that will have the value of an expression for a query."""
         place, numbers = self.expressions.setdefault(text, (column, []))
         if number not in numbers:
             numbers.append(number)
         return place
 
     def resolve(self, frame: DataFrame, queries: int) -> DataFrame:
-        """The frame with a column for each expression."""
-        # Among rows of other queries a sum could overflow that no query asks for.
+        """Returns the frame with a column for each expression."""
+        # For rows of other queries, a sum could overflow that no query asks for.
         names = [
             replace(name, sql=_among(numbers, name.sql, NUMBER, queries)).column()
             for name, numbers in self.names.values()
@@ -70,7 +70,7 @@ class _Scope:
 
 
 def _among(numbers: Sequence[int], sql: str, number: str, queries: int) -> str:
-    """SQL that is evaluated for the rows of these queries alone."""
+    """Returns SQL that is evaluated only for the rows of these queries."""
     if len(numbers) == queries:
         return sql
     return f"CASE WHEN {number} IN ({', '.join(map(str, numbers))}) THEN {sql} END"

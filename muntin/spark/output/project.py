@@ -25,10 +25,10 @@ from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.family_sql import key_column
 from muntin.spark.binding.instants import span_struct, window_struct
 
-# By this mark Spark knows a window's column, and lets `window` and `window_time` take it.
+# Spark recognizes a window's column by this, so that `window` and `window_time` take it.
 WINDOW_METADATA = {"spark.timeWindow": True}
 SESSION_METADATA = {"spark.sessionWindow": True}
-# What the names of our own columns begin with where they stand beside those of users.
+# The prefix of our own columns, if they are beside those of users.
 RESERVED = "_muntin_"
 
 
@@ -53,37 +53,37 @@ class Output(Name):
     """One column of an answer as SQL over a tree's answers, or over the query's names."""
 
     uses_names: bool = False
-    # The one name that it is, if it is one; then it does not use names.
+    # The name, if its expression is just one of the query's names; then `uses_names` is false.
     alone: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Projection:
-    """What a query makes of its answers: conditions on rows, then the columns.
+    """How a query's answer follows from the rows of its node: conditions, then columns.
 
-    Expressions of the user's are resolved by Spark, against columns that have the query's names.
+    Spark resolves the user's expressions against columns that have the query's names.
     """
 
     outputs: tuple[Output, ...]
     names: tuple[Name, ...] = ()
-    # A condition of ours over a tree's answers, and the user's, over the query's names.
+    # Our condition, over a tree's answers, and the user's, over the query's names.
     condition: str | None = None
     having: str | None = None
 
     def apply(self, frame: DataFrame) -> DataFrame:
-        """The query's answer from the rows of its node."""
+        """Returns the query's answer from the rows of its node."""
         if self.condition is not None:
             frame = frame.where(self.condition)
         if self.having is None and not any(output.uses_names for output in self.outputs):
             return frame.select(*(output.column() for output in self.outputs))
-        # A name that differs from another in case alone goes through under one of ours.
+        # A name that differs from another only in case is passed on under a name of ours.
         spellings = Counter(name.name.lower() for name in self.names)
         through = {
             index: replace(output, name=f"{RESERVED}{index}")
             for index, output in enumerate(self.outputs)
             if output.alone is not None and spellings[output.alone.lower()] > 1
         }
-        # Behind the alias Spark looks for no columns that a condition names and these do not have.
+        # With the alias, a condition cannot name columns of the frame below.
         frame = frame.select(
             *(name.column() for name in self.names), *(name.column() for name in through.values())
         ).alias("answers")
@@ -113,13 +113,13 @@ def projection(
     plain: StructType | None = None,
     keys: Sequence[str] | None = None,
 ) -> Projection:
-    """The columns and conditions of a query over the answers of its tree.
+    """Returns the columns and conditions of a query over the answers of its tree.
 
-    `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds; there
-    is none where answers have an end of their own. `is_nullable` says whether Spark's schema lets
-    the window be null, where that does not follow from the query's own window.
-    `plain` is the schema that Spark gives the query, where columns are left for Spark to name.
-    `keys` has the SQL of each of the family's keys, where they are not columns of their own.
+    `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds, or
+    None if answers have an end. `is_nullable` says whether Spark's schema lets the window be null,
+    if that does not follow from the query's own window. `plain` is the schema that Spark gives the
+    query, needed if Spark names some columns. `keys` has the SQL of the family's keys, if they are
+    not columns.
     """
     position = {key: index for index, key in enumerate(bound.tree.family.keys)}
     keys = keys or [key_column(index) for index in position.values()]
@@ -162,11 +162,11 @@ def _window_metadata(query: Query) -> dict[str, Any]:
 def from_slots(
     node: Node | RecordNode, layout: Layout, bound: AnyBoundTree
 ) -> dict[Aggregate, str]:
-    """Each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
+    """Returns each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
     answers = {}
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
         if layout.of(aggregate.components[0]).monoid == ADD_WIDE:
-            # Two summands: adding them overflows, with Spark's own error, where the sum did.
+            # Adding the two summands overflows, with Spark's own error, if the sum did.
             value = f"({' + '.join(places)})"
         else:
             value = f"CAST({places[0]} AS {bound.types[aggregate].simpleString()})"
@@ -175,10 +175,10 @@ def from_slots(
 
 
 def from_columns(node: Node) -> dict[Aggregate, str]:
-    """Each aggregate of a node as SQL over the native combine's columns."""
+    """Returns each aggregate of a node as SQL over the native combine's columns."""
     return {a: _never_null(a, f"a{index}") for index, a in enumerate(node.aggregates)}
 
 
 def _never_null(aggregate: Aggregate, value: str) -> str:
-    """Counts are never null, and Spark's schema says so."""
+    """Makes counts not nullable, as in Spark's schema."""
     return f"coalesce({value}, 0L)" if aggregate.definition.result == COUNT else value

@@ -1,7 +1,7 @@
-"""Answers of all queries in one frame, as they are written.
+"""Puts the answers of all queries into one frame, as they are written.
 
-It is made once, when a stream starts: whenever a frame is made from another, Spark analyses it, and
-a few of those in every batch would cost more than the windows do.
+The frame is made once, when a stream starts: Spark analyses every new frame, and a few of them in
+every batch would cost more than the windows do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class _Group:
 
     names: Mapping[int, str]
     columns: Sequence[Output]
-    # The column that has these together, where there are several groups.
+    # The column with these columns as a struct, if there are several groups.
     struct: str | None
 
 
@@ -32,7 +32,7 @@ class Stacking:
     """Puts the answers of all queries into one frame, and takes it apart again."""
 
     def __init__(self, rows: Numbered, alike: Sequence[Sequence[str]]) -> None:
-        """`alike` are the queries, those with the same columns together."""
+        """`alike` has the queries, grouped by equal columns."""
         numbers = {name: number for number, name in enumerate(rows.outputs)}
         self._rows = rows.frame
         self._groups = []
@@ -49,7 +49,7 @@ class Stacking:
             )
 
     def frame(self) -> DataFrame:
-        """All answers, with the numbers of their queries."""
+        """Returns all answers, with the numbers of their queries."""
         columns = []
         for group in self._groups:
             if group.struct is None:
@@ -65,12 +65,12 @@ class Stacking:
         return self._rows.select(*columns, col(NUMBER).alias(INDEX))
 
     def stacks(self, frame: DataFrame) -> list[Stack]:
-        """A batch of that frame, a part for all queries with the same columns."""
+        """Splits a batch of that frame by columns: queries with equal columns are one stack."""
         return [Stack(names=group.names, frame=_part(group, frame)) for group in self._groups]
 
 
 def alike(schemas: Mapping[str, StructType]) -> list[list[str]]:
-    """The queries, those with the same columns together."""
+    """Groups queries with equal columns."""
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name, schema in schemas.items():
         columns = tuple((field.name, field.dataType.simpleString()) for field in schema.fields)

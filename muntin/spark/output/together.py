@@ -73,7 +73,7 @@ def _check_types(columns: Iterable[tuple[str, DataType, *tuple[str, ...]]]) -> N
 
 
 def _go_together(left: DataType, other: DataType) -> bool:
-    """Whether Spark has a type for both that loses nothing."""
+    """Whether Spark can unite both types."""
     if left == other or {type(left), type(other)} & {NullType}:
         return True
     if isinstance(left, NumericType) and isinstance(other, NumericType):
@@ -83,7 +83,7 @@ def _go_together(left: DataType, other: DataType) -> bool:
 
 
 def named(name: str, frame: DataFrame, column: str = QUERY) -> DataFrame:
-    """An answer with its query's name in front."""
+    """Returns an answer with its query's name as the first column."""
     return frame.select(lit(name).alias(column), "*")
 
 
@@ -93,10 +93,10 @@ def stack(
     frame: DataFrame,
     column: str = QUERY,
 ) -> DataFrame:
-    """Answers of the nodes, by their number, as rows of (query, all columns by name), in one pass.
+    """Returns answers of all nodes as rows of (query, all columns by name), in one pass.
 
-    `projections` has each query's, over the rows of any node. A column that a query does not have
-    is null in its rows.
+    `projections` has that of each query, over the rows of any node. A column that a query does not
+    have is null in its rows.
     """
     names = pick([literal(name) for name in projections], NUMBER)
     rows = numbered(projections, nodes, frame)
@@ -118,9 +118,9 @@ class Numbered:
 def numbered(
     projections: Mapping[str, Projection], nodes: Sequence[Node | RecordNode], frame: DataFrame
 ) -> Numbered:
-    """Each row of answers once for every query of these that asks for it, with the query's number.
+    """Returns each row of answers once for every query that asks for it, with the query's number.
 
-    Rows that HAVING leaves out, and those of other queries, are not there.
+    Rows that HAVING leaves out, and rows of other queries, are left out.
     """
     rows, queries = resolved(projections, _number(list(projections), nodes, frame))
     condition = _choose([projection.condition or "true" for projection in queries.values()])
@@ -137,9 +137,9 @@ def may_be_null(nodes: Sequence[Node | RecordNode]) -> bool:
 
 
 def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
-    """The columns of all queries by name, over rows with the query's number.
+    """Returns the columns of all queries by name, over rows with the query's number.
 
-    `outputs` has the columns of every query, by number; none where they are not wanted.
+    `outputs` has the columns of every query, by number; an empty one if they are not wanted.
     """
     names = dict.fromkeys(output.name for of_query in outputs.values() for output in of_query)
     return [_merge(name, list(outputs.values())) for name in names]
@@ -148,7 +148,7 @@ def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
 def _number(
     queries: Sequence[str], nodes: Sequence[Node | RecordNode], frame: DataFrame
 ) -> DataFrame:
-    """Each row once for every query that its node answers, with that query's number."""
+    """Returns each row once for every query that its node answers, with that query's number."""
     numbers = {name: number for number, name in enumerate(queries)}
     asked = [[numbers[name] for name in node.queries if name in numbers] for node in nodes]
     if all(len(numbers) <= 1 for numbers in asked):
@@ -157,7 +157,7 @@ def _number(
     else:
         lists = [f"array({', '.join(map(str, numbers or [-1]))})" for numbers in asked]
         numbered = frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
-    # A node that no query asks for gives no rows; one that others ask for does.
+    # A node that only other queries ask for gives rows, too, which are left out here.
     is_mixed = any(node.queries and not numbers for node, numbers in zip(nodes, asked, strict=True))
     return numbered.where(f"{NUMBER} >= 0") if is_mixed else numbered
 
@@ -191,7 +191,7 @@ def _choose(expressions: Sequence[str | None]) -> str:
 
 
 def pick(values: Sequence[str], index: str) -> str:
-    """The value at a row's index."""
+    """Returns SQL for the value at a row's index."""
     if len(set(values)) == 1:
         return values[0]
     return f"element_at(array({', '.join(values)}), {index} + 1)"

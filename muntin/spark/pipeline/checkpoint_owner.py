@@ -184,7 +184,7 @@ class CheckpointOwner:
                 owner["token"], owner["started"]
                 return {**owner, "pid": int(owner["pid"])}
             except FILE_ERRORS:
-                # It may just be being written.
+                # The owner may be writing it right now.
                 time.sleep(0.1)
         return {}
 

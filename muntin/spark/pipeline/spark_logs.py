@@ -52,11 +52,11 @@ class SparkLogs:
         return max(self.numbers("offsets"), default=-1) > self.last_commit()
 
     def commit(self, number: int) -> LogEntry:
-        """The entry of a batch that was finished; `ValueError` where it is not whole."""
+        """Returns the entry of a finished batch; raises `ValueError` if it is not whole."""
         return self._entry(f"{SPARK}/commits/{number}", "nextBatchWatermarkMs")
 
     def offset(self, number: int) -> LogEntry:
-        """The entry of a batch that was begun; `ValueError` where it is not whole."""
+        """Returns the entry of a begun batch; raises `ValueError` if it is not whole."""
         entry = self._entry(f"{SPARK}/offsets/{number}", "batchWatermarkMs")
         if not entry.sources:
             raise ValueError("it names no source")

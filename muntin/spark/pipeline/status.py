@@ -41,9 +41,9 @@ class Status:
     # both as Spark reports them.
     rows_per_second: float | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
-    # What ended the stream, where it failed.
+    # What ended the stream, if it failed.
     error: str | None = None
-    # Why the last change of queries was taken back, where it was.
+    # Why the last change of queries was taken back, if it was.
     refused: str | None = None
     # How often the stream was restarted because Spark failed for a reason that passes.
     restarts: int = 0

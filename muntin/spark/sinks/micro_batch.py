@@ -15,7 +15,7 @@ class MicroBatch(Answers):
     """The answers of a batch. Spark computes them once, when the sink first uses them."""
 
     def __init__(self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame) -> None:
-        """`frame` has numbered rows of answers, or those of all queries where they are stacked."""
+        """`frame` has numbered rows of answers or, for a stacked sink, those of `stacking`."""
         self._projected = projected
         self._stacking = stacking
         self._frame = frame

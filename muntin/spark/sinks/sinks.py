@@ -22,7 +22,7 @@ from muntin.spark.sinks.output_owner import OutputOwner
 from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, writing
 
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
-# After a batch of more bytes the next one is written where it was computed, in more files.
+# After a batch of more bytes, Spark does not gather the next one into few files.
 _FEW_BYTES = 1 << 24
 # Nobody reads the mark that Hadoop would leave beside the files.
 _UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
@@ -76,7 +76,7 @@ class FolderSink(Sink):
         # The last batch that was written, if it is known, and whether it was large.
         self._last: int | None = None
         self._many = False
-        # The queries with answers in that batch, and where they were.
+        # The queries with answers in that batch, and the stack of each.
         self.filled: dict[str, Stack] = {}
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
@@ -192,7 +192,7 @@ class MemorySink(Sink):
                     self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
 
     def answers(self, name: str) -> DataFrame | None:
-        """All answers of a query so far; none where there are none yet."""
+        """Returns all answers of a query so far; None if there are none yet."""
         if name not in self._schemas:
             return None
         rows = [row for batch in self._batches[name].values() for row in batch]

@@ -23,8 +23,8 @@ class Tables:
 class TableSink(Sink):
     """Tables over `location of the database/query`, filled as folders are: exactly once.
 
-    `saveAsTable` in append mode would add a batch a second time after a cut. Where the catalog is
-    in memory it forgets the tables with the session; then they are made anew over their files.
+    `saveAsTable` in append mode would add a batch a second time after a cut. A catalog in memory
+    forgets the tables with the session; then they are made again over their files.
     """
 
     is_stacked = True
