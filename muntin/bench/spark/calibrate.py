@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.box import SIMPLE
 from rich.table import Table
 
-from muntin.bench.harness.events import readings, stored
+from muntin.bench.harness.events import compute, readings, stored
 from muntin.bench.harness.measure import measure
 from muntin.bench.harness.turns import in_turns
 from muntin.console.progress import Steps
@@ -161,17 +161,13 @@ def _slices(data: DataFrame) -> int:
 
 def _answer(plan: Plan, data: DataFrame) -> None:
     with run(plan, data) as results:
-        _discard(results.together())
+        compute(results.together())
 
 
 def _unaided(window: Window, data: DataFrame) -> None:
     """Answers one window with plain Spark."""
     query = Query(name="q", window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
-    _discard(Relations(data, [query]).check(query))
-
-
-def _discard(frame: DataFrame) -> None:
-    frame.write.format("noop").mode("overwrite").save()
+    compute(Relations(data, [query]).check(query))
 
 
 _FINE = _plan(_HOURS, _DAYS, cut=_SECONDS)
