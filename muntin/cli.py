@@ -1,4 +1,4 @@
-"""The terminal: arguments in, one function called per verb, errors in one line."""
+"""The command line: parses arguments, calls one function per verb, prints errors in one line."""
 
 import sys
 from collections.abc import Sequence
@@ -66,8 +66,8 @@ Latency = Annotated[
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code: 0, 2 with a line on stderr that says why, or 130
-    where Ctrl-C ended it."""
+    """Runs one command and returns its exit code: 0, 2 with a line on stderr that says why, or 130
+    after Ctrl-C."""
     with interruptible() as interrupt:
         try:
             code = app(arguments, prog_name="muntin", standalone_mode=False)
@@ -89,7 +89,7 @@ def _end(line: str, code: int) -> int:
 
 
 def _line(error: Exception) -> str | None:
-    """The line for an error that the user can do something about; none for one of ours."""
+    """Returns the line for an error that the user can fix, or None for a bug of ours."""
     if isinstance(error, MuntinError):
         return " ".join(str(error).split())
     if isinstance(error, OSError):
@@ -363,9 +363,9 @@ def calibrate_verb(
     """
     check_file(output, "--output")
     session = measured_session()
-    found = calibrate(session, events=events, repeats=repeats)
-    Console().print(found.table())
-    output.write_text(found.prices.to_json() + "\n")
+    calibration = calibrate(session, events=events, repeats=repeats)
+    Console().print(calibration.table())
+    output.write_text(calibration.prices.to_json() + "\n")
     print(f"prices written to {output}")
 
 

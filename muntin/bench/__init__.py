@@ -1,1 +1,1 @@
-"""Workloads, the papers' experiments and side-by-side runs."""
+"""Benchmarks: the papers' experiments, and muntin beside plain Spark."""

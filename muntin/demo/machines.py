@@ -1,4 +1,4 @@
-"""Readings of machines, seeded and made by Spark itself, after the DEBS 2012 grand challenge."""
+"""Makes readings of machines with Spark, from a seed, after the DEBS 2012 grand challenge."""
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -10,10 +10,10 @@ _BEGIN_MICROS = 1_329_868_800_000_000
 
 
 def sensors(spark: SparkSession, events: int) -> DataFrame:
-    """`ts`, `machine`, three power readings in watts and two state bits.
+    """Returns `ts`, `machine`, three power readings in watts and two state bits.
 
-    Each machine has a load of its own that rises and falls in minutes; its additive is dosed and
-    its valve opened every now and then, for seconds.
+    Each machine has its own load, which rises and falls in minutes. Now and then, for seconds, its
+    additive is dosed and its valve opened.
     """
     step = 1_000_000 // HERTZ
 

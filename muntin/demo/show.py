@@ -1,4 +1,4 @@
-"""What the demo found, for a person at a terminal."""
+"""Shows the results of the demo on a terminal."""
 
 import shlex
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from muntin.explain.words import ratio
 
 
 def show(demo: Demo, console: Console) -> None:
-    """The times, a few rows of an answer, the files, and what to try next."""
+    """Prints the times, a few rows of an answer, the files, and what to try next."""
     minutes = demo.events / MACHINES / HERTZ / 60
     console.print(
         f"{demo.events:,} readings of {MACHINES} machines at {HERTZ} Hz ({minutes:.1f} minutes), "
@@ -35,7 +35,7 @@ def show(demo: Demo, console: Console) -> None:
 
 
 def commands(demo: Demo) -> tuple[str, ...]:
-    """What to try next, as it can be pasted into a shell."""
+    """Returns commands to try next, which can be pasted into a shell."""
     file, events, again = (
         shlex.quote(str(path))
         for path in (demo.queries, demo.output / "events", demo.output / "again")
@@ -52,20 +52,26 @@ def _times(demo: Demo) -> Table:
     for column in ("query", "window", "rows", "equal", "wall s", "CPU s"):
         number = column in ("rows", "wall s", "CPU s")
         table.add_column(column, justify="right" if number else "left", no_wrap=True)
-    for name, one in demo.answers.items():
-        row = [name, _short(one.window), f"{one.rows:,}", _yes(one.equal), *_seconds(one.plain)]
+    for name, answer in demo.answers.items():
+        row = [
+            name,
+            _short(answer.window),
+            f"{answer.rows:,}",
+            _yes(answer.equal),
+            *_seconds(answer.plain),
+        ]
         table.add_row(*row)
     table.add_section()
-    rows = sum(one.rows for one in demo.answers.values())
+    rows = sum(answer.rows for answer in demo.answers.values())
     table.add_row("plain Spark, all", "", f"{rows:,}", "", *_seconds(demo.plain))
     table.add_row("muntin, all", "", f"{rows:,}", _yes(demo.equal), *_seconds(demo.muntin))
-    times = (demo.plain.wall_s / demo.muntin.wall_s, demo.plain.cpu_s / demo.muntin.cpu_s)
-    table.add_row("ratio", "", "", "", *(f"{one:.1f}x" for one in times), style="bold")
+    gains = (demo.plain.wall_s / demo.muntin.wall_s, demo.plain.cpu_s / demo.muntin.cpu_s)
+    table.add_row("ratio", "", "", "", *(f"{gain:.1f}x" for gain in gains), style="bold")
     return table
 
 
 def _about_the_ratio(demo: Demo) -> Iterator[str]:
-    """How the numbers were measured, and why other numbers of muntin's are larger."""
+    """Says how the numbers were measured, and why the cost model's are larger."""
     wall, cpu = _seconds(demo.first)
     yield (
         f"Both were warmed up, and short runs count by the best of three. muntin's first run over "
@@ -79,7 +85,7 @@ def _about_the_ratio(demo: Demo) -> Iterator[str]:
 
 
 def _short(window: str) -> str:
-    """The units by their signs, so that the table fits into eighty columns."""
+    """Abbreviates units, so that the table fits into eighty columns."""
     for unit, sign in (("minute", "min"), ("second", "s")):
         window = window.replace(f"{unit}s", sign).replace(unit, sign)
     return window

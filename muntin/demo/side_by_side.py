@@ -1,4 +1,4 @@
-"""Ten dashboard queries over the machines: plain Spark, then muntin, then every row compared."""
+"""Runs ten dashboard queries with plain Spark and with muntin, and compares every row."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,23 +26,23 @@ from muntin.sql import parse_sql
 
 KEYS = ("machine", "window")
 _WARM_UP_EVENTS = 20_000
-# As in the bench the best of several runs counts: the JVM goes on compiling for a while. A way to
-# answer is run up to so often, but not again once its runs have taken so many seconds together.
+# As in the bench, the best of several runs counts, since the JVM goes on compiling for a while. A
+# side has up to this many runs, but none more once its runs have taken this many seconds in all.
 RUNS = 3
 _QUERY_S = 5.0
 _MUNTIN_S = 60.0
 _PICTURE = "plan.svg"
 _QUERIES = "dashboard.sql"
 _SAMPLE = "minute"
-# Jobs at once of what is not timed: Spark leaves cores idle while it plans.
+# Concurrent jobs where nothing is timed: Spark leaves cores idle while it plans.
 _AT_ONCE = 3
-# Making events, warming up, muntin's one pass and the comparison; plain Spark goes by query.
+# Making events, warming up, muntin's pass and the comparison; plain Spark has a step per query.
 _STEPS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One query: its window, how many rows it gave, whether both gave the same, plain's cost."""
+    """One query: its window, its number of rows, whether both sides agree, plain Spark's cost."""
 
     window: str
     rows: int
@@ -52,16 +52,16 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """What the demo found, and where it left its files."""
+    """The results of the demo, and where its files are."""
 
     events: int
     answers: Mapping[str, Answer]
     muntin: Cost
-    # What muntin's first run over all events cost.
+    # The cost of muntin's first run over all events.
     first: Cost
     plan: Plan
     output: Path
-    # The queries, as a file that the commands of the terminal take.
+    # The file of the queries, for the commands to try next.
     queries: Path
     # A few rows of one query, as muntin wrote them.
     sample_of: str
@@ -69,27 +69,27 @@ class Demo:
 
     @property
     def plain(self) -> Cost:
-        """What all queries cost as plain Spark."""
-        return sum((one.plain for one in self.answers.values()), Cost(cpu_s=0.0, wall_s=0.0))
+        """The cost of all queries in plain Spark."""
+        return sum((answer.plain for answer in self.answers.values()), Cost(cpu_s=0.0, wall_s=0.0))
 
     @property
     def equal(self) -> bool:
         """Whether every row of every query was the same."""
-        return all(one.equal for one in self.answers.values())
+        return all(answer.equal for answer in self.answers.values())
 
 
 def dashboard() -> Path:
-    """The file of the ten queries."""
+    """Returns the file of the ten queries."""
     return Path(str(files("muntin.demo"))) / "dashboard.sql"
 
 
 def queries() -> list[Query]:
-    """The ten queries; all of them share."""
-    return [one for one in parse_sql(dashboard().read_text()) if isinstance(one, Query)]
+    """Returns the ten queries, all of which share."""
+    return [query for query in parse_sql(dashboard().read_text()) if isinstance(query, Query)]
 
 
 def check_output(output: Path) -> None:
-    """Refuse a folder that holds anything but an earlier demo."""
+    """Raises an error if a folder holds anything but an earlier demo."""
     if output.is_dir() and any(output.iterdir()) and not (output / _PICTURE).exists():
         raise RunError(f"{output} is not empty; name a new folder by --output")
     if output.exists() and not output.is_dir():
@@ -97,7 +97,7 @@ def check_output(output: Path) -> None:
 
 
 def side_by_side(session: SparkSession, events: int, output: Path, *, runs: int = RUNS) -> Demo:
-    """Make the events, answer all queries both ways into folders of `output`, and compare."""
+    """Makes events, answers all queries both ways into folders of `output`, and compares."""
     asked = queries()
     with Steps(_STEPS + len(asked)) as bar:
         return _side_by_side(session, asked, events, output, runs, bar)
@@ -125,8 +125,8 @@ def _side_by_side(
     with bar.step("muntin: all ten at once"):
         ours = _costs(partial(_muntin, data, chosen, output / "answers"), runs, _MUNTIN_S)
     with bar.step("comparing every row"), ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda one: _answer(session, one, output, costs[one.name]), asked)
-        answers = {query.name: answer for query, answer in zip(asked, found, strict=True)}
+        compared = pool.map(lambda query: _answer(session, query, output, costs[query.name]), asked)
+        answers = {query.name: answer for query, answer in zip(asked, compared, strict=True)}
     rows = session.read.parquet(str(output / "answers" / _SAMPLE)).orderBy("window", "machine")
     return Demo(
         events=events,
@@ -142,9 +142,9 @@ def _side_by_side(
 
 
 def _costs(work: Callable[[], object], runs: int, seconds: float) -> list[Cost]:
-    """What the runs of some work cost, one after the other."""
+    """Runs some work several times, and returns the cost of each run."""
     costs = [measure(work)]
-    while len(costs) < runs and sum(one.wall_s for one in costs) < seconds:
+    while len(costs) < runs and sum(cost.wall_s for cost in costs) < seconds:
         costs.append(measure(work))
     return costs
 
@@ -153,8 +153,10 @@ def _answer(session: SparkSession, query: Query, output: Path, cost: Cost) -> An
     ours, theirs = (
         session.read.parquet(str(output / side / query.name)) for side in ("answers", "plain")
     )
-    found = compare(ours, theirs, keys=KEYS, close=_floats(ours))
-    return Answer(window=str(query.window), rows=found.left, equal=found.equal, plain=cost)
+    comparison = compare(ours, theirs, keys=KEYS, close=_floats(ours))
+    return Answer(
+        window=str(query.window), rows=comparison.left, equal=comparison.equal, plain=cost
+    )
 
 
 def _floats(frame: DataFrame) -> list[str]:

@@ -1,1 +1,1 @@
-"""Partials to answers: one algorithm a file, compiled. `recalc` is the oracle of the others."""
+"""Turns partials into answers: one compiled algorithm per file; `recalc` tests the others."""

@@ -123,10 +123,10 @@ def moved(memory: Any, cursor: Any, values: Any, length: int) -> Any:
     """The same partials in a store of another size, numbered from zero."""
     sizes = np.empty(1, np.int64)
     sizes[0] = length
-    other, fresh = start(values, sizes)
+    resized, fresh = start(values, sizes)
     for number in range(cursor[0], cursor[1]):
-        fresh = insert(other, fresh, at(memory, cursor, number))
-    return other, fresh
+        fresh = insert(resized, fresh, at(memory, cursor, number))
+    return resized, fresh
 
 
 def _end(state: Any, leaves: Any, alive: Any, slice_: int, closed: int) -> None:

@@ -1,4 +1,4 @@
-"""FlatFIT: partials that grow over those after them, each with a pointer to where its reach ends.
+"""FlatFIT: aggregates that grow over later partials, each with a pointer to where it ends.
 
 needs      an associative combine; order is kept
 time       3 combines per slide and window amortised, n at worst (the window reset)

@@ -1,4 +1,4 @@
-"""SlickDeque for what selects: a deque of the partials that may still win, best first.
+"""SlickDeque for selective combines: a deque of the partials that may still win, best first.
 
 needs      a selective combine (its result is one of its operands); order is kept
 time       2 combines per slide amortised, n at worst; none per answer
@@ -16,9 +16,9 @@ from muntin.techniques.compiled.ring import ring_length
 if TYPE_CHECKING:
     from muntin.techniques.compiled.bound import blank, combine, load, same, store
 
-# The paper finds the heads of all windows in one walk along the deque, which descending data
-# makes as long as the window. A window's head rarely moves by more than a place between two
-# answers, so each looks near the one that it had.
+# The paper finds the heads of all windows in one walk along the deque, which is as long as the
+# window on descending data. A window's head rarely moves by more than one place between two
+# answers, so the search starts at the last one.
 
 
 def start(values: Any, sizes: Any) -> Any:

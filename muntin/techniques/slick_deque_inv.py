@@ -1,4 +1,4 @@
-"""SlickDeque for what can be taken away: a running aggregate for every distinct size.
+"""SlickDeque for invertible combines: a running aggregate for every distinct size.
 
 needs      an exact inverse, so integers; order is kept
 time       2 operations per slide and distinct size, amortised and worst

@@ -1,4 +1,4 @@
-"""The table of techniques: what each needs of a monoid, and how they run over a column."""
+"""The table of techniques: what each needs of a monoid, and how it runs over a column."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ from muntin.techniques.compiled.compile import bind
 
 @dataclass(frozen=True, kw_only=True)
 class Technique:
-    """An algorithm and the requirement it makes of a monoid."""
+    """An algorithm and what it needs of a monoid."""
 
     name: str
     algorithm: ModuleType
-    # Another algorithm of the same name, for monoids that can be inverted.
+    # Another algorithm of the same name, for invertible monoids.
     inverting: ModuleType | None = None
     # Whether one structure answers windows of many sizes.
     many: bool = False
@@ -42,13 +42,13 @@ class Technique:
     allows: Callable[[Monoid], bool] = lambda monoid: True
 
     def algorithm_for(self, monoid: Monoid) -> ModuleType:
-        """The file that runs for a monoid."""
+        """Returns the module that runs for a monoid."""
         if self.inverting is not None and monoid.inverse is not None:
             return self.inverting
         return self.algorithm
 
     def kernel(self, monoid: Monoid, *, counted: bool = False) -> Callable[..., None]:
-        """`fold(values, lows, highs, answers)`, compiled: its own where it has one."""
+        """Returns the compiled `fold(values, lows, highs, answers)`, its own if it has one."""
         algorithm = self.algorithm_for(monoid)
         own: FunctionType | None = getattr(algorithm, "fold", None)
         if own is not None:
@@ -87,19 +87,19 @@ TECHNIQUES: dict[str, Technique] = {
 
 
 def technique_named(name: str) -> Technique:
-    """The technique of a name, or an error that names the nearest."""
+    """Returns the technique of that name; raises an error that suggests the nearest name."""
     if name not in TECHNIQUES:
         raise PlanError(f"no technique is called {name!r}; {nearest(name, list(TECHNIQUES))}")
     return TECHNIQUES[name]
 
 
 def technique_for(monoid: Monoid, name: str | None = None) -> Technique:
-    """The technique of a name, checked against the monoid; without one the measured default."""
+    """Returns the technique of that name, checked against the monoid, or the measured default."""
     if name is None:
         name = "subtract" if monoid.inverse is not None else "two_stacks_lite"
     technique = technique_named(name)
     if not technique.allows(monoid):
-        allowed = [other.name for other in TECHNIQUES.values() if other.allows(monoid)]
+        allowed = [candidate.name for candidate in TECHNIQUES.values() if candidate.allows(monoid)]
         raise PlanError(
             f"{name} needs {technique.needs}, which {monoid.name} lacks; "
             f"it allows: {', '.join(allowed)}"
@@ -108,13 +108,17 @@ def technique_for(monoid: Monoid, name: str | None = None) -> Technique:
 
 
 def technique_for_many(monoid: Monoid, name: str | None = None) -> Technique:
-    """As `technique_for`, for windows of many sizes answered from one structure."""
+    """Returns the same as `technique_for`, for windows of many sizes in one structure."""
     if name is None:
         selects = monoid.selective or monoid.inverse is not None
         name = "slick_deque" if selects else "flat_fit"
     technique = technique_for(monoid, name)
     if not technique.many:
-        able = [it.name for it in TECHNIQUES.values() if it.many and it.allows(monoid)]
+        able = [
+            candidate.name
+            for candidate in TECHNIQUES.values()
+            if candidate.many and candidate.allows(monoid)
+        ]
         raise PlanError(f"{name} answers windows of one size only; of many: {', '.join(able)}")
     return technique
 
@@ -122,7 +126,7 @@ def technique_for_many(monoid: Monoid, name: str | None = None) -> Technique:
 def fold(
     monoid: Monoid, values: Any, lows: Any, highs: Any, *, technique: str | None = None
 ) -> Any:
-    """The aggregate of every range `[lows[i], highs[i])` of a column (a tuple of them if wide).
+    """Returns the aggregate of every range `[lows[i], highs[i])` of a column (a tuple if wide).
 
     Ranges are not empty, and neither end ever moves back.
     """
@@ -133,7 +137,7 @@ def fold(
 
 
 class Fold:
-    """`fold` of one column for many windows: what they can share is built once, when needed."""
+    """`fold` of one column for many windows; what they share is built once, on first use."""
 
     def __init__(self, monoid: Monoid, values: Any) -> None:
         self._monoid = monoid
@@ -146,7 +150,7 @@ class Fold:
         return losses
 
     def __call__(self, lows: Any, highs: Any, technique: str) -> Any:
-        """The aggregate of every range; not empty, and neither end ever moves back."""
+        """Returns the aggregate of every range, as `fold` does."""
         monoid, values = self._monoid, self._values
         if technique_for(monoid, technique).algorithm_for(monoid) is not slick_deque:
             return fold(monoid, values, lows, highs, technique=technique)
@@ -156,7 +160,7 @@ class Fold:
 
 
 def _answers(monoid: Monoid, values: Any, count: int) -> Any:
-    """Room for so many answers."""
+    """Allocates `count` answers."""
     if monoid.width == 1:
         return np.empty(count, values.dtype)
     return tuple(np.empty(count, column.dtype) for column in values)

@@ -1,1 +1,1 @@
-"""How things are measured: events, turns, processes, tables of figures, pictures."""
+"""Measures: makes events, takes turns, reads CPU and memory, prints tables, draws pictures."""

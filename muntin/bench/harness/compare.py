@@ -1,4 +1,4 @@
-"""Whether two DataFrames hold the same rows: every row, in the JVM, nothing collected."""
+"""Compares all rows of two DataFrames in the JVM, without collecting them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from pyspark.sql.types import StructType
 from muntin.errors import RunError
 from muntin.model.sql_text import quoted
 
-# Spark adds floats in whatever order rows arrive; this is what that may change.
+# The relative difference of float sums, which Spark adds in the order in which rows arrive.
 TOLERANCE = 1e-9
 _SIDE = "_side"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Rows of each side, and how many keys are not there once on both sides with equal values."""
+    """The rows of each side, and how many keys are not once on both sides with equal values."""
 
     left: int
     right: int
@@ -25,14 +25,14 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether every row has its equal on the other side."""
+        """Whether every row has an equal on the other side."""
         return self.different == 0 and self.left == self.right
 
 
 def compare(
     left: DataFrame, right: DataFrame, *, keys: Sequence[str], close: Collection[str] = ()
 ) -> Comparison:
-    """Match rows by `keys`, and compare the other columns; nulls are equal, and so are NaNs.
+    """Matches rows by `keys` and compares the other columns; nulls are equal, and so are NaNs.
 
     Columns in `close` may differ by `TOLERANCE`, relative; all others must be the same.
     """
@@ -68,9 +68,9 @@ def _columns(schema: StructType) -> dict[str, str]:
     return {field.name: field.dataType.simpleString() for field in schema.fields}
 
 
-def _same(one: str, other: str, *, close: bool) -> str:
+def _same(left: str, right: str, *, close: bool) -> str:
     if not close:
-        return f"({one} <=> {other})"
+        return f"({left} <=> {right})"
     # Strictly less, so that an infinity is close to nothing but itself.
-    margin = f"{TOLERANCE}D * greatest(abs({one}), abs({other}))"
-    return f"({one} <=> {other} OR coalesce(abs({one} - {other}) < {margin}, false))"
+    margin = f"{TOLERANCE}D * greatest(abs({left}), abs({right}))"
+    return f"({left} <=> {right} OR coalesce(abs({left} - {right}) < {margin}, false))"

@@ -1,4 +1,4 @@
-"""The processor's own clock, read inside compiled code: the latency of a single slide."""
+"""Reads the processor's clock inside compiled code, to measure the latency of a single slide."""
 
 import time
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ def _cycles(typing_context: Any) -> Any:
     return types.int64(), generate
 
 
-# Callable from compiled code alone.
+# Callable only from compiled code.
 cycles: Any = intrinsic(_cycles)
 
 
 def _spin(count: int) -> int:
-    """The least ticks between two readings with nothing in between."""
+    """Returns the fewest ticks between two readings with nothing in between."""
     least = 1 << 40
     for _ in range(count):
         before = cycles()
@@ -37,19 +37,19 @@ def _spin(count: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """What a reading means."""
+    """Converts ticks to nanoseconds."""
 
     tick_ns: float
     # Ticks that the reading itself takes.
     overhead: int
 
     def nanoseconds(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Time between two readings; what is shorter than a reading cannot be told from one."""
+        """Returns the time between two readings, at least that of a reading itself."""
         return np.maximum(ticks - self.overhead, self.overhead) * self.tick_ns
 
 
 def calibrate() -> Clock:
-    """Compare the counter with the system's clock for a fiftieth of a second."""
+    """Compares the counter with the system's clock for a fiftieth of a second."""
     spin: Any = numba.njit(_spin)
     read: Any = numba.njit(lambda: cycles())
     spin(1), read()

@@ -1,4 +1,4 @@
-"""Generated events, seeded and made by Spark itself, so that any number of them is cheap."""
+"""Generates events with Spark, from a seed, so that any number of them is cheap."""
 
 import os
 import time
@@ -20,7 +20,7 @@ def readings(
     parts: int | None = None,
     disorder: int = _DISORDER_MICROS,
 ) -> DataFrame:
-    """`ts` with two seconds of disorder either way at `rate` events a second, `device`, `temp`."""
+    """Returns `ts` at `rate` events a second, up to `disorder` out of order, `device`, `temp`."""
     step = round(1_000_000 / rate)
     shift = f" + pmod(xxhash64(id, 1), {2 * disorder}L) - {disorder}L" if disorder else ""
     return spark.range(0, events, 1, parts).selectExpr(
@@ -31,17 +31,17 @@ def readings(
 
 
 def one_each(spark: SparkSession, keys: int) -> DataFrame:
-    """As many keys as events: `ts` at 50 events a second, `device`, `temp`."""
+    """Returns as many keys as events: `ts` at 50 events a second, `device`, `temp`."""
     return readings(spark, keys, 1).selectExpr(
         "ts", "concat('device-', monotonically_increasing_id()) AS device", "temp"
     )
 
 
 def arriving(frame: DataFrame, folder: Path) -> list[Path]:
-    """The frame as a parquet file for each of its partitions, in the order a stream takes them."""
+    """Writes a parquet file for each partition; returns them in the order a stream reads them."""
     frame.write.parquet(str(folder))
     files = sorted(folder.glob("part-*.parquet"))
-    # Spark takes files by their time of change.
+    # Spark reads files by modification time.
     since = int(time.time()) - 2 * len(files)
     for number, file in enumerate(files):
         os.utime(file, (since + number, since + number))
@@ -49,12 +49,12 @@ def arriving(frame: DataFrame, folder: Path) -> list[Path]:
 
 
 def stored(frame: DataFrame, folder: Path) -> DataFrame:
-    """The frame written to parquet and read back: what every contender scans."""
+    """Writes the frame to parquet and reads it back; every contender scans that."""
     path = str(folder)
     frame.write.mode("overwrite").parquet(path)
     return frame.sparkSession.read.parquet(path)
 
 
 def compute(frame: DataFrame) -> None:
-    """Compute every row and column, and keep none."""
+    """Computes every row and column, and discards them."""
     frame.write.format("noop").mode("overwrite").save()

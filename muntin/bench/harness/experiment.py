@@ -1,4 +1,4 @@
-"""A paper's experiment repeated: its figures as lines of points, its numbers beside ours."""
+"""A repeated experiment of a paper: its figures as lines of points, its numbers beside ours."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -17,7 +17,7 @@ from muntin.bench.harness.pictures import draw_lines, picture
 class Figure:
     """One figure of a paper: a line of (across, up) for each name."""
 
-    # Names the picture's file.
+    # The name of the picture's file.
     name: str
     title: str
     across: str
@@ -27,7 +27,7 @@ class Figure:
     log_y: bool = True
 
     def at(self, line: str, across: float) -> float:
-        """What a line shows at a point that it has."""
+        """Returns the value of a line at one of its points."""
         return dict(self.lines[line])[across]
 
     def table(self) -> Table:
@@ -45,7 +45,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What a paper says in numbers (or what is asked of us), and what was found here."""
+    """A number that a paper states (or our goal), and the one measured here."""
 
     what: str
     paper: str

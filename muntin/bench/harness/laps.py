@@ -1,4 +1,4 @@
-"""What each batch of a stream costs."""
+"""Measures the cost of each batch of a stream."""
 
 import threading
 from types import TracebackType
@@ -8,14 +8,14 @@ from pyspark.sql import SparkSession
 from muntin.bench.harness.measure import Cost, so_far
 from muntin.spark.pipeline.reports import Report, ReportListener
 
-# How long Spark may take to tell of the end of a stream.
+# How long Spark may take to report the end of a stream.
 _PATIENCE_S = 60.0
 
 
 class Laps(ReportListener):
-    """Notes what was spent at the end of every batch of the one stream that runs in the block.
+    """Records the cost so far at the end of every batch of the stream that runs in the block.
 
-    Used as a context, around the start of a stream and the wait for its end.
+    It is a context manager, around the start of a stream and the wait for its end.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -39,7 +39,7 @@ class Laps(ReportListener):
         self._session.streams.removeListener(self)
 
     def after(self, batches: int) -> Cost:
-        """What was spent from the end of the first so many batches to the end of the stream."""
+        """Returns the cost from the end of the first `batches` batches to the end of the stream."""
         return self._end - self._ends[batches - 1]
 
     def on_report(self, report: Report) -> None:

@@ -1,4 +1,4 @@
-"""Names in one argument, separated by commas."""
+"""Parses an argument with names separated by commas."""
 
 from collections.abc import Iterable
 
@@ -6,12 +6,12 @@ from muntin.errors import RunError, nearest
 
 
 def listed(text: str, known: Iterable[str], word: str) -> list[str]:
-    """The names, once each; one that is not known is refused with the nearest."""
+    """Returns the names, once each; raises an error for an unknown one, with the nearest name."""
     known = list(known)
-    found = [name.strip() for name in text.split(",") if name.strip()]
-    for name in found:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
         if name not in known:
             raise RunError(f"no {word} is called {name!r}; {nearest(name, known)}")
-    if not found:
+    if not names:
         raise RunError(f"no {word} was named; {nearest('', known)}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))

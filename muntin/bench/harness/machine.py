@@ -1,4 +1,4 @@
-"""What a bench ran on, for its JSON file."""
+"""Describes the machine of a bench, for its JSON file."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ import pyspark
 
 
 def machine() -> dict[str, object]:
-    """Cores, memory and versions."""
+    """Returns cores, memory and versions."""
     return {
         "cores": os.cpu_count(),
         "memory_gb": round(_memory() / 2**30, 1),
@@ -18,5 +18,5 @@ def machine() -> dict[str, object]:
 
 
 def _memory() -> int:
-    """The bytes of memory that the machine has."""
+    """Returns the machine's memory in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

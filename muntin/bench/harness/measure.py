@@ -1,4 +1,4 @@
-"""What a piece of work costs: CPU, wall time and memory of Spark's processes and this one."""
+"""Measures CPU, wall time and memory of a piece of work, in Spark's processes and this one."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ try:
 except ImportError:  # the extra `bench` brings it
     psutil = None
 
-# Of a core, what processes that wait take at most; looked at over so long.
+# Processes are idle if they take at most this share of a core over this many seconds.
 _IDLE = 0.1
 _LOOK_S = 0.25
 
@@ -34,7 +34,7 @@ class Cost:
 
 
 def check_installed() -> None:
-    """Refuse to measure without psutil; called before Spark takes its seconds to start."""
+    """Raises an error without psutil; called before Spark takes its seconds to start."""
     if psutil is None:
         raise RunError(
             "CPU and memory of Spark's processes are measured with psutil, which is not installed: "
@@ -43,19 +43,19 @@ def check_installed() -> None:
 
 
 def so_far() -> Cost:
-    """What was spent up to now; the difference of two is what was spent between them."""
+    """Returns the cost so far; the difference of two is the cost between them."""
     return Cost(cpu_s=_cpu_seconds(), wall_s=time.monotonic())
 
 
 def measure(work: Callable[[], object]) -> Cost:
-    """Run `work` once."""
+    """Runs `work` once and returns its cost."""
     before = so_far()
     work()
     return so_far() - before
 
 
 def settle(at_most_s: float = 5.0) -> None:
-    """Wait until the processes are idle: the JVM goes on compiling what ran last for a while."""
+    """Waits until the processes are idle, since the JVM goes on compiling after a run."""
     until = time.monotonic() + at_most_s
     while time.monotonic() < until:
         before = _cpu_seconds()
@@ -65,12 +65,12 @@ def settle(at_most_s: float = 5.0) -> None:
 
 
 def cheapest(costs: Iterable[Cost]) -> Cost:
-    """The run that was disturbed least."""
+    """Returns the cost of the run that was disturbed least."""
     return min(costs, key=lambda cost: cost.cpu_s)
 
 
 class Peak:
-    """The most memory seen at once, resident, in bytes; pages that processes share count twice."""
+    """The peak resident memory in bytes; pages that processes share count twice."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -78,7 +78,7 @@ class Peak:
         self.python = 0
 
     def sample(self) -> None:
-        """Look once."""
+        """Takes one sample."""
         jvm = python = 0
         for process in _processes():
             try:
@@ -95,7 +95,7 @@ class Peak:
 
 @contextmanager
 def memory(every_s: float = 0.1) -> Iterator[Peak]:
-    """Watch the memory while the block runs."""
+    """Samples memory while the block runs."""
     peak, done = Peak(), threading.Event()
 
     def watch() -> None:
@@ -114,7 +114,7 @@ def memory(every_s: float = 0.1) -> Iterator[Peak]:
 
 
 def _cpu_seconds() -> float:
-    """CPU so far of this process and of all below it; workers that ended are in their parents'."""
+    """Returns the CPU of this process and its descendants; ended ones count in their parents."""
     total = 0.0
     for process in _processes():
         try:
@@ -126,7 +126,7 @@ def _cpu_seconds() -> float:
 
 
 def _processes() -> list[Any]:
-    """The driver, the JVM below it, and the Python workers below that."""
+    """Returns the driver, its JVM, and the JVM's Python workers."""
     check_installed()
     driver = psutil.Process()
     return [driver, *driver.children(recursive=True)]

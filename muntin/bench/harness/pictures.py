@@ -1,4 +1,4 @@
-"""Pictures of measured figures, all in one look; they need matplotlib."""
+"""Draws measured figures with matplotlib, all in one style."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,9 +8,9 @@ from muntin.errors import RunError
 from muntin.explain.words import amount
 
 Line = Sequence[tuple[float, float]]
-# The colours of the two that are compared most.
+# The colours of muntin and of plain Spark.
 MUNTIN, PLAIN = "#2563a8", "#8a94a1"
-# The ratio of its ends up to which a logarithmic axis has room for ticks at 2 and 5, too.
+# Up to this ratio of its ends, a logarithmic axis has ticks at 2 and 5, too.
 _SHORT_AXIS = 500
 
 
@@ -24,7 +24,7 @@ def picture(
     legend: bool = True,
     size: tuple[float, float] = (8.0, 5.0),
 ) -> Path:
-    """One set of axes, filled by the caller, as a PNG."""
+    """Writes one set of axes, which `fill` draws, as a PNG."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -49,9 +49,9 @@ def draw_lines(
     log_y: bool = True,
     joined: bool = True,
 ) -> None:
-    """One line a name, or its points alone.
+    """Draws a line for each name, or only its points.
 
-    Smaller markers stand on larger ones, so that lines that coincide all show.
+    Smaller markers are on top of larger ones, so that lines that coincide all show.
     """
     for number, (name, line) in enumerate(lines.items()):
         axes.plot(
@@ -71,7 +71,7 @@ def draw_lines(
 def draw_bars(
     axes: Any, names: Sequence[str], series: Mapping[str, Sequence[float]], *, log: bool = True
 ) -> None:
-    """A bar of each series at each name."""
+    """Draws a bar of each series at each name."""
     width = 0.8 / len(series)
     for number, (label, heights) in enumerate(series.items()):
         shift = (number - (len(series) - 1) / 2) * width
@@ -83,7 +83,7 @@ def draw_bars(
 
 
 def plain_ticks(axis: Any) -> None:
-    """Ticks of a logarithmic axis that has its data as plain numbers: 0.1, 10, 1k, 5M.
+    """Sets plain numbers as ticks of a logarithmic axis that has its data: 0.1, 10, 1k, 5M.
 
     An axis of few powers of ten has ticks between them, too.
     """
@@ -97,7 +97,7 @@ def plain_ticks(axis: Any) -> None:
 
 
 def plain_number(value: float) -> str:
-    """A number as people write it.
+    """Returns a number as people write it.
 
     >>> plain_number(0.01), plain_number(20), plain_number(5_000_000)
     ('0.01', '20', '5M')

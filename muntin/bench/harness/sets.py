@@ -41,7 +41,7 @@ def _sessions(*seconds: int) -> list[Query]:
 
 
 def mix(count: int, seed: int = 11) -> list[Query]:
-    """Windows drawn from a seed: half tumbling up to an hour, half hopping up to a day."""
+    """Draws windows from a seed: half tumbling up to an hour, half hopping up to a day."""
     random = Random(seed)
     functions = ["min", "max", "avg", "sum", "count"]
     assert set(functions) <= set(FUNCTIONS)
@@ -64,7 +64,7 @@ SETS: dict[str, Callable[[], list[Query]]] = {
     "sess": lambda: _sessions(60),
     "sess10": lambda: _sessions(5, 10, 20, 30, 60, 90, 120, 300, 600, 900),
 }
-# What runs when no sets are named.
+# The sets that run if none are named.
 PERIODIC = ("one", "tumb5", "slide3", "dash10", "mix100")
-# Sets that plain Spark is not asked for in full: it would take hours.
+# Sets that plain Spark does not run in full: it would take hours.
 TOO_LONG_FOR_PLAIN = {"mix100"}

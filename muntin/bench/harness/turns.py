@@ -1,11 +1,11 @@
-"""Contenders that are timed in turns, so that all meet the same machine and the same JVM."""
+"""Times contenders in turns, so that all run under the same conditions."""
 
 from collections.abc import Callable, Mapping
 
 from muntin.bench.harness.measure import Cost, cheapest, settle
 from muntin.console.progress import Steps
 
-# What takes longer than this runs once: what it shows is far above the noise.
+# A run longer than this is not repeated: its time is far above the noise.
 LONG_S = 30.0
 
 
@@ -17,11 +17,10 @@ def in_turns(
     repeats: int,
     before: Mapping[str, Cost] | None = None,
 ) -> dict[str, Cost]:
-    """The least that each run costs, by name: some turns to warm up, then those that count.
+    """Returns the least cost of each run, by name: some turns warm up, the others count.
 
-    What takes long has one turn, the first, and that counts; it has none where `before`, the cost
-    of an earlier run, says so. A run begins when nothing else does. `bar` has a step for each turn
-    of each run.
+    A long run has only its first turn, which counts, or none if `before` has the cost of an earlier
+    long run. A run starts when the processes are idle. `bar` has a step for each turn of each run.
     """
     costs = {name: [cost] for name, cost in (before or {}).items() if cost.wall_s >= LONG_S}
     long = set(costs)
@@ -37,4 +36,4 @@ def in_turns(
                     long.add(name)
                 if turn >= 0 or name in long:
                     costs.setdefault(name, []).append(cost)
-    return {name: cheapest(found) for name, found in costs.items()}
+    return {name: cheapest(turns) for name, turns in costs.items()}

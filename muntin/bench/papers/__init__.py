@@ -1,1 +1,1 @@
-"""The papers' experiments repeated, without Spark."""
+"""Repeats the papers' experiments, without Spark."""

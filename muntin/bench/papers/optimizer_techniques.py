@@ -31,7 +31,7 @@ PAPER = "Incremental MQO, "
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """A row of table 4; without arguments the middle of every figure."""
+    """A row of table 4; the defaults are the middle of every figure."""
 
     queries: int = 100
     longest_slide: int = 1_000
@@ -40,20 +40,20 @@ class Load:
     skew: float = 0.0
 
     def drawn(self, seed: int) -> list[Window]:
-        """The distinct windows of one workload."""
-        found = incremental_gen(
+        """Draws the distinct windows of one workload."""
+        windows = incremental_gen(
             Random(seed),
             count=self.queries,
             longest_slide=self.longest_slide,
             most_overlap=self.most_overlap,
             skew=self.skew,
         )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(windows))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """One experiment: the figure, what is varied, and how much better SlickDeque is at most."""
+    """One experiment: the figure, what is varied, and the paper's greatest gain of SlickDeque."""
 
     figure: int
     across: str
@@ -103,13 +103,13 @@ SWEEPS = (
 
 def _weave(groups: list[Group], rate: float, technique: str) -> tuple[float, int]:
     cost = GroupCost(overhead=rate, technique=technique)
-    found = weave_groups(groups, cost)
-    return cost.plan(found), len(found)
+    trees = weave_groups(groups, cost)
+    return cost.plan(trees), len(trees)
 
 
 def _triweave(groups: list[Group], rate: float, technique: str) -> tuple[float, int]:
-    found = triweave_groups(groups, technique=technique)
-    return triweave_cost(found, rate=rate, technique=technique), len(found)
+    trees = triweave_groups(groups, technique=technique)
+    return triweave_cost(trees, rate=rate, technique=technique), len(trees)
 
 
 OPTIMIZERS: dict[str, Callable[[list[Group], float, str], tuple[float, int]]] = {
@@ -120,7 +120,7 @@ Lines = dict[str, list[tuple[float, float]]]
 
 
 def run(*, repeats: int = 10, sweeps: Sequence[Sweep] = SWEEPS) -> Experiment:
-    """Every figure for both optimizers, each point the average of so many workloads."""
+    """Computes every figure for both optimizers; each point averages `repeats` workloads."""
     whole = Experiment(title="Techniques in optimizers (Incremental MQO)")
     trees: dict[tuple[str, str], list[int]] = {}
     with Steps(len(sweeps) * len(OPTIMIZERS)) as bar:
@@ -150,18 +150,18 @@ def _lines(
     for across, load in sweep.loads.items():
         drawn = [same_edges(load.drawn(seed)) for seed in range(repeats)]
         for technique, name in TECHNIQUES.items():
-            found = [OPTIMIZERS[optimizer](groups, load.rate, technique) for groups in drawn]
-            lines[name].append((across, mean(cost for cost, _ in found)))
-            trees.setdefault((optimizer, technique), []).extend(count for _, count in found)
+            plans = [OPTIMIZERS[optimizer](groups, load.rate, technique) for groups in drawn]
+            lines[name].append((across, mean(cost for cost, _ in plans)))
+            trees.setdefault((optimizer, technique), []).extend(count for _, count in plans)
     return lines
 
 
 def _others_by_best(sweep: Sweep, optimizer: str, lines: Lines) -> Claim:
-    """The most that a SlickDeque saves against any other technique, over the points."""
+    """Returns the most that SlickDeque saves against each other technique, over the points."""
     best = [dict(lines[TECHNIQUES[name]]) for name in BEST]
     worse = {
         name: max(cost / min(line[across] for line in best) for across, cost in lines[name])
-        for name in (TECHNIQUES[one] for one in TECHNIQUES if one not in BEST)
+        for name in (TECHNIQUES[technique] for technique in TECHNIQUES if technique not in BEST)
     }
     return Claim(
         what=f"others / the better SlickDeque, figure {sweep.figure}, {optimizer}",
@@ -171,7 +171,7 @@ def _others_by_best(sweep: Sweep, optimizer: str, lines: Lines) -> Claim:
 
 
 def _middle(figures: Sequence[Figure]) -> list[Claim]:
-    """What figure 17 shows at a hundred queries."""
+    """Returns the claims of figure 17 at a hundred queries."""
     claims = []
     for figure in figures:
         middle = {name: dict(line).get(100) for name, line in figure.lines.items()}

@@ -23,12 +23,12 @@ Lines = dict[str, list[tuple[float, float]]]
 
 
 def drawn(kind: str, count: int) -> list[Window]:
-    """The window specifications of a class."""
+    """Draws the window specifications of a class."""
     return subsumption_gen(Random(count), count=count, longest_slide=CLASSES[kind])
 
 
 def groups_and_state(counts: Sequence[int] = COUNTS) -> Experiment:
-    """Figures 10 and 11: groups, time to find them, and stream held in window states."""
+    """Figures 10 and 11: groups, the time to find them, and the stream held in window states."""
     groups: Lines = {kind: [] for kind in CLASSES}
     held: Lines = {"each alone": [], "subsumed": []}
     slowest = 0.0
@@ -36,12 +36,12 @@ def groups_and_state(counts: Sequence[int] = COUNTS) -> Experiment:
         for count in counts:
             windows = drawn(kind, count)
             before = time.thread_time()
-            found = subsume_windows(windows)
+            stairs = subsume_windows(windows)
             slowest = max(slowest, time.thread_time() - before)
-            groups[kind].append((count, len(found)))
+            groups[kind].append((count, len(stairs)))
             if kind == "medium":
-                held["each alone"].append((count, sum(one.size for one in windows) / SECOND))
-                held["subsumed"].append((count, sum(map(_held, found))))
+                held["each alone"].append((count, sum(window.size for window in windows) / SECOND))
+                held["subsumed"].append((count, sum(map(_held, stairs))))
     saved = [alone / shared for (_, alone), (_, shared) in zip(*held.values(), strict=True)]
     sizes = [int(size) for line in groups.values() for _, size in line]
     return Experiment(
@@ -80,13 +80,13 @@ def groups_and_state(counts: Sequence[int] = COUNTS) -> Experiment:
 
 
 def _held(stairs: Stairs) -> float:
-    """Seconds of stream in a group: its widest window, and what waits at each stair to move up."""
+    """Returns the seconds of stream in a group: its widest window, and a slide for each stair."""
     waiting = sum(step[0].slide for step in stairs.steps)
     return (stairs.windows[-1].size + waiting) / SECOND
 
 
 def asked(kind: str, count: int, rate: float) -> Workload:
-    """SUM over each window; equal specifications are one query here, as they are one node."""
+    """Returns a SUM over each window; equal specifications are one query."""
     distinct = enumerate(dict.fromkeys(drawn(kind, count)))
     queries = [
         Query(name=f"q{number}", window=window, aggregates={"total": sum_("temp")}, time="ts")
@@ -96,7 +96,7 @@ def asked(kind: str, count: int, rate: float) -> Workload:
 
 
 def beside_others(count: int, rate: float = 1_000.0) -> Experiment:
-    """What the cost model says of subsumption and of the other ways to share."""
+    """Costs subsumption and the other ways to share by our model."""
     lines: Lines = {strategy: [] for strategy in ALTERNATIVES}
     claims = []
     for kind, longest in CLASSES.items():
@@ -129,7 +129,7 @@ def beside_others(count: int, rate: float = 1_000.0) -> Experiment:
 def run(
     *, counts: Sequence[int] = COUNTS, rates: Sequence[int] = RATES, seconds: int = 120
 ) -> Experiment:
-    """All of it; equal specifications are computed once."""
+    """Runs all parts."""
     parts = (
         groups_and_state(counts),
         beside_others(counts[0]),

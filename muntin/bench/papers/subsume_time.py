@@ -1,4 +1,4 @@
-"""Figure 12 of Subsumption: what answering all windows takes, by the runtime in this process."""
+"""Figure 12 of Subsumption: the time to answer all windows with the runtime in this process."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ _START = "start"
 def timed(
     asked: Asked, kinds: Sequence[str], *, count: int, rates: Sequence[int], seconds: int
 ) -> Experiment:
-    """CPU per second of stream for each class and way to share, and whether answers are equal."""
+    """Measures CPU per second of stream for each class and strategy, and compares the answers."""
     lines: dict[str, list[tuple[float, float]]] = {}
     equal = True
     with Steps(len(kinds) * len(rates) * len(TIMED)) as bar:
@@ -66,19 +66,22 @@ def timed(
 def _answer(
     plan: Plan, values: NDArray[np.int64], rate: int, seconds: int
 ) -> tuple[float, tuple[int, int]]:
-    """CPU seconds of the better of two runs; how many answers there were, and their sum."""
+    """Returns the CPU seconds of the better of two runs, and the count and sum of the answers."""
     spent = []
     for _ in range(2):
         before = time.thread_time()
-        found = [one for tree in plan.trees for one in _sums(tree, values, rate, seconds)]
+        sums = [column for tree in plan.trees for column in _sums(tree, values, rate, seconds)]
         spent.append(time.thread_time() - before)
-    return min(spent), (sum(len(one) for one in found), sum(int(one.sum()) for one in found))
+    return min(spent), (
+        sum(len(column) for column in sums),
+        sum(int(column.sum()) for column in sums),
+    )
 
 
 def _sums(
     tree: Tree, values: NDArray[np.int64], rate: int, seconds: int
 ) -> Iterator[NDArray[np.int64]]:
-    """The answers of a tree: events cut into its slices, and these pushed through its nodes."""
+    """Cuts events into the slices of a tree, and yields the answers of its nodes."""
     (component,) = tree.aggregates[0].components
     column = kept(component, number=INTEGER, name="total", ansi=False)
     layout = Layout(key_columns=(), start=_START, kept=(column,))
@@ -90,7 +93,10 @@ def _sums(
 
 
 def _edges(slicing: Slicing, seconds: int) -> NDArray[np.int64]:
-    """Every edge of the stream, which begins at zero with one event."""
+    """Returns every edge of a stream that begins at zero."""
     until = seconds * SECOND
-    edges = [np.arange(one.phase, until, one.period, dtype=np.int64) for one in slicing.edges]
+    edges = [
+        np.arange(progression.phase, until, progression.period, dtype=np.int64)
+        for progression in slicing.edges
+    ]
     return np.unique(np.concatenate([[0], *edges]))

@@ -1,4 +1,4 @@
-"""Figures 11 to 14 of Incremental MQO, from figures measured here."""
+"""Draws figures 11 to 14 of Incremental MQO from our measurements."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -10,36 +10,41 @@ from muntin.bench.papers.techniques import Report
 
 
 def draw(report: Report, folder: Path) -> list[Path]:
-    """Write the four pictures; they need matplotlib."""
-    single = [it for it in report.single if it.aggregate == "max"]
-    many = [it for it in report.many if it.aggregate == "max" and it.data == "random"]
+    """Writes the four pictures; needs matplotlib."""
+    single = [figure for figure in report.single if figure.aggregate == "max"]
+    many = [
+        figure for figure in report.many if figure.aggregate == "max" and figure.data == "random"
+    ]
     labels = {"p50": "p50", "p999": "p99.9", "p9999": "p99.99", "worst": "worst"}
-    tails = {label: [getattr(it, name) for it in report.latency] for name, label in labels.items()}
+    tails = {
+        label: [getattr(figure, name) for figure in report.latency]
+        for name, label in labels.items()
+    }
     return [
         picture(
             folder / "figure_11.png",
-            _lines((it.technique, it.size, 1e9 / it.ns) for it in single),
+            _lines((figure.technique, figure.size, 1e9 / figure.ns) for figure in single),
             title="Throughput, one window (max)",
             across="slices in the window",
             up="slides per second",
         ),
         picture(
             folder / "figure_12.png",
-            _lines((it.technique, it.queries, it.per_second) for it in many),
+            _lines((figure.technique, figure.queries, figure.per_second) for figure in many),
             title="Throughput, many windows (max of random data)",
             across="windows answered after each slide",
             up="slides per second",
         ),
         picture(
             folder / "figure_13.png",
-            _lines((it.technique, it.size, it.bytes) for it in report.memory),
+            _lines((figure.technique, figure.size, figure.bytes) for figure in report.memory),
             title="Memory, one window",
             across="slices in the window",
             up="bytes",
         ),
         picture(
             folder / "figure_14.png",
-            partial(draw_bars, names=[it.technique for it in report.latency], series=tails),
+            partial(draw_bars, names=[figure.technique for figure in report.latency], series=tails),
             title=f"Latency of a slide, {report.latency[0].size:,} slices in the window",
             across="",
             up="nanoseconds",
@@ -48,7 +53,7 @@ def draw(report: Report, folder: Path) -> list[Path]:
 
 
 def _lines(points: Iterable[tuple[str, float, float]]) -> Any:
-    """One line a technique, both axes logarithmic."""
+    """Returns a drawing of one line per technique, both axes logarithmic."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for technique, across, up in points:
         lines.setdefault(technique, []).append((across, up))

@@ -1,4 +1,4 @@
-"""`bench techniques`: what a slide costs by each technique, in time, tail latency and memory."""
+"""`bench techniques`: time, tail latency and memory of a slide by each technique."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,19 +22,19 @@ from muntin.techniques.table import TECHNIQUES, Technique
 if TYPE_CHECKING:
     from muntin.techniques.compiled.bound import load, query, store
 
-# Floats under `ADD`: what subtraction costs is of interest even where its answers are refused.
+# Floats under `ADD`: its inverse is timed, although it is inexact for floats.
 MONOIDS: dict[str, Monoid] = {"sum": ADD, "max": MAX}
 # The window of the targets, in slices.
 USUAL = 4096
 # These read the whole window for every answer.
 NAIVE = ("recalc", "panes")
-# One measurement should not outlast the time a busy machine leaves us a core for.
+# A measurement is short, so that a busy machine leaves it a core for all of it.
 SHORT_NS = 4_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Single:
-    """Nanoseconds per slide of one window, from the range form."""
+    """Nanoseconds per slide of one window, by `fold`."""
 
     technique: str
     aggregate: str
@@ -44,7 +44,7 @@ class Single:
 
 @dataclass(frozen=True, kw_only=True)
 class Many:
-    """Slides per second of one structure that answers so many windows after each."""
+    """Slides per second of one structure that answers many windows after each."""
 
     technique: str
     aggregate: str
@@ -55,7 +55,7 @@ class Many:
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
-    """Nanoseconds that single slides took; each slide is the least disturbed of its repeats."""
+    """Nanoseconds of single slides; each is the least disturbed of its repeats."""
 
     technique: str
     aggregate: str
@@ -93,7 +93,7 @@ class Target:
 
 
 def as_json(targets: Iterable[Target]) -> list[dict[str, Any]]:
-    """The targets with `met`."""
+    """Returns the targets with `met`."""
     return [{**asdict(target), "met": target.met} for target in targets]
 
 
@@ -112,42 +112,46 @@ class Report:
         return {**asdict(self), "targets": as_json(self.targets), "machine": machine()}
 
     def tables(self) -> Iterator[Table]:
-        """One table a kind."""
+        """Yields one table per kind."""
         for aggregate in MONOIDS:
             yield _grid(
                 f"{aggregate}, one window: ns per slide, by slices in the window",
-                [(it.technique, f"{it.size:,}", f"{it.ns:,.1f}")
-                 for it in self.single if it.aggregate == aggregate],
+                [(figure.technique, f"{figure.size:,}", f"{figure.ns:,.1f}")
+                 for figure in self.single if figure.aggregate == aggregate],
             )  # fmt: skip
         yield _grid(
             "slides per second, by windows answered after each",
-            [(f"{it.technique}, {it.aggregate} of {it.data}", f"{it.queries:,}",
-              f"{it.per_second:,.0f}") for it in self.many],
+            [(f"{figure.technique}, {figure.aggregate} of {figure.data}", f"{figure.queries:,}",
+              f"{figure.per_second:,.0f}") for figure in self.many],
         )  # fmt: skip
         yield _grid(
             "latency of a slide in ns",
-            [(f"{it.technique}, {it.aggregate}, {it.size:,} slices", name, f"{value:,.0f}")
-             for it in self.latency
-             for name, value in (("p50", it.p50), ("p99.9", it.p999), ("p99.99", it.p9999),
-                                 ("worst", it.worst))],
+            [(f"{tail.technique}, {tail.aggregate}, {tail.size:,} slices", name, f"{value:,.0f}")
+             for tail in self.latency
+             for name, value in (("p50", tail.p50), ("p99.9", tail.p999), ("p99.99", tail.p9999),
+                                 ("worst", tail.worst))],
         )  # fmt: skip
         yield _grid(
             "bytes held, by slices in the window",
-            [(it.technique, f"{it.size:,}", f"{it.bytes:,}") for it in self.memory],
+            [(figure.technique, f"{figure.size:,}", f"{figure.bytes:,}") for figure in self.memory],
         )
         table = Table(title="targets", title_justify="left")
         for column in ("ratio", "found", "bound", "met"):
             table.add_column(column)
-        for it in self.targets:
-            bound = f"at most {it.most:g}" if it.most is not None else f"at least {it.least:g}"
-            table.add_row(it.name, f"{it.found:.2f}", bound, "yes" if it.met else "NO")
+        for target in self.targets:
+            bound = (
+                f"at most {target.most:g}"
+                if target.most is not None
+                else f"at least {target.least:g}"
+            )
+            table.add_row(target.name, f"{target.found:.2f}", bound, "yes" if target.met else "NO")
         yield table
 
 
 def run(*, quick: bool = False) -> Report:
-    """Measure everything; minutes, or with `quick` about ten seconds and smaller windows.
+    """Measures everything; takes minutes, or with `quick` ten seconds, with smaller windows.
 
-    The first run on a machine compiles for a minute or two more.
+    The first run on a machine also compiles, for a minute or two.
     """
     repeats = 3 if quick else 7
     sizes = [1, 64, USUAL] if quick else [4**k for k in range(11)]
@@ -204,7 +208,7 @@ def _single(technique: Technique, monoid: Monoid, size: int) -> float:
 
 
 def _ranges(size: int, *, naive: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A window that slides by one: from empty over many slides, or full from the first."""
+    """Returns the ranges of a window that slides by one; a naive one starts full."""
     if naive:
         lows = np.arange(min(max(8, (1 << 22) // size), 1 << 16))
         return lows, lows + size
@@ -213,7 +217,7 @@ def _ranges(size: int, *, naive: bool) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def _best_ns(work: Callable[[], object], repeats: int) -> float:
-    """CPU time of the least disturbed of some runs; wall time would count our neighbours."""
+    """Returns the CPU time of the least disturbed run; wall time would count other processes."""
     work()
     best = float("inf")
     for _ in range(repeats):
@@ -252,17 +256,17 @@ def _many(technique: Technique, monoid: Monoid, data: str, queries: int, repeats
     made = 0
 
     def turn(count: int, sizes: NDArray[np.int64] = sizes) -> int:
-        """CPU nanoseconds that the next `count` slides of the stream take."""
+        """Returns the CPU nanoseconds of the next `count` slides of the stream."""
         nonlocal cursor, made
         values = _data(data, made, count)
-        # Zeros that are written, not only promised: the first touch of a page costs more than us.
+        # Written, not only allocated: the first touch of a page costs more than a slide.
         answers = np.full(count * len(sizes), 0.0)
         before = time.thread_time_ns()
         cursor = kernel(memory, cursor, values, count, sizes, answers)
         made += count
         return time.thread_time_ns() - before
 
-    # Until all windows are full only the longest is asked for.
+    # Until all windows are full, only the longest is queried.
     turn(2 * USUAL, sizes[-1:])
     count = 8
     while count * queries < 1 << 20 and turn(count) < SHORT_NS:
@@ -333,7 +337,7 @@ def _memory(technique: Technique, size: int) -> Memory:
 
 
 def _running_sum(values: Any, lows: Any, highs: Any, answers: Any) -> None:
-    """What a sum costs that never forgets."""
+    """A sum over all values, which never evicts."""
     total = 0.0
     for index in range(len(values)):
         total += values[index]
@@ -341,7 +345,7 @@ def _running_sum(values: Any, lows: Any, highs: Any, answers: Any) -> None:
 
 
 def _targets(report: Report, bar: Progress, rounds: int) -> Iterator[Target]:
-    """Ratios of figures taken in turns, so that a busy neighbour disturbs all alike."""
+    """Yields ratios of figures measured in turns, so that a busy machine disturbs all alike."""
     lows, highs = _ranges(USUAL, naive=False)
     values, answers = np.random.default_rng(0).random(len(lows)), np.empty(len(lows))
     names = ("subtract", "two_stacks_lite", "daba_lite", "flat_fit", "flat_fat")
@@ -357,9 +361,9 @@ def _targets(report: Report, bar: Progress, rounds: int) -> Iterator[Target]:
     for name, most in (("two_stacks_lite", 2), ("daba_lite", 4), ("flat_fit", 7), ("flat_fat", 45)):
         yield Target(name=f"{name} / subtract", found=best[name] / subtract, most=most)
     slick = {
-        (it.data, it.queries): 1 / it.per_second
-        for it in report.many
-        if it.technique == "slick_deque" and it.aggregate == "max"
+        (figure.data, figure.queries): 1 / figure.per_second
+        for figure in report.many
+        if figure.technique == "slick_deque" and figure.aggregate == "max"
     }
     hundred = slick["random", 100]
     yield Target(name="slick_deque, 100 windows / 1", found=hundred / slick["random", 1], most=20)
@@ -368,7 +372,7 @@ def _targets(report: Report, bar: Progress, rounds: int) -> Iterator[Target]:
         found=slick["descending", 100] / hundred,
         most=2,
     )
-    worst = {it.technique: it.worst for it in report.latency}
+    worst = {figure.technique: figure.worst for figure in report.latency}
     for name in ("daba", "daba_lite"):
         yield Target(
             name=f"worst latency, two_stacks / {name}",
@@ -378,7 +382,7 @@ def _targets(report: Report, bar: Progress, rounds: int) -> Iterator[Target]:
 
 
 def _grid(title: str, cells: list[tuple[str, str, str]]) -> Table:
-    """A table from (row, column, text), rows and columns in order of appearance."""
+    """Returns a table from (row, column, text), rows and columns in order of appearance."""
     table = Table(title=title, title_justify="left")
     columns = list(dict.fromkeys(column for _, column, _ in cells))
     table.add_column("")

@@ -1,7 +1,8 @@
-"""User-defined windows: Cutty beside other ways to share slices (figures 8 and 9 of the paper).
+"""`bench udw`: Cutty beside other ways to share slices (figures 8 and 9 of the paper).
 
-A stream like that of the DEBS 2012 challenge: energy readings of a machine at 100 Hz, and sensor
-bits that flip now and then. Combines, stored partials and throughput of one core.
+The stream is like that of the DEBS 2012 challenge: energy readings of a machine at 100 Hz, and
+sensor bits that flip now and then. Measured are combines, stored partials and throughput of one
+core.
 """
 
 import time
@@ -30,7 +31,7 @@ from muntin.techniques.table import fold
 QUERIES = (1, 10, 20, 40, 60, 80, 100)
 _ROWS_AT_ONCE = 100_000
 _ENERGY = Component(kind="float_sum", argument="energy")
-# Records that the whole runtime is timed on, at most.
+# The most records to time the whole runtime on.
 _RUNTIME_RECORDS = 1_000_000
 
 
@@ -48,32 +49,36 @@ class Report:
 
     def tables(self) -> Iterator[Table]:
         """A table for each kind of windows, and one of the targets."""
-        for windows in dict.fromkeys(one.windows for one in self.figures):
+        for windows in dict.fromkeys(figure.windows for figure in self.figures):
             table = Table(title=f"{windows}, {self.records:,} records", title_justify="left")
             for name in ("way", "queries", "combines", "stored", "beyond", "records/s"):
                 table.add_column(name, justify="left" if name == "way" else "right")
-            for one in self.figures:
-                if one.windows == windows:
+            for figure in self.figures:
+                if figure.windows == windows:
                     table.add_row(
-                        one.way,
-                        f"{one.queries}",
-                        f"{one.combines:,}",
-                        f"{one.stored:,}",
-                        f"{one.beyond:,}",
-                        f"{one.per_second:,.0f}",
+                        figure.way,
+                        f"{figure.queries}",
+                        f"{figure.combines:,}",
+                        f"{figure.stored:,}",
+                        f"{figure.beyond:,}",
+                        f"{figure.per_second:,.0f}",
                     )
             yield table
         table = Table(title="targets", title_justify="left")
         for name in ("figure", "found", "bound", "met"):
             table.add_column(name)
-        for it in self.targets:
-            bound = f"at most {it.most:g}" if it.most is not None else f"at least {it.least:g}"
-            table.add_row(it.name, f"{it.found:,.2f}", bound, "yes" if it.met else "NO")
+        for target in self.targets:
+            bound = (
+                f"at most {target.most:g}"
+                if target.most is not None
+                else f"at least {target.least:g}"
+            )
+            table.add_row(target.name, f"{target.found:,.2f}", bound, "yes" if target.met else "NO")
         yield table
 
 
 def run(*, records: int, queries: Sequence[int] = QUERIES, seed: int = 12) -> Report:
-    """Measure all ways; a million records take about a minute, and more to compile at first."""
+    """Measures all ways; a million records take about a minute, and more to compile at first."""
     rng = np.random.default_rng(seed)
     energy = 8_000 + 500 * np.sin(np.arange(records) / 5_000) + rng.normal(0, 40, records)
     figures: list[Figure] = []
@@ -84,33 +89,33 @@ def run(*, records: int, queries: Sequence[int] = QUERIES, seed: int = 12) -> Re
         figures.append(_naive(windows[:count], energy))
     flips = [_flips(rng, records) for _ in range(max(queries))]
     for count in queries:
-        marks = [_session_marks(one, records) for one in flips[:count]]
+        marks = [_session_marks(bit, records) for bit in flips[:count]]
         figures += [_measured("sessions", way, energy, marks) for way in WAYS[3:]]
     speed = per_second(min(records, _RUNTIME_RECORDS), max(queries))
     return Report(records=records, figures=figures, targets=aims(figures, max(queries), speed))
 
 
 def _periodic(rng: np.random.Generator, count: int) -> list[CountWindow]:
-    """Sizes of 20,000 to 80,000 rows, slides of 1,000 to 20,000, multiples of ten (section 7.2)."""
+    """Draws sizes of 20,000 to 80,000 rows, slides of 1,000 to 20,000, by tens (section 7.2)."""
     sizes, slides = rng.integers(2_000, 8_001, count) * 10, rng.integers(100, 2_001, count) * 10
     pairs = zip(sizes.tolist(), slides.tolist(), strict=True)
     return [CountWindow(size, slide) for size, slide in pairs]
 
 
 def _flips(rng: np.random.Generator, records: int) -> Int64s:
-    """Where a sensor's bit flips: every ten seconds to every quarter of an hour (section 7.3)."""
+    """Draws where a sensor's bit flips: every ten seconds to every quarter hour (section 7.3)."""
     mean = 10 ** rng.uniform(3, 5)
     gaps = rng.geometric(1 / mean, int(2 * records / mean) + 10)
     rows = np.cumsum(gaps)
-    found: Int64s = rows[rows < records]
-    return found
+    flips: Int64s = rows[rows < records]
+    return flips
 
 
 Batches = list[Marks]
 
 
 def _count_marks(windows: Sequence[CountWindow], records: int) -> list[Batches]:
-    """Begins and ends of count windows, batch by batch, by the discretizer itself."""
+    """Returns the begins and ends of count windows in each batch, from the discretizer itself."""
     return [
         [stream.feed(batch) for batch in _batches(records)]
         for stream in (CountDiscretizer(window) for window in windows)
@@ -118,8 +123,8 @@ def _count_marks(windows: Sequence[CountWindow], records: int) -> list[Batches]:
 
 
 def _session_marks(flips: Int64s, records: int) -> Batches:
-    """A window from each flip to the next."""
-    found = []
+    """Returns windows from each flip to the next."""
+    batches = []
     is_open = False
     for low in range(0, records, _ROWS_AT_ONCE):
         high = min(low + _ROWS_AT_ONCE, records)
@@ -127,8 +132,10 @@ def _session_marks(flips: Int64s, records: int) -> Batches:
         reads = begins if is_open else begins[1:]
         is_open = is_open or len(begins) > 0
         homes = np.zeros(len(reads), np.int64)
-        found.append(Marks(begins=begins, starts=begins, reads=reads, ends=reads, stretches=homes))
-    return found
+        batches.append(
+            Marks(begins=begins, starts=begins, reads=reads, ends=reads, stretches=homes)
+        )
+    return batches
 
 
 def _batches(records: int) -> Iterator[Records]:
@@ -172,15 +179,15 @@ def _measured(
 
 def _drive(cutter: Cutter, way: Way, energy: NDArray[np.float64], marks: Sequence[Batches]) -> None:
     for number, low in enumerate(range(0, len(energy), _ROWS_AT_ONCE)):
-        batch = [one[number] for one in marks]
+        batch = [batches[number] for batches in marks]
         values = energy[low : low + _ROWS_AT_ONCE]
-        ends = np.concatenate([one.reads for one in batch])
+        ends = np.concatenate([query.reads for query in batch])
         edges = way.edges(ends[ends < len(values)], len(values))
         cutter.feed(len(values), batch, {_ENERGY: PartialColumn(scalars=(values,))}, edges)
 
 
 def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> Figure:
-    """Every window of every query from its records."""
+    """Computes every window of every query from its records."""
     combines = 0
     before = time.perf_counter()
     for window in windows:

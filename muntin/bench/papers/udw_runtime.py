@@ -1,6 +1,6 @@
-"""The whole runtime of data windows on one core: a hundred queries of all built-in kinds.
+"""Times the whole runtime of data windows on one core, with queries of all built-in kinds.
 
-Arrow batches in, answers out: finding begins and ends, cutting and lowering are all in it.
+The time is from Arrow batches to answers: finding begins and ends, cutting and lowering.
 """
 
 import time
@@ -33,13 +33,13 @@ _ROWS_AT_ONCE = 65_536
 # A record every hundredth of a second, and now and then a pause.
 _STEP = SECOND // 100
 _PAUSES = 0.001
-# Sensors, and how many of the records have the bit of one set.
+# The number of sensors, and the share of records that have the bit of one set.
 _BITS = 20
 _SET = 0.001
 
 
 def windows(queries: int, seed: int = 12) -> list[DataWindow]:
-    """So many different windows of the built-in kinds in turn, up to some ten thousand records."""
+    """Returns different windows of the built-in kinds in turn, up to some ten thousand records."""
     rng = np.random.default_rng(seed)
 
     def rows() -> int:
@@ -60,14 +60,14 @@ def windows(queries: int, seed: int = 12) -> list[DataWindow]:
         lambda: landmark(bit(), end=rows() * _STEP),
         lambda: threshold(bit(), inside=period(), outside=period()),
     ]
-    found: dict[DataWindow, None] = {}
-    while len(found) < queries:
-        found[kinds[len(found) % len(kinds)]()] = None
-    return list(found)
+    distinct: dict[DataWindow, None] = {}
+    while len(distinct) < queries:
+        distinct[kinds[len(distinct) % len(kinds)]()] = None
+    return list(distinct)
 
 
 def records(count: int, conditions: tuple[str, ...], seed: int = 12) -> pa.Table:
-    """One key's records in order: time, energy, a growing measure, and a column per condition."""
+    """Returns one key's records in order: time, energy, a growing measure, and conditions."""
     rng = np.random.default_rng(seed)
     pauses = np.where(rng.random(count) < _PAUSES, rng.integers(1, 50, count), 0)
     columns = {
@@ -80,7 +80,7 @@ def records(count: int, conditions: tuple[str, ...], seed: int = 12) -> pa.Table
 
 
 def per_second(rows: int, queries: int) -> float:
-    """Records a second through the runtime, the better of two runs after one that compiles."""
+    """Returns the records per second, the better of two runs after one that compiles."""
     tree = _tree(windows(queries))
     batches = records(rows, tree.conditions).to_batches(max_chunksize=_ROWS_AT_ONCE)
     fastest = float("inf")
@@ -105,7 +105,7 @@ def _tree(kinds: list[DataWindow]) -> RecordTree:
 
 
 def _layout(tree: RecordTree) -> RecordLayout:
-    components = dict.fromkeys(c for one in tree.aggregates for c in one.components)
+    components = dict.fromkeys(c for aggregate in tree.aggregates for c in aggregate.components)
     columns = tuple(
         kept(c, number=FLOAT if c.argument else INTEGER, name=f"c{index}", ansi=False)
         for index, c in enumerate(components)

@@ -1,4 +1,4 @@
-"""Ways to share slices that `bench udw` compares, what it found of each, and what is aimed at."""
+"""The ways to share slices that `bench udw` compares, their figures, and our targets."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Way:
 
     name: str
     store: str
-    # Where slices start beside the begins of windows, given their ends and the number of rows.
+    # Returns further starts of slices, beside begins of windows, from their ends and the row count.
     edges: Callable[[Int64s, int], Int64s]
 
 
@@ -36,7 +36,7 @@ PAIRS, PAIRS_OURS = WAYS[1].name, WAYS[2].name
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """What one way did for some queries. Combines of records into the open slice are apart."""
+    """The figures of one way for some queries; `folds` are combines into the open slice."""
 
     windows: str
     way: str
@@ -44,21 +44,23 @@ class Figure:
     combines: int
     folds: int
     stored: int
-    # Stored partials beyond the windows that were open, at most.
+    # The most stored partials beyond the number of open windows.
     beyond: int
     per_second: float
 
 
 def aims(figures: Sequence[Figure], queries: int, per_second: float) -> list[Target]:
-    """What periodic windows of so many queries should show, and the whole runtime's speed.
+    """Returns the targets for periodic windows of `queries` queries, and for the runtime's speed.
 
-    Cutty is ours, in the store that it runs with; where the paper's own eager store, a tree, gives
-    another figure, that one stands beside it.
+    Cutty has our store; where the paper's own eager store, a tree, gives another figure, that is a
+    target too.
     """
 
     def of(way: str) -> Figure:
-        found = ("periodic", way, queries)
-        return next(one for one in figures if (one.windows, one.way, one.queries) == found)
+        wanted = ("periodic", way, queries)
+        return next(
+            figure for figure in figures if (figure.windows, figure.way, figure.queries) == wanted
+        )
 
     ours, theirs = of(OURS), of(PAIRS)
     return [

@@ -38,7 +38,7 @@ CONTENDERS: dict[str, Contender] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Ranges:
-    """What is varied, and how far; as in the paper, unless a first look is enough."""
+    """What is varied, and how far; the defaults are the paper's."""
 
     queries: tuple[int, ...] = (50, 100, 250, 500, 1_000)
     # Figures 8 and 10 have a line for each of these, figure 9 is for the last.
@@ -50,11 +50,11 @@ class Ranges:
     tolerances: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.5, float("inf"))
     # The incremental plan grows from the first to the second.
     grown: tuple[int, int] = (50, 200)
-    # Rate and queries of the optimum; the paper's third is 400 and 15, which takes us too long.
+    # Rate and queries of the optimum; the paper's third, 400 and 15, takes too long.
     optimum: tuple[tuple[float, int], ...] = ((200, 5), (300, 10))
     naive: tuple[int, ...] = (10, 20, 30)
     among: int = 10_000
-    # Planned from scratch; more by the user's wish.
+    # Numbers of queries that are planned from scratch.
     planned: tuple[int, ...] = (1_000, 10_000, 100_000)
     repeats: int = 1
 
@@ -76,13 +76,13 @@ QUICK = Ranges(
 
 
 def ranges(queries: int, repeats: int = 1, *, quick: bool) -> Ranges:
-    """The paper's ranges, or fewer, with plans of 1,000, 10,000, … up to so many queries."""
+    """Returns the paper's ranges, or fewer, with plans of 1,000, 10,000, … up to `queries`."""
     planned = tuple(10**power for power in range(3, 7) if 10**power <= queries)
     return replace(QUICK if quick else Ranges(), planned=planned, repeats=repeats)
 
 
 def run(ranges: Ranges) -> Experiment:
-    """Repeat all figures; minutes with the paper's ranges."""
+    """Repeats all figures; takes minutes with the paper's ranges."""
     works: list[Callable[[Ranges], Experiment]] = [
         _contenders,
         _against_shared,
@@ -142,7 +142,7 @@ def _beside_rivals(figure: Figure, rate: float, most: int) -> Claim:
 def _normalized(
     count: int, rate: float, repeats: int, *, skew: float = 0.6, overlap: float = 50
 ) -> tuple[float, float]:
-    """The cost of Weave Share by that of one shared tree, and its trees, on average."""
+    """Returns the average cost of Weave Share, relative to one shared tree, and its trees."""
     cost, ratios, trees = paper_cost(rate), [], []
     for seed in range(repeats):
         windows = drawn(count, seed, skew=skew, overlap=overlap)
@@ -184,8 +184,8 @@ def _against_shared(ranges: Ranges) -> Experiment:
             across="queries",
             up=by_shared,
             lines={
-                name: [(float(n), ratio) for n, (ratio, _) in found.items()]
-                for name, found in counted.items()
+                name: [(float(n), ratio) for n, (ratio, _) in points.items()]
+                for name, points in counted.items()
             },
             log_y=False,
         ),
@@ -195,8 +195,8 @@ def _against_shared(ranges: Ranges) -> Experiment:
             across="queries",
             up="trees",
             lines={
-                name: [(float(n), trees) for n, (_, trees) in found.items()]
-                for name, found in counted.items()
+                name: [(float(n), trees) for n, (_, trees) in points.items()]
+                for name, points in counted.items()
             },
         ),
         Figure(
@@ -228,7 +228,7 @@ def _against_shared(ranges: Ranges) -> Experiment:
     return Experiment(title="", figures=figures, claims=_gains(ranges, figures))
 
 
-# Figure, line, point across, and what the paper's text says is gained there.
+# Figure, line, point across, and the gain there that the paper states.
 _STATED: tuple[tuple[int, str, float, str], ...] = (
     (6, "10000 per second", 1_000, "62%"),
     (8, "250 queries", 50, "80%"),
@@ -243,17 +243,17 @@ _STATED: tuple[tuple[int, str, float, str], ...] = (
 
 
 def _gains(ranges: Ranges, figures: Sequence[Figure]) -> list[Claim]:
-    """What Weave Share saves against one shared tree, where the paper says how much."""
+    """Returns what Weave Share saves against one shared tree, where the paper states it."""
     numbered = {int(figure.name.removeprefix("weave_")): figure for figure in figures}
     claims = []
     for number, line, across, paper in _STATED:
-        found = dict(numbered[number].lines.get(line, []))
-        if across in found:
+        points = dict(numbered[number].lines.get(line, []))
+        if across in points:
             claims.append(
                 Claim(
                     what=f"saved against shared, figure {number}: {line}, at {across:,g}",
                     paper=paper,
-                    found=f"{1 - found[across]:.0%}",
+                    found=f"{1 - points[across]:.0%}",
                 )
             )
     last = f"{ranges.many[-1]:,} queries"

@@ -1,4 +1,4 @@
-"""How far Weave Share is from the optimum, and its incremental form from planning anew."""
+"""Compares Weave Share with the optimum, and its incremental form with planning from scratch."""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -13,7 +13,7 @@ from muntin.share.weave_share.weave_share import weave_groups
 
 
 def optimum(cases: Sequence[tuple[float, int]], repeats: int) -> Experiment:
-    """The footnote of section 6: how far from the cheapest grouping of all."""
+    """The footnote of section 6: the distance from the cheapest grouping."""
     part = Experiment(title="")
     for rate, count in cases:
         cost, ratios = paper_cost(rate), []
@@ -33,7 +33,7 @@ def optimum(cases: Sequence[tuple[float, int]], repeats: int) -> Experiment:
 
 
 def _least(windows: Sequence[Window], cost: GroupCost) -> float:
-    """The cost of the cheapest grouping."""
+    """Returns the cost of the cheapest grouping."""
 
     def price(members: Sequence[int]) -> float:
         return cost.tree(group_of(windows[index] for index in members))
@@ -42,7 +42,7 @@ def _least(windows: Sequence[Window], cost: GroupCost) -> float:
 
 
 def incremental(grown: tuple[int, int], tolerances: Sequence[float]) -> Experiment:
-    """Figure 11: what reconstruction costs, and how far off the plan is without it."""
+    """Figure 11: how often plans are reconstructed, and their error in between."""
     start, end = grown
     windows, cost = drawn(end, 0, overlap=10), paper_cost(100.0)
     points, claims = [], []
@@ -81,7 +81,7 @@ def incremental(grown: tuple[int, int], tolerances: Sequence[float]) -> Experime
 
 
 def _with_slope(windows: Sequence[Window], cost: GroupCost, tolerance: float) -> Reweaving:
-    """A plan whose curve has two points: the line from none to one plan rises too steeply."""
+    """Returns a plan whose curve has two points, since the line from zero rises too steeply."""
     plan = Reweaving(windows[: len(windows) // 2], cost, tolerance=tolerance)
     for window in windows[len(windows) // 2 :]:
         plan.add(window)

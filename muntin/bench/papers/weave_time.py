@@ -1,4 +1,4 @@
-"""How long weaving takes: with and without the cost lookup, at scale, and query by query."""
+"""Times Weave Share: with and without the cost lookup, at scale, and query by query."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,19 +16,19 @@ from muntin.share.weave_share.incremental import Reweaving
 from muntin.share.weave_share.weave_share import weave_exactly
 
 _RATE = 100.0
-# Up to this many queries are of distinct windows.
+# Up to this many queries, all windows are distinct.
 MOST_DISTINCT = 10_000
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """What one run takes on one core."""
+    """Runs `work` once and returns its CPU seconds."""
     before = time.thread_time()
     work()
     return time.thread_time() - before
 
 
 def _naive(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
-    """The greedy algorithm that remembers nothing: every pair is counted anew for every merge."""
+    """The greedy algorithm without a lookup: it counts every pair again for every merge."""
     groups = list(groups)
     while len(groups) > 1:
         pairs = [(i, j) for i in range(len(groups)) for j in range(i + 1, len(groups))]
@@ -49,7 +49,7 @@ def _by_rows(groups: Sequence[Group], cost: GroupCost) -> int:
 
 
 def effort(counts: Sequence[int]) -> Experiment:
-    """Figure 14: the naive algorithm, with the cost lookup, and with whole rows of it estimated."""
+    """Figure 14: the naive algorithm, the cost lookup, and the lookup estimated by whole rows."""
     cost = paper_cost(_RATE)
     algorithms: dict[str, Callable[[Sequence[Group], GroupCost], object]] = {
         "naive": _naive,
@@ -97,9 +97,9 @@ _ASKED = {1_000: "asked: under 1 s", 1_000_000: "asked: under 60 s"}
 
 
 def scale(counts: Sequence[int]) -> Experiment:
-    """CPU of a whole plan, from queries to costed trees.
+    """Measures the CPU of a whole plan, from queries to costed trees.
 
-    Up to some number the windows are the paper's, all distinct; more are as people ask for them.
+    Up to `MOST_DISTINCT` the windows are the paper's, all distinct; beyond, as people ask for them.
     """
     lines: dict[str, list[tuple[float, float]]] = {"weave": [], "triweave": []}
     claims = []
@@ -128,7 +128,7 @@ def scale(counts: Sequence[int]) -> Experiment:
 
 
 def incremental_time(among: int, changes: int = 200) -> Experiment:
-    """CPU of adding and of removing one query among many."""
+    """Measures the CPU of adding and of removing one query among many."""
     windows = drawn(among + changes, 1)
     plan = Reweaving(windows[changes:], paper_cost(_RATE))
     claims = []

@@ -1,1 +1,1 @@
-"""Benchmarks on Spark."""
+"""Benchmarks that run on Spark."""

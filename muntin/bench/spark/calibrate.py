@@ -1,7 +1,7 @@
-"""`muntin calibrate`: what the things that a plan does cost on this machine.
+"""`muntin calibrate`: measures the prices of the cost model on this machine.
 
-Trees that differ in one thing run over the same events. What one costs more than another, by how
-much more of that thing it does, is its price.
+Trees that differ in one thing run over the same events. The difference of their costs, divided by
+how much more of that thing one does, is its price.
 """
 
 import time
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.box import SIMPLE
 from rich.table import Table
 
-from muntin.bench.harness.events import readings, stored
+from muntin.bench.harness.events import compute, readings, stored
 from muntin.bench.harness.measure import measure
 from muntin.bench.harness.turns import in_turns
 from muntin.console.progress import Steps
@@ -32,7 +32,7 @@ from muntin.spark.batch.results import run
 from muntin.spark.binding.relations import Relations
 from muntin.techniques.table import fold
 
-# Half as many events as cells of a key and a second: nearly all of them are a partial each.
+# Half as many events as pairs of key and second, so that nearly every event is a partial.
 _KEYS = 100
 _RATE = 50.0
 _TOP = max_("temp")
@@ -51,7 +51,7 @@ _HELD = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """Prices of this machine, and how long the combine takes that they are counted in."""
+    """Prices of this machine, and the time of a combine, their unit."""
 
     prices: Prices
     combine_ns: float
@@ -59,7 +59,7 @@ class Calibration:
     partials: int
 
     def table(self) -> Table:
-        """Each price beside the shipped one, and in nanoseconds of CPU."""
+        """Returns each price beside the shipped one, and in nanoseconds of CPU."""
         table = Table(
             box=SIMPLE,
             title=f"{self.events:,} events, {self.partials:,} partials",
@@ -79,7 +79,7 @@ class Calibration:
 
 
 def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibration:
-    """Measure every price: all runs in turns, after some that warm up."""
+    """Measures every price: all runs in turns, after some that warm up."""
     with (
         TemporaryDirectory(prefix="muntin-calibrate-") as folder,
         Steps(2 + len(_WORK) * (_WARMING + repeats)) as bar,
@@ -117,7 +117,7 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
 
 
 def combine_s() -> float:
-    """CPU seconds of one compiled combine, by folding long windows of floats."""
+    """Returns the CPU seconds of one compiled combine, by folding long windows of floats."""
     values = np.random.default_rng(7).random(_VALUES)
     lows = np.arange(_VALUES - _HELD, dtype=np.int64)
     spent = []
@@ -129,14 +129,14 @@ def combine_s() -> float:
 
 
 def _price(seconds: float, unit: float, shipped: float) -> float:
-    """A price in combines; the shipped one where noise hides what a thing costs."""
+    """Returns a price in combines; the shipped one if noise hides the cost."""
     return round(seconds / unit, 1) if seconds > 0 else shipped
 
 
 def _plan(
     *windows: Window, cut: Window, via: Window | None = None, moves_events: bool = False
 ) -> Plan:
-    """A query for each window, from slices that are cut as asked, and through a factor window."""
+    """Returns a plan with a query for each window, from slices of `cut`, via a factor window."""
     queries = [
         Query(name=str(window), window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
         for window in windows
@@ -155,31 +155,27 @@ def _plan(
 
 
 def _slices(data: DataFrame) -> int:
-    """How many seconds of a device hold an event."""
+    """Returns how many pairs of device and second hold an event."""
     return data.selectExpr("device", "date_trunc('second', ts) AS second").distinct().count()
 
 
 def _answer(plan: Plan, data: DataFrame) -> None:
     with run(plan, data) as results:
-        _discard(results.together())
+        compute(results.together())
 
 
 def _unaided(window: Window, data: DataFrame) -> None:
-    """Plain Spark on one window."""
+    """Answers one window with plain Spark."""
     query = Query(name="q", window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
-    _discard(Relations(data, [query]).check(query))
-
-
-def _discard(frame: DataFrame) -> None:
-    frame.write.format("noop").mode("overwrite").save()
+    compute(Relations(data, [query]).check(query))
 
 
 _FINE = _plan(_HOURS, _DAYS, cut=_SECONDS)
 _COARSE = _plan(_HOURS, _DAYS, cut=_HOURS)
 
-# Work by name; each differs from another in one thing that it does more of.
+# Work by name; each does more of one thing than another.
 _WORK: dict[str, Callable[[DataFrame], None]] = {
-    # A filter that leaves nothing, and by which Spark need not read the files.
+    # A filter that leaves nothing, so that Spark need not read the files.
     "starting": lambda data: _answer(_COARSE, data.where("ts < timestamp'1900-01-01'")),
     "events": partial(_answer, _COARSE),
     "partials": partial(_answer, _FINE),

@@ -21,7 +21,7 @@ from muntin.spark.binding.planning import plan
 
 # One event in each unit of time: η = 1, as in the paper.
 RATE = 1.0
-# Events of the runs that warm up: enough to have Spark compile what the timed runs use.
+# Events of warm-up runs, enough for Spark to compile what the timed runs use.
 _FEW = 20_000
 
 
@@ -34,9 +34,9 @@ def factor(
     repeats: int = 2,
     keep: Callable[[Report], None] = lambda report: None,
 ) -> Report:
-    """Run so many window sets of each setting, plain Spark and plans; the best of `repeats`.
+    """Runs `sets` window sets of each setting, plain Spark and plans; the best of `repeats`.
 
-    `keep` is given what there is after each window set, since the whole takes long.
+    `keep` gets the report so far after each window set, since the whole takes long.
     """
     steps = 1 + len(settings) * sets
     with TemporaryDirectory(prefix="muntin-bench-") as folder, Steps(steps) as bar:
@@ -54,7 +54,7 @@ def factor(
 
 
 def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:
-    """One device, one event a second, in order, as in the paper's synthetic stream."""
+    """Makes one event a second of one device, in order, as in the paper's synthetic stream."""
     return stored(readings(session, events, 1, RATE, disorder=0), folder)
 
 
@@ -62,25 +62,25 @@ def _run(
     setting: str, number: int, data: DataFrame, few: DataFrame, scan_s: float, repeats: int
 ) -> Run:
     queries = SETTINGS[setting].queries(number)
-    plans = {one: plan(queries, strategy=one, rate=RATE, keys=1) for one in STRATEGIES}
-    found: dict[str, Side] = {}
+    plans = {name: plan(queries, strategy=name, rate=RATE, keys=1) for name in STRATEGIES}
+    sides: dict[str, Side] = {}
     _checked(plain(queries, few))
-    found["plain"] = _timed(lambda: plain(queries, data), repeats)
+    sides["plain"] = _timed(lambda: plain(queries, data), repeats)
     for strategy, shared in plans.items():
         _checked(run(shared, few).together())
-        found[strategy] = _timed(_together(shared, data), repeats)
+        sides[strategy] = _timed(_together(shared, data), repeats)
     slices = [_least_cost(partial(_cut, tree, data), repeats) for tree in plans["auto"].trees]
     return Run(
         setting=setting,
         number=number,
         windows=[str(query.window) for query in queries],
-        plain=found["plain"],
-        coverage=found["coverage"],
-        factor=found["factor"],
-        auto=found["auto"],
+        plain=sides["plain"],
+        coverage=sides["coverage"],
+        factor=sides["factor"],
+        auto=sides["auto"],
         scan_cpu_s=scan_s,
-        slices_cpu_s=sum(one.cpu_s for one in slices),
-        predicted={one: shared.plain_cost / shared.cost for one, shared in plans.items()},
+        slices_cpu_s=sum(cost.cpu_s for cost in slices),
+        predicted={name: shared.plain_cost / shared.cost for name, shared in plans.items()},
     )
 
 
@@ -89,9 +89,9 @@ def _together(shared: Plan, data: DataFrame) -> Callable[[], DataFrame]:
 
 
 def _checked(frame: DataFrame) -> tuple[int, int]:
-    """Compute all answers, and give how many there are and a sum of their hashes.
+    """Computes all answers, and returns their number and the sum of their hashes.
 
-    The sum does not depend on their order. MIN is exact, so equal answers have equal sums.
+    The sum does not depend on the order. MIN is exact, so equal answers have equal sums.
     """
     seen = Observation()
     hashed = "pmod(xxhash64(query, device, window.start, window.end, low), 4294967296L)"
@@ -101,19 +101,19 @@ def _checked(frame: DataFrame) -> tuple[int, int]:
 
 
 def _timed(build: Callable[[], DataFrame], repeats: int) -> Side:
-    """The least disturbed of some runs, each of which also hashes its answers."""
+    """Returns the least disturbed of some runs, each of which also hashes its answers."""
     costs: list[Cost] = []
     answers = set()
     for _ in range(repeats):
         costs.append(_settled(lambda: answers.add(_checked(build()))))
     best = cheapest(costs)
-    # Runs of one contender that differ among themselves are equal to nothing.
+    # If runs of one contender differ, its answers equal no other's.
     ((rows, hashes),) = answers if len(answers) == 1 else {(-1, -1)}
     return Side(cpu_s=best.cpu_s, wall_s=best.wall_s, rows=rows, hashes=hashes)
 
 
 def _cut(tree: Tree, data: DataFrame) -> DataFrame:
-    """The slices alone: every event in the slice that holds it, nothing combined further."""
+    """Returns the slices of a tree, without combining them further."""
     if tree.moves_events:
         data = data.repartition("device")
     start = expr(slice_start(tree.slicing, "unix_micros(ts)")).alias("start")
@@ -125,6 +125,6 @@ def _least_cost(build: Callable[[], DataFrame], repeats: int) -> Cost:
 
 
 def _settled(work: Callable[[], object]) -> Cost:
-    """What a piece of work costs that begins when nothing else runs."""
+    """Waits until the processes are idle, then returns the cost of a piece of work."""
     settle()
     return measure(work)

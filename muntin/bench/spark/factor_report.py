@@ -1,4 +1,4 @@
-"""What `bench factor` found, beside tables I and III and figure 19 of the paper."""
+"""The report of `bench factor`, beside tables I and III and figure 19 of the paper."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from muntin.errors import RunError
 
 # The plans that run beside plain Spark.
 STRATEGIES = ("coverage", "factor", "auto")
-# What is measured by itself, beside the whole.
+# The parts that are also measured alone.
 _PARTS = ("scan", "slices")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """What one contender spent on a window set, how many answers it gave, and their hash."""
+    """The cost of one contender on a window set, the number of its answers, and their hash."""
 
     cpu_s: float
     wall_s: float
@@ -43,15 +43,15 @@ class Run:
     coverage: Side
     factor: Side
     auto: Side
-    # Of reading every event once.
+    # To read every event once.
     scan_cpu_s: float
-    # Of cutting the events into the slices of auto's plan, and no more.
+    # To cut the events into the slices of auto's plan.
     slices_cpu_s: float
-    # Plain by plan, as the cost model has it, by strategy.
+    # The boost of each strategy by the cost model.
     predicted: dict[str, float]
 
     def boost(self, strategy: str) -> float:
-        """How many times less CPU than plain Spark, which is how much more throughput a core."""
+        """Returns plain Spark's CPU divided by the strategy's: the gain in throughput per core."""
         side: Side = getattr(self, strategy)
         return self.plain.cpu_s / side.cpu_s
 
@@ -79,16 +79,16 @@ class Report:
         return list(dict.fromkeys(run.setting for run in self.runs))
 
     def of(self, setting: str) -> list[Run]:
-        """The runs of one setting."""
+        """Returns the runs of one setting."""
         return [run for run in self.runs if run.setting == setting]
 
     def boost(self, setting: str, strategy: str) -> Boost:
-        """Mean and most over the window sets of a setting."""
-        found = [run.boost(strategy) for run in self.of(setting)]
-        return Boost(mean=mean(found), most=max(found))
+        """Returns the mean and the greatest boost over the window sets of a setting."""
+        boosts = [run.boost(strategy) for run in self.of(setting)]
+        return Boost(mean=mean(boosts), most=max(boosts))
 
     def parts(self, setting: str) -> dict[str, float]:
-        """CPU seconds of auto's plan, by what they went to, on average."""
+        """Returns the average CPU seconds of each part of auto's plan."""
         runs = self.of(setting)
         scan, slices = (mean(getattr(run, f"{part}_cpu_s") for run in runs) for part in _PARTS)
         return {
@@ -98,39 +98,43 @@ class Report:
         }
 
     def pearson(self, *strategies: str) -> float | None:
-        """r between predicted and measured boosts over all runs, of some plans or of all."""
+        """Returns r between predicted and measured boosts, for some strategies or all."""
         return _pearson(
             [
-                (run.predicted[one], run.boost(one))
+                (run.predicted[strategy], run.boost(strategy))
                 for run in self.runs
-                for one in strategies or STRATEGIES
+                for strategy in strategies or STRATEGIES
             ]
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Every run, and for each setting what the paper found beside it."""
+        """Returns every run, and each setting beside the paper's numbers."""
         return {
             "runs": [
                 asdict(run)
-                | {"equal": run.equal, "boost": {one: run.boost(one) for one in STRATEGIES}}
+                | {
+                    "equal": run.equal,
+                    "boost": {strategy: run.boost(strategy) for strategy in STRATEGIES},
+                }
                 for run in self.runs
             ],
             "settings": {
                 name: {
-                    **{one: asdict(self.boost(name, one)) for one in STRATEGIES},
+                    **{strategy: asdict(self.boost(name, strategy)) for strategy in STRATEGIES},
                     "paper": asdict(SETTINGS[name]),
                     "parts": self.parts(name),
                 }
                 for name in self.settings
             },
-            "pearson": {one: self.pearson(one) for one in STRATEGIES} | {"all": self.pearson()},
+            "pearson": {strategy: self.pearson(strategy) for strategy in STRATEGIES}
+            | {"all": self.pearson()},
             "events": self.events,
             "repeats": self.repeats,
             "machine": machine(),
         }
 
     def tables(self) -> Iterator[Table]:
-        """Boosts beside the paper's, and what bounds ours."""
+        """Yields boosts beside the paper's, and the CPU of each part."""
         yield self._boosts()
         yield self._bounds()
 
@@ -187,15 +191,19 @@ class Report:
         return table
 
     def draw(self, folder: Path) -> list[Path]:
-        """Boosts beside the paper's, and predicted beside measured (its figure 19)."""
+        """Draws boosts beside the paper's, and predicted beside measured ones (its figure 19)."""
         bars = {
-            "here, with factor windows": [self.boost(one, "factor").mean for one in self.settings],
-            "here, auto": [self.boost(one, "auto").mean for one in self.settings],
+            "here, with factor windows": [
+                self.boost(name, "factor").mean for name in self.settings
+            ],
+            "here, auto": [self.boost(name, "auto").mean for name in self.settings],
             "paper": [SETTINGS[name].factor.mean for name in self.settings],
         }
         points = {
             name: [
-                (run.predicted[one], run.boost(one)) for run in self.of(name) for one in STRATEGIES
+                (run.predicted[strategy], run.boost(strategy))
+                for run in self.of(name)
+                for strategy in STRATEGIES
             ]
             for name in self.settings
         }
@@ -218,30 +226,30 @@ class Report:
 
 
 def earlier(files: Iterable[Path]) -> list[Report]:
-    """Reports that were written as JSON, to be shown with later ones."""
+    """Reads reports that were written as JSON, to show them with later ones."""
     return [_read(file) for file in files]
 
 
 def _read(file: Path) -> Report:
     try:
-        found = json.loads(file.read_text())
+        data = json.loads(file.read_text())
         runs = [
             Run(
-                **{one.name: run[one.name] for one in fields(Run)}
+                **{field.name: run[field.name] for field in fields(Run)}
                 | {side: Side(**run[side]) for side in ("plain", *STRATEGIES)}
             )
-            for run in found["runs"]
+            for run in data["runs"]
         ]
-        return Report(runs=runs, events=found["events"], repeats=found["repeats"])
+        return Report(runs=runs, events=data["events"], repeats=data["repeats"])
     except (ValueError, KeyError, TypeError):
         raise RunError(f"{file} is not what `muntin bench factor --json` writes") from None
 
 
 def joined(reports: Sequence[Report]) -> Report:
-    """Several reports as one; they must be of as many events."""
+    """Returns several reports as one; they must have the same number of events."""
     events = {report.events for report in reports}
     if len(events) != 1:
-        counts = ", ".join(f"{one:,}" for one in sorted(events))
+        counts = ", ".join(f"{count:,}" for count in sorted(events))
         raise RunError(f"boosts over {counts} events do not go into one table")
     return Report(
         runs=[run for report in reports for run in report.runs],
@@ -251,7 +259,7 @@ def joined(reports: Sequence[Report]) -> Report:
 
 
 def _beside_equal(axes: Any, points: Mapping[str, Line]) -> None:
-    """Points of each setting, and where predicted and measured would be equal."""
+    """Draws the points of each setting, and the line where predicted and measured are equal."""
     draw_lines(axes, points, log_x=False, log_y=False, joined=False)
     most = max(up for line in points.values() for point in line for up in point)
     axes.plot([0, most], [0, most], color="grey", linestyle=":", label="equal")

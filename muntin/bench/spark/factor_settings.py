@@ -1,4 +1,4 @@
-"""The generator settings of Factor Windows, with what its tables I and III say of each."""
+"""The generator settings of Factor Windows, with the boosts of its tables I and III."""
 
 from dataclasses import dataclass
 from random import Random
@@ -12,7 +12,7 @@ from muntin.share.generators import SEED_SIZES, SEED_SLIDES, random_gen, sequent
 
 @dataclass(frozen=True, kw_only=True)
 class Boost:
-    """How many times the throughput, on average and at most."""
+    """The gain in throughput, on average and at most."""
 
     mean: float
     most: float
@@ -20,7 +20,7 @@ class Boost:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A generator, how many windows it draws, of which kind, and what the paper found."""
+    """A generator, the number and kind of its windows, and the paper's boosts."""
 
     sequential: bool
     count: int
@@ -30,9 +30,9 @@ class Setting:
     factor: Boost
 
     def windows(self, number: int) -> list[Window]:
-        """The window set of a number, always the same one.
+        """Draws the window set of a number, always the same one.
 
-        SequentialGen has only as many sets as seeds, so these take turns.
+        SequentialGen has only as many sets as seeds, so the seeds take turns.
         """
         random = Random(number)
         if not self.sequential:
@@ -42,7 +42,7 @@ class Setting:
         return sequential_gen(random, count=self.count, tumbling=self.tumbling, seeds=[seed])
 
     def queries(self, number: int) -> list[Query]:
-        """MIN over each window, by device, as in the paper's figure 1."""
+        """Returns MIN over each window, by device, as in the paper's figure 1."""
         return [
             Query(
                 name=f"q{index}",
@@ -96,5 +96,5 @@ USUAL = [name for name, setting in SETTINGS.items() if setting.count in (5, 20)]
 
 
 def chosen_settings(names: str) -> list[str]:
-    """The settings of a list such as `R-5-tumbling,S-20-hopping`."""
+    """Returns the settings of a list such as `R-5-tumbling,S-20-hopping`."""
     return listed(names, SETTINGS, "setting")

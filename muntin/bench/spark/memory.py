@@ -19,14 +19,14 @@ from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch.results import run
 
 LIMIT = 4 * 2**30
-# What the JVM may use for objects. It needs about half a gigabyte beside that, and each of the
-# Python workers, one per core, a few hundred megabytes.
+# The JVM's heap. It needs about half a gigabyte more, and each Python worker, one per core, a few
+# hundred megabytes.
 HEAP = "2g"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """One shape of data: what it cost, and the most memory that its processes held at once."""
+    """One shape of data: its cost, and the peak memory of the processes."""
 
     events: int
     keys: int
@@ -39,7 +39,7 @@ class Shape:
 
     @property
     def fits(self) -> bool:
-        """Whether it stayed below the limit."""
+        """Whether the peak is below the limit."""
         return self.peak_bytes < LIMIT
 
 
@@ -52,7 +52,7 @@ class Report:
 
     def to_json(self) -> dict[str, object]:
         """`shapes` by name, the limit, and whether each is below it."""
-        shapes = {name: asdict(one) | {"fits": one.fits} for name, one in self.shapes.items()}
+        shapes = {name: asdict(shape) | {"fits": shape.fits} for name, shape in self.shapes.items()}
         return {
             "shapes": shapes,
             "limit_bytes": LIMIT,
@@ -75,19 +75,19 @@ class Report:
         for column in ("events", "rows", "wall s", "JVM GB", "Python GB", "all GB"):
             table.add_column(column, justify="right")
         table.add_column("fits")
-        for name, one in self.shapes.items():
+        for name, shape in self.shapes.items():
             table.add_row(
                 name,
-                *(f"{number:,}" for number in (one.events, one.rows)),
-                f"{one.wall_s:.1f}",
-                *map(_gigabytes, (one.jvm_bytes, one.python_bytes, one.peak_bytes)),
-                "yes" if one.fits else "NO",
+                *(f"{number:,}" for number in (shape.events, shape.rows)),
+                f"{shape.wall_s:.1f}",
+                *map(_gigabytes, (shape.jvm_bytes, shape.python_bytes, shape.peak_bytes)),
+                "yes" if shape.fits else "NO",
             )
         return table
 
 
 def queries() -> list[Query]:
-    """A few windows of each kind, with aggregates of each kind."""
+    """Returns tumbling and hopping windows with several aggregates."""
     windows = {
         "minute": tumbling("1 minute"),
         "quarter": hopping("15 minutes", every="5 minutes"),
@@ -106,7 +106,7 @@ def queries() -> list[Query]:
 
 
 def peaks(session: SparkSession, *, keys: int, events: int, strategy: str = DEFAULT) -> Report:
-    """Run both shapes: `keys` keys with an event each, and one key with `events` events."""
+    """Runs both shapes: `keys` keys with an event each, and one key with `events` events."""
     shapes: dict[str, tuple[int, int, Callable[[], DataFrame]]] = {
         "many keys": (keys, keys, lambda: one_each(session, keys)),
         "one key": (events, 1, lambda: readings(session, events, 1)),

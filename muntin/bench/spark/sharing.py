@@ -23,12 +23,12 @@ from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch.results import run
 from muntin.spark.output.together import QUERY, named
 
-# Where plain Spark would take hours over all events, answers are compared on this many.
+# If plain Spark would take hours over all events, answers are compared on this many.
 EQUAL_ON = 2_000
 _ADDED_UP = ("avg", "sum")
 # Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
 WARMING = 4
-# Timed turns. One run differs from the next by a quarter, so the best of three is not yet steady.
+# Timed turns. Runs differ by a quarter, so the best of three is not steady yet.
 REPEATS = 9
 
 
@@ -42,7 +42,7 @@ def sharing(
     warming: int = WARMING,
     strategy: str = DEFAULT,
 ) -> Report:
-    """Run every set both ways: once to compare, then timed in turns; what takes long, once only."""
+    """Runs every set both ways: once to compare, then timed in turns; long ones only once."""
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
         Steps(1 + _steps(sets, warming + repeats)) as bar,
@@ -60,26 +60,28 @@ def sharing(
 
 
 def chosen(names: str) -> list[str]:
-    """The sets of a list such as `one,dash10`; an unknown one is refused with the nearest."""
+    """Returns the sets of a list such as `one,dash10`; raises an error for an unknown one."""
     return listed(names, SETS, "set")
 
 
 def plain(queries: Sequence[Query], events: DataFrame) -> DataFrame:
-    """The queries by Spark's own `window` or `session_window`, in the form of `together`."""
+    """Answers with Spark's own `window` or `session_window`, in the form of `together`."""
     frames = [named(query.name, _plain_query(query, events)) for query in queries]
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
 def _plain_query(query: Query, events: DataFrame) -> DataFrame:
     grouped = events.groupBy(*query.key_expressions, _plain_window(query).alias("window"))
-    return grouped.agg(*(expr(one.to_sql()).alias(name) for name, one in query.aggregates.items()))
+    return grouped.agg(
+        *(expr(aggregate.to_sql()).alias(name) for name, aggregate in query.aggregates.items())
+    )
 
 
 def _plain_window(query: Query) -> Column:
     if isinstance(query.window, Session):
         return session_window(query.time, f"{query.window.gap} microseconds")
-    asked = query.periodic_window
-    size, slide = (f"{micros} microseconds" for micros in (asked.size, asked.slide))
+    periodic = query.periodic_window
+    size, slide = (f"{micros} microseconds" for micros in (periodic.size, periodic.slide))
     return window(query.time, size, slide)
 
 
@@ -90,13 +92,13 @@ def _steps(sets: Sequence[str], turns: int) -> int:
 
 @dataclass(frozen=True)
 class _Contender:
-    """A set and a way to answer it, and its answers."""
+    """A set, a way to answer it, and the answers."""
 
     name: str
     way: str
     build: Callable[[], DataFrame]
     answers: DataFrame
-    # What the first run cost, which also stored the answers.
+    # The cost of the first run, which also stored the answers.
     first: Cost
 
     @property
@@ -107,7 +109,7 @@ class _Contender:
         return measure(lambda: compute(self.build()))
 
     def side(self, costs: Mapping[str, Cost]) -> Side:
-        """What it cost in its turns."""
+        """Returns its cost in turns, and its number of rows."""
         best = costs[self.label]
         return Side(
             cpu_s=round(best.cpu_s, 2), wall_s=round(best.wall_s, 2), rows=self.answers.count()
@@ -124,7 +126,7 @@ class _Bench:
     strategy: str
 
     def measure(self, sets: Sequence[str], repeats: int, warming: int) -> dict[str, Measured]:
-        """Every set, its contenders timed in turns."""
+        """Measures every set, its contenders timed in turns."""
         contenders = {
             (name, way): self._contender(name, way)
             for name in sets
@@ -132,11 +134,11 @@ class _Bench:
             if way == "muntin" or name not in TOO_LONG_FOR_PLAIN
         }
         costs = in_turns(
-            {one.label: one.run for one in contenders.values()},
+            {contender.label: contender.run for contender in contenders.values()},
             self.bar,
             warming=warming,
             repeats=repeats,
-            before={one.label: one.first for one in contenders.values()},
+            before={contender.label: contender.first for contender in contenders.values()},
         )
         return {
             name: self._measured(
@@ -146,7 +148,7 @@ class _Bench:
         }
 
     def _contender(self, name: str, way: str) -> _Contender:
-        """The contender after its first run, whose answers are stored."""
+        """Returns a contender after its first run, whose answers are stored."""
         build = self._way(way, SETS[name](), self.data)
         path = self.folder / name / way
         with self.bar.step(f"{name}: {way}, first run"):
@@ -182,14 +184,14 @@ class _Bench:
         return Measured(plain=None, muntin=ours.side(costs), equal=equal, equal_on=few)
 
     def _one_by_one(self, queries: Sequence[Query], data: DataFrame) -> DataFrame:
-        """Plain Spark's answers, a job for each query: planning a hundred at once takes minutes."""
+        """Answers with plain Spark, a job per query: to plan a hundred at once takes minutes."""
         path = str(self.folder / "few-plain")
         for query in queries:
             plain([query], data).write.mode("append").parquet(path)
         return data.sparkSession.read.option("mergeSchema", "true").parquet(path)
 
     def _spread(self, few: int) -> DataFrame:
-        """Fewer events over the same stretch of time, so that windows still fill and slide."""
+        """Makes fewer events over the same time span, so that windows still fill and slide."""
         rate = RATE * few / self.events
         session = self.data.sparkSession
         return stored(readings(session, few, self.keys, rate), self.folder / "few")

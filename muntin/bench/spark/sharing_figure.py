@@ -1,4 +1,4 @@
-"""The table of `bench sharing` as a picture: what each set costs as plain Spark and as muntin."""
+"""Draws the table of `bench sharing`: the cost of each set in plain Spark and in muntin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from muntin.bench.harness.pictures import MUNTIN, PLAIN, picture, plain_ticks
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One set of queries: CPU seconds of both; plain Spark's is None where it takes too long."""
+    """One set of queries: CPU seconds of both; plain Spark's is None if it takes too long."""
 
     name: str
     queries: int
     plain: float | None
     muntin: float
-    # How many times muntin's cost plain Spark's is, as it was before the seconds were rounded.
+    # Plain Spark's cost by muntin's, from seconds before rounding.
     ratio: float | None
 
 
 def draw(pairs: Sequence[Pair], path: Path, *, title: str) -> Path:
-    """Two dots for each set on a log scale, with their seconds and ratio; the first is on top."""
+    """Draws two dots per set on a log scale, with their seconds and ratio; the first set on top."""
     return picture(
         path,
         partial(_fill, pairs=pairs),
@@ -59,7 +59,7 @@ def _fill(axes: Any, pairs: Sequence[Pair]) -> None:
 
 
 def _numbers(axes: Any, pair: Pair, place: int) -> None:
-    """The seconds beside the dots, and the ratio of both between them."""
+    """Writes the seconds beside the dots, and their ratio between them."""
     left = {"textcoords": "offset points", "va": "center", "ha": "right"}
     axes.annotate(f"{pair.muntin:.1f}", (pair.muntin, place), (-9, 0), color=MUNTIN, **left)
     if pair.plain is None:

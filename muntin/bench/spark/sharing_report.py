@@ -1,4 +1,4 @@
-"""What `bench sharing` found: CPU and wall seconds of both contenders, side by side."""
+"""The report of `bench sharing`: CPU and wall seconds of both contenders, side by side."""
 
 from dataclasses import asdict, dataclass
 
@@ -12,7 +12,7 @@ from muntin.bench.spark.sharing_figure import Pair
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """What one contender spent on a set, and how many rows it gave."""
+    """The cost of one contender on a set, and the number of its rows."""
 
     cpu_s: float
     wall_s: float
@@ -21,7 +21,7 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One set: both contenders, or muntin alone, and whether their answers were equal."""
+    """One set: both contenders, or muntin alone, and whether their answers are equal."""
 
     plain: Side | None
     muntin: Side
@@ -47,7 +47,7 @@ class Report:
     def to_json(self) -> dict[str, object]:
         """`sets` by name, and the facts of the run."""
         return {
-            "sets": {name: one.to_json() for name, one in self.sets.items()},
+            "sets": {name: measured.to_json() for name, measured in self.sets.items()},
             "events": self.events,
             "keys": self.keys,
             "repeats": self.repeats,
@@ -56,14 +56,14 @@ class Report:
         }
 
     def title(self) -> str:
-        """What was run."""
+        """Returns a line that says what was run."""
         return (
             f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
             f"best of {self.repeats}, warm"
         )
 
     def pairs(self) -> list[Pair]:
-        """Both contenders' CPU seconds of each set, for a picture."""
+        """Returns both contenders' CPU seconds of each set, for a picture."""
         return [
             Pair(
                 name=name,
@@ -76,7 +76,7 @@ class Report:
         ]
 
     def table(self) -> Table:
-        """CPU and wall seconds side by side, and how they stand to each other in CPU."""
+        """Returns CPU and wall seconds side by side, and ratios of CPU."""
         table = Table(
             box=SIMPLE,
             # Tight, so that it fits into eighty columns.
@@ -94,7 +94,7 @@ class Report:
         table.add_column("rows", justify="right")
         table.add_column("equal")
         for name, measured in self.sets.items():
-            one = self._one(name)
+            plain_one = self._one(name)
             plain, muntin = measured.plain, measured.muntin
             table.add_row(
                 name,
@@ -103,7 +103,7 @@ class Report:
                 f"{muntin.cpu_s:.1f}",
                 f"{muntin.wall_s:.1f}",
                 f"{plain.cpu_s / muntin.cpu_s:.1f}x" if plain else "-",
-                f"{muntin.cpu_s / one.cpu_s:.2f}x" if one else "-",
+                f"{muntin.cpu_s / plain_one.cpu_s:.2f}x" if plain_one else "-",
                 f"{muntin.rows:,}",
                 ("yes" if measured.equal else "NO")
                 + ("" if measured.equal_on == self.events else " *"),
@@ -111,13 +111,13 @@ class Report:
         return table
 
     def _one(self, name: str) -> Side | None:
-        """Plain Spark's one query of the same kind: `one`, or `sess`, if it ran."""
-        found = self.sets.get("sess" if name.startswith("sess") else "one")
-        return found.plain if found is not None else None
+        """Returns plain Spark's cost of the set `one`, or `sess` for sessions, if it ran."""
+        measured = self.sets.get("sess" if name.startswith("sess") else "one")
+        return measured.plain if measured is not None else None
 
     def _caption(self) -> str:
         said = ["ratios are of CPU seconds: JVM, Python workers and driver"]
-        if any(one.equal_on != self.events for one in self.sets.values()):
-            few = min(one.equal_on for one in self.sets.values())
+        if any(measured.equal_on != self.events for measured in self.sets.values()):
+            few = min(measured.equal_on for measured in self.sets.values())
             said.append(f"* compared on {few:,} events spread over the same time")
         return "\n".join(said)

@@ -1,4 +1,4 @@
-"""`bench streaming`, the rest: what state, keys and changes of queries cost a pipeline."""
+"""`bench streaming`, second part: the cost of state, of many keys and of an added query."""
 
 import time
 from dataclasses import asdict, dataclass, replace
@@ -30,20 +30,20 @@ from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings
 
-# Files of an hour each, one a batch: so many until what is retained has its full size, and those
-# whose batches are timed.
+# Files of an hour each, one per batch: this many until the retained state has its full size, then
+# those whose batches are timed.
 _FILLING = 14
 _TIMED = 6
 # Hours that slices are kept for.
 _SHORT, _LONG = 1, 12
 _KEYS = 1_000
-# How long an added query is waited for.
+# How long to wait for an added query.
 _PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """A pipeline's warm batches, and the bytes of slices that it kept at their end."""
+    """The cost of a pipeline's warm batches, and the bytes of slices that it kept at their end."""
 
     cpu_s: float
     wall_s: float
@@ -52,7 +52,7 @@ class State:
 
 @dataclass(frozen=True, kw_only=True)
 class StateReport:
-    """State many times larger; many keys; a query that is added."""
+    """The costs of larger state, of many keys, and of adding a query."""
 
     # Slices kept for an hour; for 12, by the same queries; for 12, by a window of that size.
     short: State
@@ -90,7 +90,7 @@ class StateReport:
 def state_costs(
     session: SparkSession, *, events: int = 1_000_000, keys: int = 100_000
 ) -> StateReport:
-    """Measure all three; `events` in each stream, `keys` of the one with many."""
+    """Measures all three; `events` in each stream, `keys` in the one with many keys."""
     hours, files = _FILLING + _TIMED, _FILLING + _TIMED
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
@@ -100,15 +100,15 @@ def state_costs(
         folder = Path(name)
         slow, many = folder / "slow", folder / "many"
         with bar.step("making events"):
-            # So few events a second that they cover many hours, and slices hold one or two.
+            # Few events a second, so that they cover many hours and slices hold one or two.
             arriving(readings(session, events, _KEYS, events / (hours * 3600), files), slow)
             arriving(readings(session, events, keys, RATE * 10, FILES), many)
         bench = _Bench(session, folder)
         short, long = ([_sliding(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG))
-        # The many keys first, and the short state not first of three: they warm up the others.
+        # Many keys run first, and the short state second of three, so that it is warm.
         with bar.step(f"{keys:,} keys"):
             queries = [_query("minute", 1), _query("five", 5)]
-            found = bench.timed("keys", many, queries, "0 seconds", WARMING, FILES_PER_BATCH)
+            many_state = bench.timed("keys", many, queries, "0 seconds", WARMING, FILES_PER_BATCH)
             equal = all(_equal(session, folder / "keys", many, query) for query in queries)
         costs = {}
         for label, queries, retain in (
@@ -125,14 +125,14 @@ def state_costs(
         kept=costs["kept"],
         long=costs["long"],
         keys=keys,
-        many=found,
+        many=many_state,
         many_equal=equal,
         add_s=add_s,
     )
 
 
 def _sliding(minutes: int) -> Query:
-    """The first query of slide3, with another size."""
+    """Returns the first query of slide3, with another size."""
     window = hopping(f"{minutes} minutes", every="1 minute")
     return replace(SETS["slide3"]()[0], window=window)
 
@@ -161,7 +161,7 @@ class _Bench:
     def timed(
         self, label: str, events: Path, queries: list[Query], retain: str, warming: int, files: int
     ) -> State:
-        """Stream the events, so many files a batch, and time the batches after some."""
+        """Streams the events, `files` files per batch, and times the batches after `warming`."""
         place = self.folder / label
         settle()
         with Laps(self.session) as laps:
@@ -182,7 +182,7 @@ class _Bench:
         )
 
     def _kept(self, checkpoint: Path) -> int:
-        """The bytes of all runs and cells that are in the state store."""
+        """Returns the bytes of all slices in the state store."""
         reader = self.session.read.format("statestore").option("operatorId", 0)
         runs = reader.option("stateVarName", "runs").load(str(checkpoint))
         row = runs.selectExpr("coalesce(sum(length(user_map_value.data)), 0) AS bytes").first()
@@ -191,7 +191,7 @@ class _Bench:
 
 
 def _equal(session: SparkSession, place: Path, events: Path, query: Query) -> bool:
-    """Whether a query's answers are those of a batch run, for all windows that have closed."""
+    """Whether a query's answers equal those of a batch run, for all windows that have closed."""
     answers = session.read.parquet(str(place / "answers" / query.name))
     latest = answers.selectExpr("max(window.end) AS latest").first()
     assert latest is not None
@@ -203,7 +203,7 @@ def _equal(session: SparkSession, place: Path, events: Path, query: Query) -> bo
 
 
 def _adding(session: SparkSession, place: Path, events: Path) -> float:
-    """Add a query to a pipeline that is busy, and wait for its first answers."""
+    """Adds a query to a busy pipeline, and returns the seconds until its first answers."""
     with start(
         SETS["slide3"](),
         _stream(session, events, files=1),

@@ -33,15 +33,15 @@ from muntin.spark.stream.source import SETTINGS
 
 FILES = 20
 FILES_PER_BATCH = 4
-# Batches that warm up: the cost is that of the rest.
+# Batches that warm up; the cost is that of the others.
 WARMING = 2
 WATERMARK = "10 seconds"
 # Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
 WARMING_TURNS = 6
-# A stream has some eighty pieces of generated code, and Spark keeps a hundred of all there are: of
-# streams that take turns each would be compiled anew every time, which none that runs on is.
+# A stream has some eighty pieces of generated code, and Spark caches a hundred. Streams that take
+# turns would be compiled again every time, unlike one that keeps running.
 SESSION = {"spark.sql.codegen.cache.maxEntries": "1000"}
-# Sets that plain Spark is asked for.
+# Sets that plain Spark can stream.
 STREAMED = ("one", "tumb5", "slide3", "dash10", "sess", "sess10")
 
 
@@ -58,7 +58,7 @@ class Report(sharing_report.Report):
         }
 
     def table(self) -> Table:
-        """CPU and wall seconds of the warm batches side by side, and how they stand in CPU."""
+        """Returns CPU and wall seconds of the warm batches side by side, and ratios of CPU."""
         batches = FILES // FILES_PER_BATCH
         table = super().table()
         table.title = (
@@ -73,12 +73,12 @@ class Report(sharing_report.Report):
 
 
 def streamed(names: str) -> list[str]:
-    """The sets of a list such as `one,dash10`, if plain Spark can be asked for them."""
-    found = chosen(names)
-    for name in found:
+    """Returns the sets of a list such as `one,dash10`, if plain Spark can stream them."""
+    sets = chosen(names)
+    for name in sets:
         if name not in STREAMED:
             raise RunError(f"{name} is not streamed; {nearest('', list(STREAMED))}")
-    return found
+    return sets
 
 
 def streaming(
@@ -91,7 +91,7 @@ def streaming(
     warming: int = WARMING_TURNS,
     strategy: str = STEADY,
 ) -> Report:
-    """Stream every set both ways in turns, some to warm up and some that count (`turns`)."""
+    """Streams every set both ways in turns, some to warm up and some that count (`turns`)."""
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
         Steps(1 + len(sets) * (2 * (warming + repeats) + 1)) as bar,
@@ -110,7 +110,7 @@ def streaming(
 
 
 def stream_settings() -> dict[str, str]:
-    """State in RocksDB, in as many partitions as there are cores, for all contenders."""
+    """Returns settings for all contenders: state in RocksDB, a partition for each core."""
     return {**SETTINGS, "spark.sql.shuffle.partitions": str(os.cpu_count())}
 
 
@@ -124,7 +124,7 @@ class _Bench:
     def measure(
         self, sets: Sequence[str], repeats: int, warming: int, events: int
     ) -> dict[str, Measured]:
-        """Every set, its contenders timed in turns; the answers of the last turn are compared."""
+        """Measures every set, its contenders timed in turns, and compares the last answers."""
         ways: dict[str, Callable[[Sequence[Query], Path], Cost]] = {
             "plain": self._plain,
             "muntin": self._muntin,
@@ -132,21 +132,21 @@ class _Bench:
         places: dict[str, Path] = {}
 
         def timed(name: str, label: str) -> Cost:
-            one = f"{name}: {label}"
-            # A folder for each turn: a stream goes on where the one before it on a checkpoint was.
-            place = places[one] = Path(mkdtemp(dir=self.folder, prefix=f"{name}-{label}-"))
+            run = f"{name}: {label}"
+            # A folder for each turn: on the same checkpoint, a stream would go on with the last.
+            place = places[run] = Path(mkdtemp(dir=self.folder, prefix=f"{name}-{label}-"))
             return ways[label](SETS[name](), place)
 
         runs = {f"{name}: {label}": partial(timed, name, label) for name in sets for label in ways}
         costs = in_turns(runs, self.bar, warming=warming, repeats=repeats)
         measured = {}
         for name in sets:
-            ones = [f"{name}: {label}" for label in ways]
+            labels = [f"{name}: {label}" for label in ways]
             with self.bar.step(f"{name}: comparing"):
-                theirs, ours = (self._answers(name, places[one]) for one in ones)
+                theirs, ours = (self._answers(name, places[label]) for label in labels)
                 measured[name] = Measured(
-                    plain=_side(costs[ones[0]], theirs),
-                    muntin=_side(costs[ones[1]], ours),
+                    plain=_side(costs[labels[0]], theirs),
+                    muntin=_side(costs[labels[1]], ours),
                     equal=_equal(name, ours, theirs),
                     equal_on=events,
                 )
@@ -159,7 +159,7 @@ class _Bench:
         return reader.option("maxFilesPerTrigger", FILES_PER_BATCH).parquet(events)
 
     def _plain(self, queries: Sequence[Query], place: Path) -> Cost:
-        """A streaming query for each, one after the other."""
+        """Runs a streaming query for each, one after the other."""
         spent = Cost(cpu_s=0.0, wall_s=0.0)
         for query in queries:
             frame = plain([query], self._stream().withWatermark(query.time, WATERMARK))
@@ -173,7 +173,7 @@ class _Bench:
         return spent
 
     def _muntin(self, queries: Sequence[Query], place: Path) -> Cost:
-        """One pipeline for all."""
+        """Runs one pipeline for all."""
         with Laps(self.session) as laps:
             start(
                 queries,

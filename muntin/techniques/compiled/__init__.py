@@ -1,1 +1,1 @@
-"""What runs the algorithms: combines compiled by numba, state in arrays, operations counted."""
+"""Runs the algorithms: compiles them with numba, keeps their state in arrays, counts operations."""

@@ -1,4 +1,4 @@
-"""A sliding window as an object: partials in, aggregates of the latest so many out."""
+"""A sliding window as an object: takes partials, returns aggregates of the latest ones."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from muntin.techniques.table import technique_for, technique_for_many
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """A structure at one moment: plain data that can be pickled, and whose it is."""
+    """The saved state of an aggregator, as plain data that can be pickled."""
 
     technique: str
     monoid: str
@@ -74,21 +74,21 @@ class Aggregator:
         self._memory, self._cursor = bound(algorithm.start)(self._room(0), self.sizes)
 
     def __len__(self) -> int:
-        """How many partials are held."""
+        """Returns how many partials the window holds."""
         return int(self._cursor[1] - self._cursor[0])
 
     def insert(self, partial: Any) -> None:
-        """Take in the newest partial; where the longest window is full, its oldest goes."""
+        """Adds the newest partial; if the longest window is full, its oldest partial leaves."""
         self._cursor = self._insert(self._memory, self._cursor, self._own(partial), self.sizes)
 
     def evict(self) -> None:
-        """Drop the oldest partial."""
+        """Drops the oldest partial."""
         if not len(self):
             raise RunError("nothing is left to evict")
         self._cursor = self._evict(self._memory, self._cursor)
 
     def query(self, size: int | None = None) -> Any:
-        """The aggregate of the latest `size` partials; of all that are held if not given."""
+        """Returns the aggregate of the latest `size` partials, or of all if not given."""
         held = len(self)
         size = held if size is None else size
         if not 1 <= size <= held:
@@ -101,10 +101,10 @@ class Aggregator:
         return self._query(self._memory, self._cursor, size, slot)
 
     def insert_many(self, partials: Any) -> Any:
-        """Insert partials one by one; row i is what each of `sizes`, ascending, then aggregates.
+        """Inserts partials one by one; row i has the aggregate of each of `sizes`, ascending.
 
-        A wide monoid takes a tuple of columns and returns one; objects come and go as lists.
-        While a window has not filled, it aggregates what there is.
+        A wide monoid takes and returns a tuple of columns; objects are in lists. A window that is
+        not full aggregates what there is.
         """
         values, count = self._column(partials)
         answers = self._room(count * len(self.sizes))
@@ -117,7 +117,7 @@ class Aggregator:
         return tuple(column.reshape(shape) for column in answers)
 
     def save(self) -> State:
-        """A copy of all that `restore` needs to go on from here."""
+        """Returns a copy of the state, for `restore`."""
         return State(
             technique=self.technique.name,
             monoid=self.monoid.name,
@@ -128,12 +128,12 @@ class Aggregator:
         )
 
     def restore(self, state: State) -> None:
-        """Go on from a state that an aggregator made with the same arguments has saved."""
+        """Continues from a state that an aggregator with the same arguments has saved."""
         own = self.save()
         for name in ("technique", "monoid", "sizes", "compiled"):
-            found, needed = getattr(state, name), getattr(own, name)
-            if found != needed:
-                raise RunError(f"that state has {name} {found!r}, and this window {needed!r}")
+            saved, needed = getattr(state, name), getattr(own, name)
+            if saved != needed:
+                raise RunError(f"that state has {name} {saved!r}, and this window {needed!r}")
         self._memory, self._cursor = _copied(state.memory), state.cursor
 
     def _column(self, partials: Any) -> tuple[Any, int]:
@@ -157,7 +157,7 @@ class Aggregator:
         return tuple(np.empty(length, dtype) for dtype in self._dtypes)
 
     def _own(self, partial: Any) -> Any:
-        """A partial in the types that the compiled code was made for."""
+        """Returns a partial in the types that the code was compiled for."""
         if not self.compiled:
             return partial
         if self.monoid.width == 1:
@@ -169,5 +169,5 @@ class Aggregator:
 
 
 def _copied(memory: Any) -> Any:
-    """Arrays, lists and tuples of them, copied."""
+    """Copies arrays, lists and tuples of them."""
     return tuple(map(_copied, memory)) if isinstance(memory, tuple) else memory.copy()

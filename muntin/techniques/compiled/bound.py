@@ -1,6 +1,6 @@
-"""The names that `compile.bind` gives to an algorithm, declared for readers and type checkers.
+"""Declares the names that `compile.bind` gives to an algorithm, for readers and type checkers.
 
-Nothing here runs: an algorithm imports these under `TYPE_CHECKING` alone.
+Nothing here runs: algorithms import these under `TYPE_CHECKING` only.
 """
 
 from typing import Any
@@ -9,31 +9,31 @@ from typing import Any
 
 
 def combine(older: Any, newer: Any) -> Any:
-    """Partial ⊕ partial; the older stands left."""
+    """Returns older ⊕ newer."""
     raise NotImplementedError
 
 
 def inverse(total: Any, oldest: Any) -> Any:
-    """`total` without the partial that was combined first."""
+    """Returns `total` without the partial that was combined first."""
     raise NotImplementedError
 
 
 def load(values: Any, index: int) -> Any:
-    """The partial at `index`."""
+    """Returns the partial at `index`."""
     raise NotImplementedError
 
 
 def store(values: Any, index: int, partial: Any) -> None:
-    """Put a partial at `index`."""
+    """Stores a partial at `index`."""
     raise NotImplementedError
 
 
 def blank(values: Any, length: int) -> Any:
-    """Room for `length` partials like those in `values`."""
+    """Allocates `length` partials like those in `values`."""
     raise NotImplementedError
 
 
-def same(one: Any, other: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Whether two partials are equal; NaN equals NaN."""
     raise NotImplementedError
 
@@ -41,40 +41,40 @@ def same(one: Any, other: Any) -> bool:
 # --- of an algorithm, for the drivers in `drive.py`
 #
 # Its state is `memory`, arrays that are written in place, and `cursor`, a small tuple that every
-# change returns anew and that machine code keeps in registers. A cursor begins (low, high): the
+# change returns and that machine code keeps in registers. A cursor starts with (low, high): the
 # structure holds the partials number low to high - 1 of its stream.
 
 
 def start(values: Any, sizes: Any) -> Any:
-    """(memory, cursor) of an empty window over partials like `values`.
+    """Returns (memory, cursor) of an empty window over partials like `values`.
 
-    `sizes` are the window sizes that will be asked for, in ascending order; the last of them
-    bounds how many partials are held.
+    `sizes` are the window sizes that will be queried, ascending; the last is the most partials that
+    are held.
     """
     raise NotImplementedError
 
 
 def insert(memory: Any, cursor: Any, partial: Any) -> Any:
-    """The cursor after a newest partial came in; the window is not full before."""
+    """Adds the newest partial to a window that is not full; returns the cursor."""
     raise NotImplementedError
 
 
 def evict(memory: Any, cursor: Any) -> Any:
-    """The cursor after the oldest partial left; the window is not empty before."""
+    """Drops the oldest partial of a window that is not empty; returns the cursor."""
     raise NotImplementedError
 
 
 def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
-    """The aggregate of the latest `size` partials, at least one of those that are held.
+    """Returns the aggregate of the latest `size` partials, from one to all that are held.
 
-    `slot` is where in `sizes` the asker's window stands. Algorithms of one window answer only for
-    all partials that are held.
+    `slot` is the window's index in `sizes`. Algorithms of one window answer only for all partials
+    that are held.
     """
     raise NotImplementedError
 
 
 def at(memory: Any, cursor: Any, number: int) -> Any:
-    """The partial that came in as `number`; only of algorithms that can be a store of slices."""
+    """Returns the partial number `number`; only in algorithms that can be a store of slices."""
     raise NotImplementedError
 
 

@@ -1,9 +1,9 @@
-"""One source per algorithm: a technique's functions, bound to a monoid, compiled or as they stand.
+"""Binds a technique's functions to a monoid, compiled or as plain Python, from one source.
 
 An algorithm calls `combine`, `inverse`, `load` and the others of `bound.py` as if they were globals
 of its module. `bind` gives it those of one monoid, and does the same for every function of this
-package that it calls. Compiled, all are inlined; the machine code is kept on disk under a name that
-holds what was bound, so that a new process loads it instead of compiling.
+package that it calls. Compiled, all are inlined. The machine code is kept on disk, so that a new
+process loads it instead of compiling.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from muntin.techniques.compiled.layout import COUNTED, LAYOUTS, OBJECTS
 
 Function = Callable[..., Any]
 
-# Its own annotations know neither all options nor cover all versions.
+# numba's own annotations lack some options, and differ between versions.
 _njit: Callable[..., Function] = numba.njit
-# What a driver calls of an algorithm.
+# The functions of an algorithm that a driver calls.
 FACE = ("start", "insert", "evict", "query")
-# And what those may have besides that can be a store of slices (see `cutty.py`).
+# Further functions of an algorithm that can be a store of slices (see `cutty.py`).
 STORE = ("at", "kept", "settle", "moved")
 
-# What the names of modules with algorithms begin with.
+# The prefix of modules with algorithms.
 _TECHNIQUES = "muntin.techniques."
 
 
@@ -38,13 +38,13 @@ def bind(
     algorithm: ModuleType | None = None,
     counted: bool = False,
 ) -> Function:
-    """`function` compiled for a monoid's numeric partials; once per process and, on disk, machine.
+    """Returns `function` compiled for a monoid's numeric partials, once per process and machine.
 
-    A driver is given the `algorithm` whose functions it calls. `counted` binds to partials that
-    carry a tally, as in `layout.py`.
+    A driver needs the `algorithm` whose functions it calls. `counted` is for partials that carry a
+    tally, as in `layout.py`.
     """
     given = _given(monoid.combine, monoid.inverse, LAYOUTS[monoid.width], algorithm, counted)
-    # A counted partial holds its tally, an array, so all that returns one counts references.
+    # A counted partial holds its tally, an array, so functions that return one count references.
     clone = _copy(_bound(function, given, lambda part, managed: _part(part, managed or counted)))
     closed = all(_is_closed(part) for part in (monoid.combine, monoid.inverse) if part is not None)
     try:
@@ -66,47 +66,49 @@ def bind_python(
     algorithm: ModuleType | None = None,
     counted: bool = False,
 ) -> Function:
-    """`function` as plain Python, for partials that are any object."""
-    return _bound(function, _given(combine, inverse, OBJECTS, algorithm, counted), lambda it, _: it)
+    """Returns `function` as plain Python, for partials that are any object."""
+    return _bound(
+        function, _given(combine, inverse, OBJECTS, algorithm, counted), lambda part, _: part
+    )
 
 
 @cache
 def compiles(monoid: Monoid) -> bool:
-    """Whether a combine of floating partials can be machine code: it is tried."""
-    one = (1.0,) * monoid.width if monoid.width > 1 else 1.0
+    """Whether numba can compile a combine of floats; it tries."""
+    partial = (1.0,) * monoid.width if monoid.width > 1 else 1.0
     try:
-        _njit(monoid.combine)(one, one)
+        _njit(monoid.combine)(partial, partial)
     except Exception:
-        # Whatever it was, Python will say it in words that the user knows.
+        # Whatever it was, plain Python will raise it with a clearer message.
         return False
     return True
 
 
 def compiled(function: Function) -> Function:
-    """`function` as machine code, compiled at its first call and kept on disk."""
+    """Returns `function` as machine code, compiled at its first call and kept on disk."""
     kernel: Any = _njit(function, nogil=True)
     try:
         kernel._cache = KernelCache(function)
     except NoDigest:
-        # Numba's own cache knows the function by its file.
+        # numba's own cache identifies the function by its file.
         kernel.enable_caching()
     except OSError:
-        # It is compiled in every process.
+        # No folder is writable: it is compiled in every process.
         pass
     return kernel  # type: ignore[no-any-return]
 
 
-# What a compiled function calls is inlined without fail: left to itself, LLVM hands a cursor
-# around in memory, which costs more than the algorithm.
+# Functions that a compiled function calls are always inlined: otherwise LLVM passes cursors in
+# memory, which costs more than the algorithm.
 _INLINED = {"forceinline": True}
-# And unless it makes room for partials, it does not count references to arrays: that is atomic
-# instructions, several a slide, for arrays that the caller holds anyway.
+# Unless a function allocates, it does not count references to arrays: that takes several atomic
+# instructions a slide, for arrays that the caller holds anyway.
 _UNMANAGED = {"forceinline": True, "_nrt": False}
 
 
 @cache
 def _part(function: Function, managed: bool) -> Function:
-    """`function` to be inlined; small parts are bound again and again, and compiled once."""
+    """Returns `function` to be inlined; cached, since small parts are bound again and again."""
     return _njit(function, **(_INLINED if managed else _UNMANAGED))
 
 
@@ -117,7 +119,7 @@ def _given(
     algorithm: ModuleType | None,
     counted: bool,
 ) -> dict[str, Function]:
-    """Every name that is bound, to its source."""
+    """Returns the function to bind to each name."""
     given = {"combine": combine, **layout}
     if inverse is not None:
         given["inverse"] = inverse
@@ -134,9 +136,9 @@ def _given(
 def _bound(
     function: FunctionType, given: dict[str, Function], finish: Callable[[Function, bool], Function]
 ) -> FunctionType:
-    """`function` under other globals: the given ones, and ours that it calls, themselves bound.
+    """Returns `function` with the given globals; our functions that it calls are bound too.
 
-    `finish` is told whether a function makes room for partials.
+    `finish` gets each function, and whether it allocates.
     """
     names = {
         name: finish(
@@ -144,12 +146,12 @@ def _bound(
         )
         for name, part in _called(function, given).items()
     }
-    # Unchanged where it can be, so that it is compiled once for all who use it.
+    # Unchanged if nothing is bound, so that it is compiled once for all callers.
     return _copy(function, names) if names else function
 
 
 def _copy(function: FunctionType, names: dict[str, Any] | None = None) -> FunctionType:
-    """The same code under other globals."""
+    """Returns a function with the same code and other globals."""
     copy = FunctionType(
         function.__code__,
         {**function.__globals__, **(names or {})},
@@ -163,13 +165,13 @@ def _copy(function: FunctionType, names: dict[str, Any] | None = None) -> Functi
 
 
 def _called(function: FunctionType, given: dict[str, Function]) -> dict[str, Any]:
-    """The functions that `function` reaches by name and that have to be bound."""
-    found = {name: given.get(name, function.__globals__.get(name)) for name in _names(function)}
-    return {name: part for name, part in found.items() if name in given or _is_ours(part)}
+    """Returns the functions that `function` calls by name and that must be bound."""
+    parts = {name: given.get(name, function.__globals__.get(name)) for name in _names(function)}
+    return {name: part for name, part in parts.items() if name in given or _is_ours(part)}
 
 
 def _makes_room(name: str, part: Any, given: dict[str, Function]) -> bool:
-    """Whether a function allocates: `blank`, what uses numpy, and all that come to call one."""
+    """Whether a function allocates: `blank`, functions that use numpy, and all that call one."""
     return name.endswith("blank") or (
         _is_ours(part)
         and (
@@ -184,12 +186,12 @@ def _names(function: FunctionType) -> tuple[str, ...]:
 
 
 def _is_ours(part: Any) -> bool:
-    """Whether a function is a technique's; a monoid's are left as they are."""
+    """Whether a function is a technique's; those of a monoid are not bound."""
     return isinstance(part, FunctionType) and part.__module__.startswith(_TECHNIQUES)
 
 
 def _is_closed(function: Function) -> bool:
-    """Whether a function's code is all there is to it, so that a digest of it can stand for it."""
+    """Whether a function depends on its code only, so that a digest of the code identifies it."""
     return (
         isinstance(function, FunctionType)
         and function.__closure__ is None

@@ -1,4 +1,4 @@
-"""How many operations a technique takes, counted one by one as it runs."""
+"""Counts the operations of a technique as it runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from muntin.techniques.table import technique_for, technique_for_many
 
 @dataclass(frozen=True, kw_only=True)
 class Operations:
-    """Combines, and inverses where the monoid has one."""
+    """Numbers of combines and of inverses."""
 
     combines: int
     inverses: int
 
     @property
     def total(self) -> int:
-        """Both: the papers count them alike."""
+        """The sum of both, as the papers count."""
         return self.combines + self.inverses
 
 
 def operations_of_fold(
     monoid: Monoid, values: Any, lows: Any, highs: Any, *, technique: str
 ) -> Operations:
-    """What `table.fold` takes for these ranges."""
+    """Counts the operations of `table.fold` for these ranges."""
     tally = np.zeros(2, np.int64)
     columns = values if monoid.width > 1 else (values,)
     answers = tuple(np.empty(len(lows), column.dtype) for column in columns)
@@ -47,9 +47,9 @@ def operations_of_slides(
     warm: int = 0,
     compiled: bool = True,
 ) -> Operations:
-    """What it takes to push all of a column and answer every size after each partial.
+    """Counts the operations to push a column and to answer every size after each partial.
 
-    The first `warm` partials are not counted. `compiled=False` takes a list of any objects.
+    The first `warm` partials do not count. `compiled=False` takes a list of any objects.
     """
     distinct = np.unique(np.asarray(list(sizes), np.int64))
     choose = technique_for if len(distinct) == 1 else technique_for_many

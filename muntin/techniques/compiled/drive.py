@@ -1,7 +1,7 @@
-"""Two drivers that run any algorithm over many partials in one call.
+"""Drivers that run any algorithm over many partials in one call.
 
-The functions that they call are bound in: a driver and an algorithm together become one piece of
-machine code, which is what makes a slide cost nanoseconds instead of the 700 of a call.
+A driver and an algorithm are compiled into one piece of machine code, so that a slide costs a few
+nanoseconds instead of the 700 of a call.
 """
 
 from typing import TYPE_CHECKING, Any

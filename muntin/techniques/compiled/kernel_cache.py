@@ -1,10 +1,10 @@
-"""Machine code on disk, found by what it was compiled from: it serves every copy of the package.
+"""Keeps machine code on disk by what it was compiled from, for every copy of the package.
 
 numba keeps machine code beside the source, so each new copy or environment compiles everything
 again. Here a kernel's file is named by a digest of all that decides its machine code: the code of
 the function and of all it calls, the constants they read, the types, the processor, and the
-versions of Python, numba and numpy. A change of any of them is another name: nothing stale is
-ever found. Every kernel has a file of its own, so that processes can write at once.
+versions of Python, numba and numpy. A change of any of them gives another name, so no file is ever
+stale. Every kernel has a file of its own, so that processes can write at the same time.
 """
 
 import hashlib
@@ -25,25 +25,25 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-# Their own annotations are missing.
+# numba does not annotate these.
 _rebuild: Callable[..., Any] = CompileResult._rebuild
 _dumps: Callable[..., bytes] = dumps
-# A kernel that nobody has loaded for so long is deleted.
+# A kernel that was not loaded for this long is deleted.
 _KEPT_S = 90 * 86_400
 _VERSIONS = (sys.version, numba.__version__, np.__version__)
-# Constants that machine code holds, and whose text tells them apart.
+# Types of constants whose `repr` identifies them.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class NoDigest(Exception):
-    """Machine code depends on something that cannot be told by a text."""
+    """The machine code depends on a value that has no digest."""
 
 
 class KernelCache(_Cache):
-    """The machine code of one function, a file for each signature; what numba asks of a cache."""
+    """The machine code of one function, a file for each signature, as a cache of numba."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        """Raises `NoDigest` for a function that must not be kept, `OSError` without a folder."""
+        """Raises `NoDigest` if a function cannot be cached, `OSError` if no folder is writable."""
         self._sources = digest(function)
         self._name = function.__name__
         self._folder = _folder()
@@ -55,7 +55,7 @@ class KernelCache(_Cache):
         return str(self._folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Returns the machine code of a signature, or none if it is not there."""
+        """Returns the machine code of a signature, or None if it is not there."""
         if not self._enabled:
             return None
         target_context.refresh()
@@ -68,12 +68,12 @@ class KernelCache(_Cache):
         return _rebuild(target_context, *parts)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Writes the machine code of a signature; one that holds addresses is left out."""
+        """Writes the machine code of a signature, unless it contains addresses."""
         if not self._enabled or data.lifted or data.library.has_dynamic_globals:
             return
         path = self._path(sig, data.codegen)
         _drop_old(self._folder)
-        # Whole or not at all, for others read while this writes.
+        # The file is replaced as a whole, since other processes may read it.
         handle, unfinished = tempfile.mkstemp(dir=self._folder)
         with os.fdopen(handle, "wb") as file:
             file.write(_dumps(data._reduce()))
@@ -88,7 +88,7 @@ class KernelCache(_Cache):
         self._enabled = False
 
     def flush(self) -> None:
-        """Forgets nothing: no entry is ever stale."""
+        """Does nothing: no entry is ever stale."""
 
     def _path(self, sig: Any, codegen: Any) -> Path:
         whole = repr((self._sources, _VERSIONS, sig, codegen.magic_tuple()))
@@ -96,12 +96,12 @@ class KernelCache(_Cache):
 
 
 def digest(function: Callable[..., Any]) -> str:
-    """All that decides the machine code of a function but types and versions, as a short text."""
+    """Returns a digest of all that decides a function's machine code, but types and versions."""
     return hashlib.sha256(repr(_sources(function, ())).encode()).hexdigest()
 
 
 def _sources(function: Any, callers: tuple[CodeType, ...]) -> list[Any]:
-    """The code of a function, and what stands behind each name that it reads."""
+    """Returns the code of a function, and the value of each name that it reads."""
     code = function.__code__
     names = sorted({name for part in _codes(code) for name in part.co_names})
     read = {name: function.__globals__[name] for name in names if name in function.__globals__}
@@ -115,11 +115,11 @@ def _sources(function: Any, callers: tuple[CodeType, ...]) -> list[Any]:
 
 
 def _value(value: Any, callers: tuple[CodeType, ...]) -> Any:
-    """A value that code reads: its text, or its own sources if it is a function of ours."""
+    """Returns what identifies a value: its text, or its sources if it is a function."""
     if hasattr(value, "py_func") and hasattr(value, "targetoptions"):
         return (sorted(value.targetoptions.items()), _value(value.py_func, callers))
     if isinstance(value, FunctionType):
-        # Whoever calls itself is told by its code alone.
+        # A recursive function is identified by its code alone.
         return "itself" if value.__code__ in callers else _sources(value, callers)
     if isinstance(value, tuple):
         return [_value(part, callers) for part in value]
@@ -133,22 +133,22 @@ def _value(value: Any, callers: tuple[CodeType, ...]) -> Any:
 
 
 def _codes(code: CodeType) -> list[CodeType]:
-    """A code and all that stand inside it."""
+    """Returns a code object and all those nested in it."""
     inner = [part for part in code.co_consts if isinstance(part, CodeType)]
     return [code, *(deeper for part in inner for deeper in _codes(part))]
 
 
 def _shape(code: CodeType) -> list[Any]:
-    """What a code does, and not where it stands."""
+    """Returns what a code object does, without its place in a file."""
     constants = [repr(part) for part in code.co_consts if not isinstance(part, CodeType)]
     return [code.co_code, code.co_argcount, code.co_flags, code.co_names, constants]
 
 
 @cache
 def _folder() -> Path:
-    """Where kernels are kept: in numba's folder if one is set, else in the user's cache.
+    """Returns the folder of kernels: in numba's folder if one is set, else in the user's cache.
 
-    Where neither is writable, as on some executors, the machine's temporary folder will do.
+    If neither is writable, as on some executors, it is in the machine's temporary folder.
     """
     config: Any = numba.config
     home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
@@ -168,12 +168,12 @@ def _folder() -> Path:
 
 @cache
 def _drop_old(folder: Path) -> None:
-    """Deletes what has not been loaded for long; once a process."""
+    """Deletes kernels that were not loaded for long; once per process."""
     oldest = time.time() - _KEPT_S
     for path in folder.iterdir():
         try:
             if path.stat().st_mtime < oldest:
                 path.unlink()
         except OSError:
-            # Another process was faster.
+            # Another process has deleted it.
             continue

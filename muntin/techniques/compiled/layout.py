@@ -1,7 +1,7 @@
-"""How partials lie in memory: one scalar, several, any object, or counted.
+"""The layout of partials in memory: one scalar, several, any object, or counted.
 
-A partial of one scalar lies in an array, of several in as many arrays, of any object in a list.
-Algorithms see only `load`, `store`, `blank` and `same`, so that one source serves all of them.
+Partials of one scalar are in an array, of several in as many arrays, of any object in a list.
+Algorithms call only `load`, `store`, `blank` and `same`, so that one source serves all of them.
 """
 
 from collections.abc import Callable
@@ -134,12 +134,12 @@ def blank_object(values: Any, length: int) -> Any:
     return [None] * length
 
 
-def same_value(one: Any, other: Any) -> Any:
+def same_value(a: Any, b: Any) -> Any:
     """Whether two partials are equal; NaN equals NaN."""
-    return one == other or (one != one and other != other)
+    return a == b or (a != a and b != b)
 
 
-# How a partial of so many scalars is read, written and made room for.
+# The functions that read, write and allocate partials, by their number of scalars.
 LAYOUTS: dict[int, dict[str, Function]] = {
     1: {"load": load_one, "store": store_one, "blank": blank_one, "same": same_value},
     2: {"load": load_two, "store": store_two, "blank": blank_two, "same": same_value},
@@ -156,8 +156,8 @@ OBJECTS: dict[str, Function] = {
 }
 
 
-# Counted: `values` is (values, tally), and every partial carries the one tally with it. A combine
-# thus finds the tally in its operands, in machine code too, where a global could not change.
+# Counted: `values` is (values, tally), and every partial carries the same tally. So a combine finds
+# the tally in its operands, also in machine code, where globals are constants.
 
 
 def combine_counted(older: Any, newer: Any) -> Any:
@@ -187,9 +187,9 @@ def blank_counted(values: Any, length: int) -> Any:
     return (plain_blank(values[0], length), values[1])
 
 
-def same_counted(one: Any, other: Any) -> Any:
+def same_counted(a: Any, b: Any) -> Any:
     """Whether two partials are equal; asking is not an operation."""
-    return plain_same(one[0], other[0])
+    return plain_same(a[0], b[0])
 
 
 COUNTED: dict[str, Any] = {

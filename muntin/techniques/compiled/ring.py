@@ -1,4 +1,4 @@
-"""Circular memory of a power of two, so that a partial's place is its number under a mask."""
+"""Ring buffers whose length is a power of two, so that a mask turns a number into a place."""
 
 
 def ring_length(capacity: int) -> int:

@@ -105,11 +105,11 @@ def moved(memory: Any, cursor: Any, values: Any, length: int) -> Any:
     first = max(low, point)
     sizes = np.empty(1, np.int64)
     sizes[0] = length
-    other, _ = start(values, sizes)
+    resized, _ = start(values, sizes)
     for number in range(low, first):
-        store(other[0], (number - low) & (length - 1), load(memory[0], number & mask))
+        store(resized[0], (number - low) & (length - 1), load(memory[0], number & mask))
     for number in range(first, high):
         partial = at_run((memory[1],), (0, high - point, mask), number - point)
-        insert_run((other[1],), (0, number - first, length - 1), partial)
-    store(other[2], 0, load(memory[2], 0))
-    return other, (0, high - low, length - 1, first - low)
+        insert_run((resized[1],), (0, number - first, length - 1), partial)
+    store(resized[2], 0, load(memory[2], 0))
+    return resized, (0, high - low, length - 1, first - low)
