@@ -130,7 +130,9 @@ def test_explain_shows_what_a_stream_runs(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("shared plan")
 
 
-def test_explain_names_the_techniques_and_forces_one(sql, capsys, refused):
+def test_explain_names_the_techniques_and_forces_one(sql, capsys, refused, monkeypatch):
+    # In a narrow terminal long names are cut short.
+    monkeypatch.setenv("COLUMNS", "100")
     assert main(["explain", str(sql), "--technique", "flat_fat"]) == 0
     assert "by flat_fat" in capsys.readouterr().out
     assert main(["explain", str(sql), "--latency"]) == 0

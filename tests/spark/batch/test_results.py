@@ -173,9 +173,9 @@ def test_the_plan_that_ran_says_what_spark_does(readings):
         }
         assert tree.time_part is None
         assert not tree.moves_events
-        told = results.plan.explain()
-        assert "combined by Spark, as the runtime does not take their types: words" in told
-        assert "└─ price  avg(price) is decimal(14,6), which Spark rounds once" in told
+        told = " ".join(results.plan.explain().split())
+        assert "merged by Spark, as the compiled runtime does not take their types: words" in told
+        assert "└─ price avg(price) is decimal(14,6), which Spark rounds once" in told
     with run(workload([TOTALS], keys=1), readings) as results:
         (tree,) = results.plan.trees
         assert tree.time_part is not None
