@@ -43,6 +43,8 @@ _GROUPINGS = {
     "all": "GROUP BY ALL",
 }
 _GROUPING_NODES = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
+# The clauses of a statement that can share, as Spark wants them.
+_ORDER = ("SELECT", "FROM", "WHERE", "GROUP_BY", "HAVING")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +208,7 @@ def _bounds(tokens: Span) -> dict[str, int]:
     bounds: dict[str, int] = {}
     for place in outside(tokens):
         kind = tokens[place].kind
-        if kind not in {"SELECT", "FROM", "WHERE", "GROUP_BY", "HAVING"}:
+        if kind not in _ORDER:
             continue
         # `x IS DISTINCT FROM y`, and a field that is called like a clause.
         if kind == "FROM" and kind_at(tokens, place - 1) == "DISTINCT":
@@ -218,6 +220,8 @@ def _bounds(tokens: Span) -> dict[str, int]:
         bounds[kind] = place
     if not {"SELECT", "FROM", "GROUP_BY"} <= bounds.keys():
         raise NotSharedError(f"{_BEYOND}: its clauses cannot be told apart")
+    if list(bounds) != [kind for kind in _ORDER if kind in bounds]:
+        raise NotSharedError(f"{_BEYOND}: its clauses are not in the usual order")
     return bounds
 
 

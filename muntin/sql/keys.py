@@ -96,7 +96,11 @@ def read_grouping(text: str, clauses: Clauses, taken: frozenset[str]) -> Groupin
     """The keys and the window of GROUP BY; made names avoid those that are taken."""
     windows: list[tuple[WindowCall, str]] = []
     spans: dict[tuple[str, ...], Span] = {}
-    for written in clauses.keys:
+    for given in clauses.keys:
+        # Brackets around a column or a window mean nothing; several keys in them are a struct.
+        bare = unwrapped(given)
+        is_column = bare[0].start in clauses.columns and column_name(bare) is not None
+        written = bare if is_column or is_window(bare) else given
         item = _ordinal(written, clauses)
         tokens = fold(written if item is None else item, clauses)
         if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:

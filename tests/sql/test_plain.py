@@ -30,6 +30,7 @@ BY = "GROUP BY device, window(ts, '1 minute')"
         ("SELECT count(*) FROM r PIVOT (sum(x) FOR y IN ('a')) {by}", "PIVOT"),
         ("FROM r SELECT count(*) {by}", "FROM stands before SELECT"),
         ("FROM r |> WHERE x > 1", "the pipe syntax |>"),
+        ("SELECT count(*) FROM r HAVING count(*) > 1 {by}", "its SQL is beyond the parser: its clauses are not in the usual order"),
         ("SELECT 1", "no FROM"),
         ("SELECT count(*) FROM r", "no GROUP BY"),
         ("SELECT * FROM r {by}", "SELECT *"),

@@ -249,3 +249,10 @@ def test_ordinals_stand_for_items(group):
     assert [key.lower().replace(" ", "") for key in query.keys.values()] == ["upper(device)"]
     (key,) = query.keys
     assert columns(query) == [("d", f"`{key}`"), ("w", "`window`"), (None, "`max(x)`")]
+
+
+def test_brackets_around_a_key_mean_nothing():
+    query = parse("SELECT device, max(x) AS m FROM r GROUP BY (device), ((y)), (window(ts, 5))")
+    assert query.key_expressions == {"device": "device", "y": "y"}
+    tuple_key = parse("SELECT max(x) AS m FROM r GROUP BY (device, y), window(ts, 5)")
+    assert list(tuple_key.key_expressions.values()) == ["(device, y)"]
