@@ -196,11 +196,7 @@ PLAIN = PlainQuery(
         ("strings", {}, r"'strings' cannot be streamed: max\(device\) is string"),
         ("decimals", {}, "'decimals' cannot be streamed"),
         ("nested", {}, "'nested'.*array<double> cannot be streamed"),
-        (
-            "missing",
-            {},
-            "time of a stream is a column of it or an expression over its columns, and 'tss' is not",
-        ),
+        ("missing", {}, "or an expression over its columns, and 'tss' is not"),
         ("numbers", {}, "temp is double; cast it"),
         ([MINUTE], {"watermark": "10 sconds"}, "not a duration"),
         ([MINUTE], {"watermark": 1500}, "whole milliseconds"),
