@@ -137,8 +137,9 @@ def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
     layout = layout_of(tree)
     lane = Lane(number=3, tree=tree, layout=layout)
     store, state = Memory(), BucketState()
-    written, read = [], []
-    for at in range(1000):
+    # Some more than the longest window holds.
+    written, read, steps = [], [], 720
+    for at in range(steps):
         before = store.writes, store.rows
         rows = batch_of([(key, at, 1.0, 1) for key in "abcdefghij"], layout)
         bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
@@ -149,10 +150,10 @@ def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
         read.append(store.rows - before[1])
     runs, cells = state.segments[3], state.cells[3]
     assert store.data.keys() == {cells.number, *(run.number for run in runs)}
-    assert min(run.last for run in runs) >= 999 - 600
+    assert min(run.last for run in runs) >= steps - 1 - 600
     assert len(runs) < 150
     # Rows are written when they come and when they are merged, and cells every eight batches.
-    assert sum(written) < 1000 * written[0] * 9
+    assert sum(written) < steps * written[0] * 9
     # Six thousand slices are retained; a batch reads cells, and slices near its begin and its end.
     assert sum(read[-100:]) / 100 < 1000
 
