@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-from tests.support.session import AS_USERS_HAVE_IT, configured, session
+from muntin.spark.settings import settings as configured
+from tests.support.session import AS_USERS_HAVE_IT, session
 
 # Machines are shared: a slow example is no failure.
 settings.register_profile("muntin", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 def settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
     """Gives the session these settings in the block; a stream keeps those it started with."""
     before = {name: session.conf.get(name, None) for name in values}
-    for name, value in values.items():
-        session.conf.set(name, value)
     try:
+        for name, value in values.items():
+            session.conf.set(name, value)
         yield
     finally:
         for name, old in before.items():

@@ -22,9 +22,7 @@ SCHEMA = "t LONG, device STRING, x DOUBLE, y DOUBLE, i INT"
 def aggregates(of, y, x, where=None):
     """A call of every function of the table."""
     return {
-        name: function_call(name)(*((y, x) if row.arguments == 2 else (of.get(name, x),)))
-        if where is None
-        else function_call(name)(
+        name: function_call(name)(
             *((y, x) if row.arguments == 2 else (of.get(name, x),)), where=where
         )
         for name, row in FUNCTIONS.items()

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from tests.support.session import configured
+from muntin.spark.settings import settings as configured
 
 # What a job may fail with; the second is an error inside Spark itself.
 FAILURES = (PySparkException, Py4JJavaError)

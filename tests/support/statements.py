@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tests.support.session import configured
+from muntin.spark.settings import settings as configured
 
 MARKS = {"either", "plain", "refused", "table"}
 _HEAD = re.compile(r"-- (?P<name>[^\[\n]+?)(?: \[(?P<mark>\w+)\])?")

@@ -15,9 +15,9 @@ from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.batch.results import run
+from muntin.spark.settings import settings as configured
 from muntin.spark.stream.source import SETTINGS, stream
 from tests.support.answers import assert_same
-from tests.support.session import configured
 
 SCHEMA = "t LONG, device STRING, site LONG, temp DOUBLE, load INT"
 COLUMNS = ["timestamp_micros(t) AS ts", "device", "site", "temp", "load"]

@@ -94,13 +94,13 @@ def _simple(name: str, monoids: Mapping[str, Monoid]) -> Part:
     )
 
 
-def _of_pairs(name: str, call: Call, of_record: Formula) -> Part:
-    """Returns a part that sums one of two arguments, over the rows that have both."""
+def _float_sum(name: str, of_record: Formula, *, of: str = "x") -> Part:
+    """Returns a part that sums an argument as doubles; of two, over the rows that have both."""
     return Part(
         name=name,
         monoids={FLOAT: ADD_FLOAT},
         storage=FLOAT,
-        calls={"value": call},
+        calls={"value": Call(function="sum", of=(of,))},
         of_record=of_record,
         combined_by="sum",
     )
@@ -140,16 +140,9 @@ PARTS: dict[str, Part] = {
             of_record=lambda there, x: (x,),
             combined_by="sum",
         ),
-        Part(
-            name="float_sum",
-            monoids={FLOAT: ADD_FLOAT},
-            storage=FLOAT,
-            calls={"value": Call(function="sum")},
-            of_record=lambda there, x: (x,),
-            combined_by="sum",
-        ),
-        _of_pairs("sum_of_first", Call(function="sum"), lambda there, x, y: (x,)),
-        _of_pairs("sum_of_second", Call(function="sum", of=("y",)), lambda there, x, y: (y,)),
+        _float_sum("float_sum", lambda there, x: (x,)),
+        _float_sum("sum_of_first", lambda there, x, y: (x,)),
+        _float_sum("sum_of_second", lambda there, x, y: (y,), of="y"),
         _simple("min", {INTEGER: MIN, FLOAT: MIN}),
         _simple("max", {INTEGER: MAX, FLOAT: MAX}),
         _simple("bit_and", {INTEGER: BIT_AND}),
@@ -262,6 +255,19 @@ class Function:
         return any(PARTS[part].storage == FLOAT for part in self.parts)
 
 
+def _mean(name: str, total: str, *aliases: str, arguments: int = 1) -> Function:
+    """Returns the mean of what the part `total` sums."""
+    return Function(
+        name=name,
+        parts=(total, "count"),
+        arguments=arguments,
+        result=DOUBLE,
+        answer=lambda total, n: total / n,
+        has_answer=lambda total, n: n > 0,
+        aliases=aliases,
+    )
+
+
 def _spread(name: str, formula: Formula, *aliases: str, least: int) -> Function:
     """Returns a measure of spread, which needs more than `least` values."""
     return Function(
@@ -295,14 +301,7 @@ FUNCTIONS: dict[str, Function] = {
         Function(name="count", parts=("count",), result=COUNT),
         Function(name="count_if", parts=("count_if",), result=COUNT),
         Function(name="sum", parts=("sum",)),
-        Function(
-            name="avg",
-            parts=("float_sum", "count"),
-            result=DOUBLE,
-            answer=lambda total, n: total / n,
-            has_answer=lambda total, n: n > 0,
-            aliases=("mean",),
-        ),
+        _mean("avg", "float_sum", "mean"),
         Function(name="min", parts=("min",)),
         Function(name="max", parts=("max",)),
         Function(name="bool_or", parts=("max",), aliases=("any", "some")),
@@ -344,17 +343,8 @@ FUNCTIONS: dict[str, Function] = {
             legacy=True,
         ),
         Function(name="regr_count", parts=("count",), arguments=2, result=COUNT),
-        *(
-            Function(
-                name=name,
-                parts=(part, "count"),
-                arguments=2,
-                result=DOUBLE,
-                answer=lambda total, n: total / n,
-                has_answer=lambda total, n: n > 0,
-            )
-            for name, part in (("regr_avgy", "sum_of_first"), ("regr_avgx", "sum_of_second"))
-        ),
+        _mean("regr_avgy", "sum_of_first", arguments=2),
+        _mean("regr_avgx", "sum_of_second", arguments=2),
         _pair("regr_syy", lambda n, mx, my, xx, *_: xx, lambda n, *_: n > 0),
         _pair("regr_sxx", lambda n, mx, my, xx, yy, xy: yy, lambda n, *_: n > 0),
         _pair("regr_sxy", lambda n, mx, my, xx, yy, xy: xy, lambda n, *_: n > 0),

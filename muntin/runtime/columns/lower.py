@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import ADD_WIDE
 from muntin.model.aggregates.table import Function
 from muntin.model.aggregates.user_aggregate import UserAggregate
@@ -20,18 +21,19 @@ def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.
         return (_own(aggregate, columns[0]),)
     row = aggregate.definition
     if row.answer is not None:
-        return (_answer(row, [scalar for column in columns for scalar in column.scalars]),)
+        scalars = [scalar for column in columns for scalar in column.scalars]
+        return (_answer(row, row.answer, scalars),)
     missing = None if columns[0].present is None else ~columns[0].present
     if layout.of(aggregate.components[0]).monoid == ADD_WIDE:
         return _checked(columns[0], missing)
     return (pa.array(columns[0].scalars[0], mask=missing),)
 
 
-def _answer(row: Function, scalars: list[np.ndarray]) -> pa.Array:
-    """Compute the answers of a row of the table from the scalars of all its parts."""
+def _answer(row: Function, formula: Formula, scalars: list[np.ndarray]) -> pa.Array:
+    """Compute a row's formula over the scalars of all its parts, where it has an answer."""
     # Where there is no answer the formula may divide by zero.
     with np.errstate(all="ignore"):
-        answers = row.answer(*scalars) if row.answer else scalars[0]
+        answers = formula(*scalars)
         if row.constant is not None:
             condition, constant = row.constant
             answers = np.where(condition(*scalars), constant, answers)

@@ -16,9 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.model.query import Query, workload
 from muntin.share.optimizer import STRATEGIES, optimize
 from muntin.spark.batch.results import Results, run
+from muntin.spark.settings import settings as configured
 from tests.support.answers import TOLERANCE, assert_same, plain
 from tests.support.comparing import Pair, compare
-from tests.support.session import AS_USERS_HAVE_IT, configured
+from tests.support.session import AS_USERS_HAVE_IT
 from tests.support.workloads import SCHEMA, tables, workloads
 
 EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "80"))

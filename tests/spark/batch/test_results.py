@@ -13,8 +13,8 @@ from muntin.model.windows.window import hopping, tumbling
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
+from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
-from tests.support.session import configured
 
 # As users run it.
 pytestmark = pytest.mark.usefixtures("codegen")

@@ -18,9 +18,9 @@ from muntin.model.time import MILLISECOND
 from muntin.model.windows.window import hopping
 from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.sinks import FolderSink
 from tests.support.answers import assert_same
-from tests.support.session import configured
 from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events
 
 SEEDS = int(os.environ.get("MUNTIN_FAULTS", "1"))

@@ -16,9 +16,9 @@ from muntin.spark.batch.results import run
 from muntin.spark.binding.planning import plan, plan_for_stream
 from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.tables import Tables
 from muntin.spark.stream.source import Source
-from tests.support.session import configured
 from tests.support.streams import (
     MINUTE,
     SITES,

@@ -7,8 +7,8 @@ import pytest
 
 from muntin.model.windows.window import hopping
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.sinks import FolderSink
-from tests.support.session import configured
 from tests.support.streams import (
     MINUTE,
     SITES,
