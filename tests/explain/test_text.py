@@ -1,0 +1,222 @@
+"""A plan in words: what is said of it, and that it fits a terminal."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from muntin import explain
+from muntin.explain import words
+from muntin.model.aggregates.aggregate import max_
+from muntin.model.prices import Prices
+from muntin.model.query import Query, workload
+from muntin.model.windows.window import tumbling
+from muntin.share.optimizer import optimize
+from tests.support.hand_made_plans import (
+    every_plan,
+    hundred,
+    pair,
+    small,
+    stairs,
+)
+
+SMALL = """
+factor plan: 5 queries, 1 tree, for 1k events/s and 100 keys
+  this plan          1.3k ops/s  reading 1.0k, answering 300
+  each query alone  13.0k ops/s  this plan costs 10x less
+  plain Spark        1.3M ops/s  this plan costs 1,000x less: Spark copies events into each window
+  1 op is the work of merging two partial aggregates, about 3 ns of CPU
+  costs are estimates; fixed ones, such as starting a job, are left out
+
+tree: readings where temp > 0 by device over ts
+  reading    1.0k ops/s  events are added to slices of 1 minute
+  answering   300 ops/s  windows are merged from slices, or from the window that they hang below
+
+window                           ops/s  computes                            answers
+├─ 1 minute                       12.3  min(temp), max(temp) by recalc      fast, quick
+│  └─ 10 minutes                   150  min(temp), max(temp) by recalc      factor window
+│     └─ 1 day every 10 minutes   67.7  min(temp), max(temp) by two_stacks  day
+└─ 5 minutes                      70.0  min(temp) by recalc                 five
+
+factor window: no query asks for it, but others are cheaper to build from it
+
+answered by Spark alone
+└─ median  percentile(temp) is not built from slices
+"""
+
+
+def test_a_small_plan_in_full():
+    assert explain.text(small(), 100) == SMALL.strip("\n")
+
+
+def test_events_that_are_moved_are_said_to_be():
+    plan = small()
+    moved = replace(plan, trees=tuple(replace(tree, moves_events=True) for tree in plan.trees))
+    said = "events are shuffled by key, then added to slices of 1 minute"
+    assert said in explain.text(moved, 100)
+    assert said in explain.svg(moved)
+    assert "shuffled" not in explain.svg(plan)
+
+
+STRATEGIES = """
+auto plan: 2 queries, 2 trees, for 100 events/s and 200 keys
+  this plan         49.7k ops/s  reading 30.0k, answering 19.7k
+  each query alone  49.7k ops/s  this plan costs the same
+  plain Spark       49.7k ops/s  this plan costs the same: Spark copies events into each window
+  1 op is the work of merging two partial aggregates, about 3 ns of CPU
+  costs are estimates; fixed ones, such as starting a job, are left out
+
+strategies by cost
+  49.7k ops/s             unshared (chosen)
+  54.5k ops/s  1.1x more  shared, intermediate
+  Sharing everything would not pay: a slice would have only 1.3 events of a key on average. The
+  events are read 2 times instead.
+"""
+
+
+def test_auto_says_what_it_tried_and_why_it_does_not_share():
+    second, hour = tumbling("1 second"), tumbling("1 hour")
+    queries = [
+        Query(name=str(w), window=w, aggregates={"m": max_("x")}, keys=["k"], time="ts")
+        for w in (second, hour)
+    ]
+    prices = Prices(event=150, group=250, partial=250, combine=1, answer=250, kept=5, copy=60)
+    few = optimize(workload(queries, rate=100.0, keys=200.0, prices=prices), "auto")
+    assert explain.text(few, 100).startswith(STRATEGIES.strip("\n"))
+    many = optimize(workload(queries, rate=1e6, keys=200.0, prices=prices), "auto")
+    assert "Sharing pays: a slice has 5k events of a key on average" in explain.text(many, 100)
+
+
+@every_plan
+def test_every_query_is_named_or_counted(build):
+    plan = build()
+    told = explain.text(plan, 100)
+    for tree in plan.trees:
+        for node in tree.nodes:
+            line = next(
+                line
+                for line in told.splitlines()
+                if re.search(rf"─ {re.escape(str(node.window))}  ", line + "  ")
+            )
+            names = [words.clean(name) for name in node.queries]
+            shown = [name for name in names if name in line]
+            left_out = re.search(r"\+(\d+) more(?: from .*)?$", line)
+            clipped = 1 if "…" in line else 0
+            counted = int(left_out[1]) if left_out else 0
+            assert len(shown) + clipped + counted >= len(names)
+            assert names or words.FACTOR in line
+    for query in plan.plain:
+        name = words.clean(query.name)
+        assert (name if len(name) <= 40 else f"{name[:39]}…") in told
+
+
+@every_plan
+@pytest.mark.parametrize("width", [64, 72, 80, 100])
+def test_text_fits_a_terminal(build, width):
+    for line in explain.text(build(), width).splitlines():
+        assert words.width(line) <= width
+        assert line == line.rstrip()
+        assert line.isprintable()
+
+
+def test_the_terminal_says_how_wide_it_is(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    assert small().explain() == explain.text(small(), 70) != explain.text(small(), 100)
+    monkeypatch.setenv("COLUMNS", "300")
+    assert small().explain() == explain.text(small(), 100)
+
+
+def test_reading_and_answering_are_told_apart():
+    told = explain.text(small(), 100)
+    assert "this plan          1.3k ops/s  reading 1.0k, answering 300" in told
+    assert words.parts(small()) == (1000.0, 300.0)
+    assert words.OPERATION in told
+
+
+def test_strategies_of_equal_cost_are_one_line():
+    cost = small().cost
+    tried = {"shared": cost, "factor": cost, "unshared": 2 * cost, "weave": cost * 1.001}
+    plan = replace(small(), considered=tried, taken=("factor",))
+    assert list(words.strategies(plan)) == [
+        (cost, "", ["factor (chosen)", "shared", "weave"]),
+        (2 * cost, "2x more", ["unshared"]),
+    ]
+    lines = explain.text(plan, 100).splitlines()
+    assert "  1.3k ops/s           factor (chosen), shared, weave" in lines
+    assert "  2.6k ops/s  2x more  unshared" in lines
+
+
+def test_a_hundred_windows_take_a_line_each():
+    lines = explain.text(hundred(), 100).splitlines()
+    assert len(lines) < 115
+    # The costs stand below each other, under their unit.
+    end = next(line.index("ops/s") + 5 for line in lines if line.startswith("window "))
+    assert all(re.match(r".*\d$", line[:end]) for line in lines if "─ " in line)
+
+
+def test_nodes_deeper_than_the_page_say_what_they_read():
+    lines = explain.text(stairs(), 100).splitlines()
+    assert sum("from line above" in line for line in lines) == 25
+
+
+def test_plain_queries_come_with_their_reasons():
+    told = explain.text(small())
+    assert "answered by Spark alone\n└─ median  percentile(temp) is not built from slices" in told
+    assert "percentile(temp) is not built from slices" in explain.svg(small())
+
+
+def test_a_plan_without_measures_claims_nothing():
+    plan = replace(small(), unshared_cost=0.0, plain_cost=0.0)
+    for told in (explain.text(plan), explain.svg(plan)):
+        assert "less" not in told
+        assert "plain Spark" not in told
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "told"),
+    [
+        (10, 120, "12x less"),
+        (10, 25, "2.5x less"),
+        (10, 20, "2x less"),
+        (1, 5066, "5,066x less"),
+        (20, 10, "2x more"),
+        (100, 103, "1.03x less"),
+        (10, 10.01, "the same"),
+        (0, 10, ""),
+        (10, 0, ""),
+    ],
+)
+def test_ratio(ours, theirs, told):
+    assert words.ratio(ours, theirs) == told
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (0, "0"),
+        (0.01, "<0.1"),
+        (0.44, "0.4"),
+        (7, "7.0"),
+        (99.96, "100"),
+        (999.4, "999"),
+        (999.6, "1.0k"),
+        (1234, "1.2k"),
+        (12_340, "12.3k"),
+        (999_960, "1.0M"),
+        (3.4e6, "3.4M"),
+        (5e15, "5000T"),
+    ],
+)
+def test_cost(value, told):
+    assert words.cost(value) == f"{told} ops/s"
+
+
+def test_frequency_takes_the_unit_that_reads_well():
+    assert words.frequency(4 / 9) == "0.44 a second"
+    assert words.frequency(1 / 60) == "1 a minute"
+    assert words.frequency(1 / 86_400) == "1 a day"
+    assert words.frequency(2500) == "2.5k a second"
+
+
+def test_slices_of_unequal_width():
+    assert "added to slices of unequal length, 0.56 a second" in explain.text(pair(), 100)
