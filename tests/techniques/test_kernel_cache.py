@@ -148,3 +148,16 @@ def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
 
     monkeypatch.setattr(kernel_cache, "_folder", none)
     assert compiling.compiled(outer())(np.array([1.0])) == 6.0
+
+
+def test_a_temporary_folder_of_somebody_else_is_not_used(monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    monkeypatch.setattr(kernel_cache.numba.config, "CACHE_DIR", str(blocked))
+    monkeypatch.setattr(kernel_cache.tempfile, "gettempdir", lambda: str(tmp_path))
+    folder = kernel_cache._folder.__wrapped__
+    assert folder() == tmp_path / f"muntin-kernels-{os.getuid()}"
+    stranger = os.getuid() + 1
+    monkeypatch.setattr(kernel_cache.os, "getuid", lambda: stranger)
+    with pytest.raises(OSError, match="no folder"):
+        folder()

@@ -152,17 +152,16 @@ def _folder() -> Path:
     """
     config: Any = numba.config
     home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    places = [
-        Path(config.CACHE_DIR or home, "muntin"),
-        Path(tempfile.gettempdir(), f"muntin-kernels-{os.getuid()}"),
-    ]
-    for place in places:
+    temporary = Path(tempfile.gettempdir(), f"muntin-kernels-{os.getuid()}")
+    for place in (Path(config.CACHE_DIR or home, "muntin"), temporary):
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=place).close()
         except (OSError, RuntimeError):
             continue
-        return place
+        # Anyone can make a folder there, and loading a kernel runs what is in its file.
+        if place != temporary or place.stat().st_uid == os.getuid():
+            return place
     raise OSError("no folder for compiled kernels is writable")
 
 
