@@ -6,14 +6,14 @@ from muntin.explain import boxes, ruler, words
 from muntin.explain.canvas import BAND, FAINT, MUTED, Canvas, clipped, wrapped
 from muntin.explain.rows import AnyTree, Row, answering, notes, rows_of
 from muntin.model.plan import Plan
-from muntin.model.query import Family, PlainQuery
+from muntin.model.query import Grouping, PlainQuery
 from muntin.model.record_tree import RecordTree
 
 _MARGIN, _PADDING = 24.0, 18.0
 _LINE = 17.0
 _NARROWEST = 780.0
 _BAR = 280.0
-# One for each family, so that trees cut from the same events look alike.
+# One for each grouping, so that trees cut from the same events look alike.
 _COLOURS = ("#2563a8", "#0f766e", "#9a5b13", "#7c3f98", "#b03a5b", "#4d6b1f")
 _OTHERS = "#b6c0cc"
 
@@ -24,11 +24,11 @@ def svg(plan: Plan) -> str:
     table = boxes.Table.of(trees)
     inner = table.width + 2 * _PADDING if trees else 0.0
     width = max(_NARROWEST, inner + 2 * _MARGIN)
-    colours: dict[Family, str] = {}
+    colours: dict[Grouping, str] = {}
     drawing = Canvas()
     y = _heading(drawing, plan)
     for tree, rows in trees:
-        colour = colours.setdefault(tree.family, _COLOURS[len(colours) % len(_COLOURS)])
+        colour = colours.setdefault(tree.grouping, _COLOURS[len(colours) % len(_COLOURS)])
         y += _band(drawing, tree, rows, table, y, width - 2 * _MARGIN, colour) + 12
     if plan.plain:
         y += _plain(drawing, plan.plain, y, width - 2 * _MARGIN) + 12
@@ -88,8 +88,8 @@ def _band(
     height = head + table.height(rows) + 2 * _PADDING
     canvas.rect(_MARGIN, top, width, height, BAND, rx=8)
     x, y = _MARGIN + _PADDING, top + _PADDING
-    relation = words.relation(tree.family)
-    canvas.begin("\n".join([relation, *words.conditions(tree.family), answering(tree)]))
+    relation = words.relation(tree.grouping)
+    canvas.begin("\n".join([relation, *words.conditions(tree.grouping), answering(tree)]))
     canvas.text(x, y + 13, clipped(relation, room, 14, bold=True), size=14, bold=True)
     for index, line in enumerate(lines):
         canvas.text(x, y + 33 + _LINE * index, line, size=12, fill=MUTED)
@@ -105,8 +105,8 @@ def _band(
 
 def _about(tree: AnyTree, room: float) -> list[str]:
     """Filter, keys and time column, the filter in lines of its own, then what else is known."""
-    conditions = words.conditions(tree.family)
-    kept = 1 if tree.family.where else 0
+    conditions = words.conditions(tree.grouping)
+    kept = 1 if tree.grouping.where else 0
     told = [*conditions[:kept], " ".join(conditions[kept:]), answering(tree), *notes(tree)]
     return [line for text in told for line in wrapped(text, room, 12, most=2)]
 

@@ -92,7 +92,7 @@ def _of_records(node: RecordNode) -> Row:
 
 def about(tree: AnyTree) -> str:
     """Whose events are read: the relation, the filter, the keys and the time."""
-    return f"{words.relation(tree.family)} {' '.join(words.conditions(tree.family))}"
+    return f"{words.relation(tree.grouping)} {' '.join(words.conditions(tree.grouping))}"
 
 
 def reading(tree: AnyTree) -> str:

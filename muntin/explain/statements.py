@@ -51,7 +51,7 @@ class _Statement:
         self._tree, self._query, self._types = tree, query, types
         parts = (part for aggregate in tree.aggregates for part in aggregate.components)
         self._names = {part: f"c{index}" for index, part in enumerate(dict.fromkeys(parts))}
-        self._keys = [f"k{index}" for index in range(len(tree.family.keys))]
+        self._keys = [f"k{index}" for index in range(len(tree.grouping.keys))]
         # Edges that fill no grid are cut on the grid that holds them: Spark's window has no other.
         cell = grid(tree.slicing.edges)
         self._cut = Window(size=cell.period, slide=cell.period, offset=cell.phase)
@@ -70,16 +70,16 @@ class _Statement:
         return f"WITH {with_}\n{self._answer()}"
 
     def _slices(self) -> str:
-        """The events of the family, grouped by its keys and slices of one width."""
-        family = self._tree.family
-        keys = zip(family.keys, self._keys, strict=True)
+        """The events of the grouping, grouped by its keys and slices of one width."""
+        grouping = self._tree.grouping
+        keys = zip(grouping.keys, self._keys, strict=True)
         columns = [f"{key} AS {name}" for key, name in keys] + [
-            f"{_call(self._cut, family.time)} AS w"
+            f"{_call(self._cut, grouping.time)} AS w"
         ]
         columns += [f"{lifted(part)} AS {name}" for part, name in self._names.items()]
-        relation = family.relation.fill(_NAMES).strip()
-        where = f"\nWHERE {family.where}" if family.where else ""
-        groups = ", ".join([*family.keys, _call(self._cut, family.time)])
+        relation = grouping.relation.fill(_NAMES).strip()
+        where = f"\nWHERE {grouping.where}" if grouping.where else ""
+        groups = ", ".join([*grouping.keys, _call(self._cut, grouping.time)])
         return f"SELECT {_listed(columns)}\nFROM {relation}{where}\nGROUP BY {groups}"
 
     def _node(self, node: Node) -> str:
@@ -105,7 +105,9 @@ class _Statement:
     def _answer(self) -> str:
         """The query's columns from its window's rows."""
         query = self._query
-        position = {key: name for key, name in zip(self._tree.family.keys, self._keys, strict=True)}
+        position = {
+            key: name for key, name in zip(self._tree.grouping.keys, self._keys, strict=True)
+        }
         names = {name: position[squeeze(key)] for name, key in query.key_expressions.items()}
         names["window"] = "w"
         names.update(

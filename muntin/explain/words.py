@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from muntin.model.plan import Node, Plan, Slicing, Tree
-from muntin.model.query import Family
+from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.windows.window import Window
@@ -135,39 +135,39 @@ def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
 
 def why(plan: Plan) -> str:
     """Explains why a plan shares or not: how many events of a key fall into one slice."""
-    windows: dict[Family, list[Window]] = {}
-    trees: dict[Family, int] = {}
+    windows: dict[Grouping, list[Window]] = {}
+    trees: dict[Grouping, int] = {}
     for tree in plan.trees:
-        trees[tree.family] = trees.get(tree.family, 0) + 1
+        trees[tree.grouping] = trees.get(tree.grouping, 0) + 1
         asked = [node.window for node in tree.nodes if node.queries]
-        windows.setdefault(tree.family, []).extend(asked)
+        windows.setdefault(tree.grouping, []).extend(asked)
     if not trees:
         return ""
-    family = max(trees, key=lambda candidate: trees[candidate])
-    common = slicing(windows[family])
+    grouping = max(trees, key=lambda candidate: trees[candidate])
+    common = slicing(windows[grouping])
     mean = plan.rate / occupied(common.rate, rate=plan.rate, keys=plan.keys)
     events = f"{mean:.1f} events" if mean < 10 else f"{amount(mean)} events"
-    if trees[family] == 1:
+    if trees[grouping] == 1:
         return f"Sharing pays: a slice has {events} of a key on average, and windows merge slices."
     return (
         f"Sharing everything would not pay: a slice would have only {events} of a key on average. "
-        f"The events are read {trees[family]} times instead."
+        f"The events are read {trees[grouping]} times instead."
     )
 
 
-def relation(family: Family) -> str:
+def relation(grouping: Grouping) -> str:
     """Names what the events come from: a table, or the SQL of the relation."""
-    source = family.relation
+    source = grouping.relation
     if len(source.tables) == 1 and source == SqlText.table(source.tables[0]):
         return clean(source.tables[0])
     return clean(source.fill()) or "data"
 
 
-def conditions(family: Family) -> tuple[str, ...]:
-    """The filter, the keys and the time column of a family, as far as it has them."""
-    told = [f"where {family.where}"] if family.where else []
-    told += [f"by {', '.join(family.keys)}"] if family.keys else []
-    return tuple(clean(text) for text in [*told, f"over {family.time}"])
+def conditions(grouping: Grouping) -> tuple[str, ...]:
+    """The filter, the keys and the time column of a grouping, as far as it has them."""
+    told = [f"where {grouping.where}"] if grouping.where else []
+    told += [f"by {', '.join(grouping.keys)}"] if grouping.keys else []
+    return tuple(clean(text) for text in [*told, f"over {grouping.time}"])
 
 
 def slices(slicing: Slicing) -> str:

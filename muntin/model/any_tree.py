@@ -5,7 +5,7 @@ from typing import Protocol, Self
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.query import Family, Query
+from muntin.model.query import Grouping, Query
 from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
 
@@ -33,7 +33,7 @@ class AnyNode(Protocol):
 class AnyTree:
     """The base of both kinds of trees."""
 
-    family: Family
+    grouping: Grouping
     nodes: tuple[AnyNode, ...]
     # Operations per second spent on cutting events for all nodes; the nodes' own costs come on top.
     cut_cost: float

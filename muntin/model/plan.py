@@ -8,7 +8,7 @@ from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.any_tree import AnyTree
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import Family, PlainQuery, Query, Workload
+from muntin.model.query import Grouping, PlainQuery, Query, Workload
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.window import Window
 
@@ -114,7 +114,7 @@ class Node:
 class Tree(AnyTree):
     """One slicing and the nodes computed from it; each node comes after the one that it reads."""
 
-    family: Family
+    grouping: Grouping
     slicing: Slicing
     nodes: tuple[Node, ...]
     # Operations per second spent on cutting the events; the nodes' own costs come on top.

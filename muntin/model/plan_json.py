@@ -7,7 +7,7 @@ from typing import Any
 from muntin.errors import ModelError
 from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
-from muntin.model.query import Column, Family, PlainQuery, Query
+from muntin.model.query import Column, Grouping, PlainQuery, Query
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.windows.window import Window
@@ -119,7 +119,7 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
 def tree_to_json(tree: Tree) -> dict[str, Any]:
     """A tree as JSON."""
     return {
-        "family": family_to_json(tree.family),
+        "family": grouping_to_json(tree.grouping),
         "slicing": slicing_to_json(tree.slicing),
         "cut_cost": tree.cut_cost,
         "moves_events": tree.moves_events,
@@ -142,7 +142,7 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
 def tree_from_json(data: Mapping[str, Any]) -> Tree:
     """The tree that `tree_to_json` wrote."""
     return Tree(
-        family=family_from_json(data["family"]),
+        grouping=grouping_from_json(data["family"]),
         slicing=slicing_from_json(data["slicing"]),
         cut_cost=data["cut_cost"],
         moves_events=data.get("moves_events", False),
@@ -170,7 +170,7 @@ def _node_from_json(data: Mapping[str, Any]) -> Node:
 def record_tree_to_json(tree: RecordTree) -> dict[str, Any]:
     """A tree of data windows as JSON."""
     return {
-        "family": family_to_json(tree.family),
+        "family": grouping_to_json(tree.grouping),
         "grain": tree.grain,
         "cut_cost": tree.cut_cost,
         "nodes": [
@@ -188,7 +188,7 @@ def record_tree_to_json(tree: RecordTree) -> dict[str, Any]:
 def record_tree_from_json(data: Mapping[str, Any]) -> RecordTree:
     """The tree that `record_tree_to_json` wrote."""
     return RecordTree(
-        family=family_from_json(data["family"]),
+        grouping=grouping_from_json(data["family"]),
         grain=data["grain"],
         cut_cost=data["cut_cost"],
         nodes=tuple(
@@ -205,19 +205,19 @@ def record_tree_from_json(data: Mapping[str, Any]) -> RecordTree:
     )
 
 
-def family_to_json(family: Family) -> dict[str, Any]:
-    """A family as JSON."""
+def grouping_to_json(grouping: Grouping) -> dict[str, Any]:
+    """A grouping as JSON."""
     return {
-        "relation": _text_to_json(family.relation),
-        "time": family.time,
-        "where": family.where,
-        "keys": list(family.keys),
+        "relation": _text_to_json(grouping.relation),
+        "time": grouping.time,
+        "where": grouping.where,
+        "keys": list(grouping.keys),
     }
 
 
-def family_from_json(data: Mapping[str, Any]) -> Family:
-    """The family that `family_to_json` wrote."""
-    return Family(
+def grouping_from_json(data: Mapping[str, Any]) -> Grouping:
+    """The grouping that `grouping_to_json` wrote."""
+    return Grouping(
         relation=_text_from_json(data["relation"]),
         time=data["time"],
         where=data["where"],

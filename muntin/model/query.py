@@ -29,12 +29,30 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """What queries must have in common to be cut from the same events."""
+    """A relation and its time: what queries must have in common to be cut in one pass."""
+
+    relation: SqlText
+    time: str
+
+    def __str__(self) -> str:
+        tables = self.relation.tables
+        source = (tables[0] or "data") if tables else str(self.relation)
+        return f"{source} over {self.time}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """The keys and the filter that slices are made for, over one relation and time."""
 
     relation: SqlText
     time: str
     where: str | None
     keys: tuple[str, ...]
+
+    @property
+    def family(self) -> Family:
+        """The relation and time, which queries with other keys and filters may share."""
+        return Family(relation=self.relation, time=self.time)
 
     def __str__(self) -> str:
         where = f" where {self.where}" if self.where else ""
@@ -142,9 +160,9 @@ class Query:
         return self.window
 
     @property
-    def family(self) -> Family:
-        """The family that it can share slices with; the order of keys does not matter."""
-        return Family(
+    def grouping(self) -> Grouping:
+        """The keys and filter of its slices; the order of keys does not matter."""
+        return Grouping(
             relation=self.source,
             time=squeeze(self.time),
             where=squeeze(self.where) if self.where else None,
@@ -272,12 +290,12 @@ class Workload:
         return tuple(query for query in self.queries if isinstance(query, PlainQuery))
 
     @property
-    def families(self) -> dict[Family, tuple[Query, ...]]:
-        """The shared queries by family, in the order given."""
-        groups: dict[Family, list[Query]] = {}
+    def groupings(self) -> dict[Grouping, tuple[Query, ...]]:
+        """The shared queries by keys and filter, in the order given."""
+        groups: dict[Grouping, list[Query]] = {}
         for query in self.shared:
-            groups.setdefault(query.family, []).append(query)
-        return {family: tuple(queries) for family, queries in groups.items()}
+            groups.setdefault(query.grouping, []).append(query)
+        return {grouping: tuple(queries) for grouping, queries in groups.items()}
 
 
 def workload(

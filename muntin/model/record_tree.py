@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.any_tree import AnyTree
-from muntin.model.query import Family, Query
+from muntin.model.query import Grouping, Query
 from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
 
@@ -30,7 +30,7 @@ class RecordNode:
 class RecordTree(AnyTree):
     """Windows that share slices; a slice starts only where one of them begins."""
 
-    family: Family
+    grouping: Grouping
     nodes: tuple[RecordNode, ...]
     # Events of a key within this many microseconds are in the same windows, so they are merged into
     # one record first. None: every event is a record.

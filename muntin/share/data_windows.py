@@ -7,7 +7,7 @@ from math import exp
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.plan import Plan
-from muntin.model.query import Family, Query, Workload
+from muntin.model.query import Grouping, Query, Workload
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import CountWindow, Custom, DataWindow, Session, Threshold
@@ -25,33 +25,33 @@ _PER_CALL = 300.0
 
 
 def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
-    """Returns the trees of all data windows; queries of a family share slices if they can.
+    """Returns the trees of all data windows; queries of a grouping share slices if they can.
 
     Sessions need not see every event: events within the shortest gap are one record to all of them.
     Windows that need a partial per record have their own tree, to spare the others.
     """
-    groups: dict[tuple[Family, str], list[Query]] = {}
+    groups: dict[tuple[Grouping, str], list[Query]] = {}
     for query in workload.data_windows:
-        groups.setdefault((query.family, _group(query)), []).append(query)
-    return tuple(_tree(family, queries, workload) for (family, _), queries in groups.items())
+        groups.setdefault((query.grouping, _group(query)), []).append(query)
+    return tuple(_tree(grouping, queries, workload) for (grouping, _), queries in groups.items())
 
 
 def record_trees_cost(workload: Workload) -> float:
     """Returns the cost of the data windows with a tree each."""
-    return sum(_tree(query.family, [query], workload).cost for query in workload.data_windows)
+    return sum(_tree(query.grouping, [query], workload).cost for query in workload.data_windows)
 
 
 def hosting(plan: Plan, workload: Workload) -> Plan:
-    """Moves periodic windows into the record tree of their family where that is cheaper.
+    """Moves periodic windows into the record tree of their grouping where that is cheaper.
 
     That tree reads and sorts every event anyway, for its data windows.
     """
     for host in plan.record_trees:
-        guests = [tree for tree in plan.trees if tree.family == host.family]
+        guests = [tree for tree in plan.trees if tree.grouping == host.grouping]
         asked = [query for tree in (host, *guests) for query in plan.queries_of(tree).values()]
         if not guests or any(_group(query) != _RECORDS for query in asked):
             continue
-        joined = _tree(host.family, asked, workload)
+        joined = _tree(host.grouping, asked, workload)
         if joined.cost < host.cost + sum(tree.cost for tree in guests):
             plan = replace(
                 plan,
@@ -75,7 +75,7 @@ def _has_own(query: Query) -> bool:
     return any(isinstance(aggregate, UserAggregate) for aggregate in query.aggregates.values())
 
 
-def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> RecordTree:
+def _tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) -> RecordTree:
     asked: dict[DataWindow | Window, tuple[list[str], dict[Aggregate, None]]] = {}
     for query in queries:
         names, aggregates = asked.setdefault(query.window, ([], {}))
@@ -88,7 +88,7 @@ def _tree(family: Family, queries: Sequence[Query], workload: Workload) -> Recor
     if grain is not None:
         handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
     tree = RecordTree(
-        family=family,
+        grouping=grouping,
         grain=grain,
         cut_cost=workload.prices.event * workload.rate + workload.prices.partial * handed,
         nodes=tuple(

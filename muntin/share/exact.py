@@ -27,15 +27,15 @@ MOST_GROUPED = 14
 MOST_IN_GRAPH = 160
 
 
-def cheapest_grouping(count: int, cost_of: Callable[[tuple[int, ...]], float]) -> list[list[int]]:
+def cheapest_partition(count: int, cost_of: Callable[[tuple[int, ...]], float]) -> list[list[int]]:
     """Returns the cheapest partition of `count` items.
 
-    Dynamic programming over subsets: the best grouping of a set is the best part that holds its
-    lowest item, and the best grouping of the rest.
+    Dynamic programming over subsets: the best partition of a set is the best part that holds its
+    lowest item, and the best partition of the rest.
     """
     if count > MOST_GROUPED:
         raise PlanError(
-            f"the exact grouping is for at most {MOST_GROUPED} distinct windows in a family, not "
+            f"the exact grouping is for at most {MOST_GROUPED} distinct windows in a grouping, not "
             f"{count}; strategy 'weave' takes any number"
         )
     price = [0.0] * (1 << count)
@@ -66,7 +66,7 @@ def exact(workload: Workload) -> Plan:
 
     def grow(queries: tuple[Query, ...]) -> list[Tree]:
         nodes = nodes_of(queries)
-        alone = [tree_of(queries[0].family, [node], workload).cost for node in nodes]
+        alone = [tree_of(queries[0].grouping, [node], workload).cost for node in nodes]
         answers = [
             workload.prices.answer
             * len(node.queries)
@@ -85,8 +85,8 @@ def exact(workload: Workload) -> Plan:
             return cost.cut_cost(cut, workload) + read + sum(answers[i] for i in part)
 
         return [
-            tree_of(queries[0].family, [nodes[i] for i in part], workload)
-            for part in cheapest_grouping(len(nodes), flat_cost)
+            tree_of(queries[0].grouping, [nodes[i] for i in part], workload)
+            for part in cheapest_partition(len(nodes), flat_cost)
         ]
 
     return plan_of("exact", workload, grow)
@@ -174,6 +174,6 @@ def exact_factor(workload: Workload) -> Plan:
         "exact_factor",
         workload,
         lambda queries: [
-            tree_of(queries[0].family, nodes := nodes_of(queries), workload, grow(nodes))
+            tree_of(queries[0].grouping, nodes := nodes_of(queries), workload, grow(nodes))
         ],
     )

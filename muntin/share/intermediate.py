@@ -9,7 +9,7 @@ from math import gcd
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Node, Plan, Slicing, Tree
-from muntin.model.query import Family, Workload
+from muntin.model.query import Grouping, Workload
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
 from muntin.share.slicing import edges
@@ -63,10 +63,14 @@ class Hanging:
     """Chooses the cheapest parent of each node among the windows that are present."""
 
     def __init__(
-        self, family: Family, nodes: Sequence[Node], offered: Sequence[Window], workload: Workload
+        self,
+        grouping: Grouping,
+        nodes: Sequence[Node],
+        offered: Sequence[Window],
+        workload: Workload,
     ) -> None:
         """`nodes` are those asked for, one per window; `offered` are the candidates."""
-        self._family, self._nodes, self._workload = family, nodes, workload
+        self._grouping, self._nodes, self._workload = grouping, nodes, workload
         everything = frozenset(a for node in nodes for a in node.aggregates)
         self._asked = {node.window: frozenset(node.aggregates) for node in nodes}
         self._queries = {node.window: len(node.queries) for node in nodes}
@@ -145,13 +149,13 @@ class Hanging:
 
     def tree(self, parents: dict[Window, Window | None]) -> Tree:
         """Returns the tree in which each window reads its parent."""
-        return tree_of(self._family, self._nodes, self._workload, parents)
+        return tree_of(self._grouping, self._nodes, self._workload, parents)
 
 
-def best_tree(family: Family, nodes: Sequence[Node], workload: Workload) -> Tree:
+def best_tree(grouping: Grouping, nodes: Sequence[Node], workload: Workload) -> Tree:
     """Returns the cheapest tree found by adding and dropping windows while that pays."""
     offered = candidates(nodes)
-    hanging = Hanging(family, nodes, offered, workload)
+    hanging = Hanging(grouping, nodes, offered, workload)
     flat: dict[Window, Window | None] = {node.window: None for node in nodes}
     present: set[Window] = set()
     best = min(flat, hanging.parents(present), key=hanging.cost)
@@ -172,9 +176,9 @@ def best_tree(family: Family, nodes: Sequence[Node], workload: Workload) -> Tree
 
 
 def intermediate(workload: Workload) -> Plan:
-    """Plans one tree per family, with intermediate windows chosen freely."""
+    """Plans one tree per grouping, with intermediate windows chosen freely."""
     return plan_of(
         "intermediate",
         workload,
-        lambda queries: [best_tree(queries[0].family, nodes_of(queries), workload)],
+        lambda queries: [best_tree(queries[0].grouping, nodes_of(queries), workload)],
     )

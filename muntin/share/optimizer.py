@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
 from muntin.model.plan import Plan, Tree
-from muntin.model.query import Family, Query, Workload
+from muntin.model.query import Grouping, Query, Workload
 from muntin.share.costs.lower_bounds import least_with_one_tree, least_with_two_trees
 from muntin.share.data_windows import hosting
 from muntin.share.exact import exact, exact_factor
@@ -23,7 +23,7 @@ from muntin.share.weave_share.weave_share import weave
 
 Strategy = Callable[[Workload], Plan]
 
-# No sharing, or one tree for each family: nearly always the cheapest.
+# No sharing, or one tree for each grouping: nearly always the cheapest.
 _FIRST: dict[str, Strategy] = {
     "unshared": unshared,
     "shared": shared,
@@ -36,8 +36,8 @@ _TREES: dict[str, Strategy] = {
     "exact_factor": exact_factor,
     "triweave": triweave,
 }
-# Several trees for a family, each with slices of its own.
-_GROUPINGS: dict[str, Strategy] = {
+# Several trees for a grouping, each with slices of its own.
+_GROUPS: dict[str, Strategy] = {
     "weave": weave,
     "subsume": subsume,
     "exact": exact,
@@ -56,16 +56,16 @@ _MOST_WINDOWS = {
 
 
 def auto(workload: Workload) -> Plan:
-    """Returns, for each family, the cheapest plan of all strategies, to a thousandth.
+    """Returns, for each grouping, the cheapest plan of all strategies, to a thousandth.
 
     Strategies are skipped if a bound shows that they cannot find a cheaper plan, or if they are too
     slow for this many windows. Trees of groupings get intermediate windows if that is cheaper, and
     periodic windows move into trees of data windows if that is cheaper.
     """
     windows = max(
-        (len({q.window for q in queries}) for queries in workload.families.values()), default=0
+        (len({q.window for q in queries}) for queries in workload.groupings.values()), default=0
     )
-    best: dict[Family, tuple[str, tuple[Tree, ...]]] = {}
+    best: dict[Grouping, tuple[str, tuple[Tree, ...]]] = {}
     tried: dict[str, float] = {}
 
     def consider(strategies: Mapping[str, Strategy]) -> None:
@@ -78,26 +78,26 @@ def auto(workload: Workload) -> Plan:
                 # The exact strategies refuse what is too large for them.
                 continue
             tried[name] = plan.cost
-            for family in workload.families:
-                trees = tuple(tree for tree in plan.trees if tree.family == family)
-                if family not in best or _cost(trees) < _cost(best[family][1]):
-                    best[family] = name, trees
+            for grouping in workload.groupings:
+                trees = tuple(tree for tree in plan.trees if tree.grouping == grouping)
+                if grouping not in best or _cost(trees) < _cost(best[grouping][1]):
+                    best[grouping] = name, trees
 
     def may_be_cheaper(bound: Callable[[Iterable[Query], Workload], float]) -> bool:
         return any(
-            _cost(best[family][1]) > bound(queries, workload) * _CLOSE_ENOUGH
-            for family, queries in workload.families.items()
+            _cost(best[grouping][1]) > bound(queries, workload) * _CLOSE_ENOUGH
+            for grouping, queries in workload.groupings.items()
         )
 
     consider(_FIRST)
     if may_be_cheaper(least_with_one_tree):
         consider(_TREES)
     if may_be_cheaper(least_with_two_trees):
-        consider(_GROUPINGS)
+        consider(_GROUPS)
         if windows <= _MOST_WINDOWS["intermediate"]:
-            for family, (name, trees) in best.items():
-                best[family] = name, tuple(_rehung(tree, workload) for tree in trees)
-    chosen = plan_of("auto", workload, lambda queries: best[queries[0].family][1])
+            for grouping, (name, trees) in best.items():
+                best[grouping] = name, tuple(_rehung(tree, workload) for tree in trees)
+    chosen = plan_of("auto", workload, lambda queries: best[queries[0].grouping][1])
     taken = tuple(dict.fromkeys(name for name, _ in best.values()))
     return hosting(replace(chosen, considered=tried, taken=taken), workload)
 
@@ -109,15 +109,17 @@ def _cost(trees: Iterable[Tree]) -> float:
 def _rehung(tree: Tree, workload: Workload) -> Tree:
     queries = {query.name: query for query in workload.shared}
     asked = nodes_of(queries[name] for name in tree.queries)
-    return min(tree, best_tree(tree.family, asked, workload), key=lambda candidate: candidate.cost)
+    return min(
+        tree, best_tree(tree.grouping, asked, workload), key=lambda candidate: candidate.cost
+    )
 
 
 # The CLI, the documents and the tests iterate over this table.
-STRATEGIES: dict[str, Strategy] = {**_FIRST, **_TREES, **_GROUPINGS, "auto": auto}
+STRATEGIES: dict[str, Strategy] = {**_FIRST, **_TREES, **_GROUPS, "auto": auto}
 
 DEFAULT = "auto"
-# The default of streams: one tree per family at any rate, so that a query that comes or goes never
-# moves the others to a tree that has no slices for them.
+# The default of streams: one tree per grouping at any rate, so that a query that comes or goes
+# never moves the others to a tree that has no slices for them.
 STEADY = "shared"
 
 
@@ -134,7 +136,7 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
 def compare(workload: Workload) -> dict[str, float]:
     """Returns the cost of every strategy except `auto`, without those that refuse the workload."""
     costs = {}
-    for name, strategy in {**_FIRST, **_TREES, **_GROUPINGS}.items():
+    for name, strategy in {**_FIRST, **_TREES, **_GROUPS}.items():
         try:
             costs[name] = strategy(workload).cost
         except PlanError:

@@ -170,7 +170,7 @@ def stairs_tree(stairs: Stairs, queries: Sequence[Query], workload: Workload) ->
         heads.append(head)
     members = set(stairs.windows)
     nodes = nodes_of(query for query in queries if query.window in members)
-    return tree_of(queries[0].family, nodes, workload, parents)
+    return tree_of(queries[0].grouping, nodes, workload, parents)
 
 
 def subsume(workload: Workload) -> Plan:

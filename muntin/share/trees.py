@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Node, Plan, Slicing, Tree
-from muntin.model.query import Family, Query, Workload
+from muntin.model.query import Grouping, Query, Workload
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
 from muntin.share.data_windows import record_trees, record_trees_cost
@@ -39,7 +39,7 @@ def reads_from(parent: Window, window: Window, aggregates: Iterable[Aggregate]) 
 
 
 def tree_of(
-    family: Family,
+    grouping: Grouping,
     asked: Iterable[Node],
     workload: Workload,
     parents: Mapping[Window, Window | None] | None = None,
@@ -75,7 +75,7 @@ def tree_of(
     ]
     technique, latency = workload.technique, workload.latency
     tree = Tree(
-        family=family,
+        grouping=grouping,
         slicing=slicing,
         nodes=with_techniques(hung, slicing, technique=technique, latency=latency),
         cut_cost=cost.cut_cost(slicing, workload),
@@ -103,8 +103,8 @@ def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workloa
 
 
 def flat_tree(queries: Sequence[Query], workload: Workload) -> Tree:
-    """Returns a tree of one family's queries in which every node reads the slices."""
-    return tree_of(queries[0].family, nodes_of(queries), workload)
+    """Returns a tree of one grouping's queries in which every node reads the slices."""
+    return tree_of(queries[0].grouping, nodes_of(queries), workload)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -126,8 +126,8 @@ def single_cost(window: Window, aggregates: frozenset[Aggregate], workload: Work
 def plan_of(
     strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[Tree]]
 ) -> Plan:
-    """Returns a plan with the trees that `grow` makes of each family, and costs to compare with."""
-    trees = tuple(tree for queries in workload.families.values() for tree in grow(queries))
+    """Returns a plan with the trees that `grow` makes of each grouping, and costs to compare."""
+    trees = tuple(tree for queries in workload.groupings.values() for tree in grow(queries))
     # Equal queries cost the same, and there may be very many of them.
     alike = Counter(
         (query.periodic_window, frozenset(query.aggregates.values())) for query in workload.shared

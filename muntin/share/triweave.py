@@ -44,7 +44,7 @@ def coarser(group: Group, finest: Slicing) -> Window | None:
 
 
 def triweave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
-    """Plans one tree per family; each group reads its own tumbling window, made from the slices."""
+    """Plans one tree per grouping; each group reads a tumbling window of its own."""
 
     def grow(queries: tuple[Query, ...]) -> list[Tree]:
         nodes = nodes_of(queries)
@@ -54,7 +54,7 @@ def triweave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
         for group in triweave_groups(same_edges(windows), technique=technique):
             middle = coarser(group, finest)
             parents |= {window: middle for window in group.windows if window != middle}
-        tree = tree_of(queries[0].family, nodes, workload, parents)
+        tree = tree_of(queries[0].grouping, nodes, workload, parents)
         return [tree]
 
     return plan_of("triweave", workload, grow)

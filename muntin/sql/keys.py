@@ -47,7 +47,7 @@ class Key:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grouping:
+class GroupBy:
     """What a query groups by."""
 
     keys: tuple[Key, ...]
@@ -92,7 +92,7 @@ def column_name(tokens: Span) -> str | None:
     return None
 
 
-def read_grouping(text: str, clauses: Clauses, taken: frozenset[str]) -> Grouping:
+def read_group_by(text: str, clauses: Clauses, taken: frozenset[str]) -> GroupBy:
     """The keys and the window of GROUP BY; made names avoid those that are taken."""
     windows: list[tuple[WindowCall, str]] = []
     spans: dict[tuple[str, ...], Span] = {}
@@ -118,7 +118,7 @@ def read_grouping(text: str, clauses: Clauses, taken: frozenset[str]) -> Groupin
         is_column = len(tokens) == 1 and tokens[0].start in clauses.columns
         name = tokens[0].name if is_column else unlike(expression, taken)
         keys.append(Key(name=name, text=expression, tokens=tokens))
-    return Grouping(keys=tuple(keys), window=windows[0][0], time=windows[0][1])
+    return GroupBy(keys=tuple(keys), window=windows[0][0], time=windows[0][1])
 
 
 def unlike(name: str, taken: frozenset[str]) -> str:

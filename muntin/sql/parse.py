@@ -6,7 +6,7 @@ from muntin.model.query import Column, PlainQuery, Query
 from muntin.sql.aggregates import check_row_expression
 from muntin.sql.clauses import Clauses, cut, read_tree
 from muntin.sql.functions import UNSTABLE, calls, is_call
-from muntin.sql.keys import column_name, read_grouping
+from muntin.sql.keys import column_name, read_group_by
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
 from muntin.sql.tables import Hole, find_holes, guess_holes, relation_with_holes, with_holes
@@ -46,11 +46,11 @@ def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
             raise NotSharedError(f"{name}() gives other values each time")
     check_row_expression(clauses.where, "WHERE")
     taken = frozenset(token.norm for token in statement.tokens)
-    grouping = read_grouping(text, clauses, taken)
+    group_by = read_group_by(text, clauses, taken)
     projection = Projection(
         text=text,
         clauses=clauses,
-        grouping=grouping,
+        group_by=group_by,
         taken=taken,
     )
     columns = [
@@ -64,10 +64,10 @@ def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
     projection.ensure_aggregate()
     return Query(
         name=statement.name,
-        window=grouping.window.window,
+        window=group_by.window.window,
         aggregates=projection.aggregates,
-        time=grouping.time,
-        keys={key.name: key.text for key in grouping.keys},
+        time=group_by.time,
+        keys={key.name: key.text for key in group_by.keys},
         where=render(text, clauses.where) if clauses.where else None,
         having=having,
         relation=relation_with_holes(text, clauses.relation, holes),

@@ -12,7 +12,7 @@ from muntin.model.sql_text import quoted
 from muntin.sql.aggregates import is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses
 from muntin.sql.functions import AGGREGATES, GENERATORS, UNSTABLE, calls
-from muntin.sql.keys import Grouping, Key, fold, matches, unlike
+from muntin.sql.keys import GroupBy, Key, fold, matches, unlike
 from muntin.sql.tokens import NotSharedError, Span, Swap, closing, kind_at, render
 from muntin.sql.windows import is_window, read_window
 
@@ -23,7 +23,7 @@ class Projection:
 
     text: str
     clauses: Clauses
-    grouping: Grouping
+    group_by: GroupBy
     # Words of the statement, in lower case: names that it may use for something else.
     taken: frozenset[str]
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
@@ -77,14 +77,14 @@ class Projection:
             return None
         if is_window(tokens[place : place + 2]):
             stop = closing(tokens, place + 1) + 1
-            if read_window(self.text, tokens[place:stop])[0] != self.grouping.window:
+            if read_window(self.text, tokens[place:stop])[0] != self.group_by.window:
                 raise NotSharedError("two windows in one query")
             return self._unnamed(tokens, place, stop, "window")
-        if here.norm == self.grouping.window.name and here.start in self.clauses.columns:
+        if here.norm == self.group_by.window.name and here.start in self.clauses.columns:
             self.names_window = True
-            self.mixes_case |= here.name != self.grouping.window.name
+            self.mixes_case |= here.name != self.group_by.window.name
             return self._named(tokens, place, place + 1, "window", here.norm)
-        fitting = [key for key in self.grouping.keys if matches(key, tokens, place, self.clauses)]
+        fitting = [key for key in self.group_by.keys if matches(key, tokens, place, self.clauses)]
         if fitting:
             return self._key(tokens, place, max(fitting, key=lambda key: len(key.tokens)))
         if here.norm in aliases and here.start in self.clauses.columns:

@@ -21,11 +21,11 @@ def query(name, window, *aggregates):
     )
 
 
-FAMILY = query("q", tumbling(4), MAX).family
+FAMILY = query("q", tumbling(4), MAX).grouping
 
 
 def tree(*nodes):
-    return Tree(family=FAMILY, slicing=SLICING, nodes=nodes, cut_cost=10)
+    return Tree(grouping=FAMILY, slicing=SLICING, nodes=nodes, cut_cost=10)
 
 
 def node(window, *aggregates, parent=None, queries=(), cost=0.0):
@@ -127,7 +127,7 @@ def test_a_plan_answers_every_query_once():
 def test_trees_of_both_kinds_answer_the_same_questions():
     near, visits = query("near", tumbling(4), MAX), query("visits", session("1 minute"), AVG)
     records = RecordTree(
-        family=FAMILY,
+        grouping=FAMILY,
         nodes=(RecordNode(window=visits.window, aggregates=(AVG,), queries=("visits",), cost=5),),
         cut_cost=3,
     )

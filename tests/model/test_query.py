@@ -66,9 +66,9 @@ def test_a_query_that_exists_is_valid(changes, message):
 def test_families_do_not_depend_on_order_or_white_space():
     one = query(keys=["device", "site"], where="temp  >\n 0")
     two = query(keys=["site", "device"], where="temp > 0")
-    assert one.family == two.family
-    assert one.family != query(keys=["device"]).family
-    assert one.family != query(keys=["device", "site"], where="temp > '0  0'").family
+    assert one.grouping == two.grouping
+    assert one.grouping != query(keys=["device"]).grouping
+    assert one.grouping != query(keys=["device", "site"], where="temp > '0  0'").grouping
 
 
 def test_a_workload_is_one_query_several_or_itself():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
-from muntin.share.exact import cheapest_forest, cheapest_grouping
+from muntin.share.exact import cheapest_forest, cheapest_partition
 from muntin.share.factor_windows.coverage import Counting, common_period, min_cost_forest
 from muntin.share.factor_windows.factor_windows import with_factor_windows
 from muntin.share.generators import incremental_gen, random_gen, sequential_gen, weave_share_gen
@@ -46,7 +46,7 @@ def test_the_grouping_is_the_best_of_all(count, random):
         for size in range(1, count + 1)
         for part in combinations(range(count), size)
     }
-    groups = cheapest_grouping(count, prices.__getitem__)
+    groups = cheapest_partition(count, prices.__getitem__)
     assert sorted(i for group in groups for i in group) == list(range(count))
     found = sum(prices[tuple(group)] for group in groups)
     assert found == pytest.approx(
@@ -80,7 +80,7 @@ def weave_against_exact(seeds):
         def cost_of(part, groups=groups, cost=cost):
             return cost.tree(sum((groups[i] for i in part[1:]), groups[part[0]]))
 
-        best = sum(cost_of(tuple(part)) for part in cheapest_grouping(len(groups), cost_of))
+        best = sum(cost_of(tuple(part)) for part in cheapest_partition(len(groups), cost_of))
         woven = cost.plan(weave_groups(groups, cost))
         assert woven >= best * (1 - 1e-9)
         ratios.append(woven / best)
@@ -136,7 +136,7 @@ def test_plans_are_valid_and_no_grouping_is_cheaper(workload):
     exact = optimize(workload, "exact")
     strategies = ["shared", "weave", "random", "local_search"]
     # Equal windows are one node in every grouping; only without any sharing are they apart.
-    if len({(query.family, query.window) for query in workload.shared}) == len(workload.shared):
+    if len({(query.grouping, query.window) for query in workload.shared}) == len(workload.shared):
         strategies.append("unshared")
     for strategy in strategies:
         assert exact.cost <= optimize(workload, strategy).cost * (1 + 1e-9)
@@ -145,7 +145,7 @@ def test_plans_are_valid_and_no_grouping_is_cheaper(workload):
 
 def test_larger_inputs_are_refused():
     windows = [Window(size=n * SECOND, slide=n * SECOND) for n in range(1, 16)]
-    with pytest.raises(PlanError, match="at most 14 distinct windows in a family, not 15"):
+    with pytest.raises(PlanError, match="at most 14 distinct windows in a grouping, not 15"):
         optimize(my.workload(windows), "exact")
     many = [tumbling(n) for n in range(1, 200)]
     with pytest.raises(PlanError, match="at most 160 windows"):

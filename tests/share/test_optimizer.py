@@ -134,8 +134,8 @@ def test_where_few_events_meet_a_slice_auto_does_not_lose_to_unshared():
 def test_trees_never_cost_less_than_said(workload):
     for name in STRATEGIES:
         plan = optimize(workload, name)
-        for family, queries in workload.families.items():
-            trees = [tree for tree in plan.trees if tree.family == family]
+        for grouping, queries in workload.groupings.items():
+            trees = [tree for tree in plan.trees if tree.grouping == grouping]
             bound = least_with_one_tree if len(trees) == 1 else least_with_two_trees
             assert sum(tree.cost for tree in trees) >= bound(queries, workload) * (1 - 1e-9)
 
@@ -172,7 +172,7 @@ def test_families_do_not_mix():
         plan = optimize(Workload(queries=tuple(queries)), name)
         for tree in plan.trees:
             asked = [name for node in tree.nodes for name in node.queries]
-            assert {q.family for q in queries if q.name in asked} == {tree.family}
+            assert {q.grouping for q in queries if q.name in asked} == {tree.grouping}
 
 
 def test_equal_windows_meet_in_one_node():

@@ -87,4 +87,4 @@ def test_equal_relations_are_equal_whatever_the_white_space():
         f"SELECT count(*) FROM a  JOIN b ON a.i=b.i{GROUP};"
         f"SELECT max(x) FROM a\n\tJOIN -- c\n b  ON a.i=b.i{GROUP}"
     )
-    assert one.family == other.family
+    assert one.grouping == other.grouping

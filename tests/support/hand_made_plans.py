@@ -14,12 +14,12 @@ DAY = hopping("1 day", every="10 minutes")
 LOW, HIGH = min_("temp"), max_("temp")
 
 
-def tree_of(*nodes, edges=None, **family):
+def tree_of(*nodes, edges=None, **grouping):
     edges = edges or (Edges(period=60_000_000),)
-    family = {"keys": ["device"], "relation": "readings"} | family
-    like = Query(name="like", window=MINUTE, aggregates={"x": LOW}, time="ts", **family)
+    grouping = {"keys": ["device"], "relation": "readings"} | grouping
+    like = Query(name="like", window=MINUTE, aggregates={"x": LOW}, time="ts", **grouping)
     slicing = Slicing(edges=edges, rate=sum(1e6 / one.period for one in edges))
-    return Tree(family=like.family, slicing=slicing, nodes=nodes, cut_cost=1000.0)
+    return Tree(grouping=like.grouping, slicing=slicing, nodes=nodes, cut_cost=1000.0)
 
 
 def plan_of(*trees, plain=(), unshared_cost=13_000.0, plain_cost=1_300_000.0, strategy="factor"):
@@ -107,7 +107,7 @@ def stairs(steps=30):
     return plan_of(tree_of(*nodes))
 
 
-def families():
+def groupings():
     return plan_of(
         tree_of(Node(window=MINUTE, aggregates=(LOW,), queries=("a",))),
         tree_of(Node(window=DAY, aggregates=(HIGH,), queries=("b",)), keys=[], relation=None),
@@ -140,5 +140,5 @@ def only_plain():
     return plan_of(plain=[("median", "no slices")], unshared_cost=0, plain_cost=0)
 
 
-PLANS = [small, pair, hundred, stairs, families, nasty, only_plain]
+PLANS = [small, pair, hundred, stairs, groupings, nasty, only_plain]
 every_plan = pytest.mark.parametrize("build", PLANS, ids=lambda build: build.__name__)

@@ -22,7 +22,7 @@ from muntin import (
 )
 from muntin.model.aggregates.aggregate import avg, count, max_, sum_, variance
 from muntin.model.aggregates.table import FLOAT
-from muntin.model.query import Family
+from muntin.model.query import Grouping
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.runtime.columns.layout import Layout, kept, slots_of
@@ -138,7 +138,7 @@ def in_order(steps: list[Event]) -> list[Event]:
 def tree_of(kinds, aggregates=AGGREGATES) -> RecordTree:
     asked = tuple(aggregates.values())
     return RecordTree(
-        family=Family(relation=SqlText(("", ""), ("",)), time="ts", where=None, keys=("k",)),
+        grouping=Grouping(relation=SqlText(("", ""), ("",)), time="ts", where=None, keys=("k",)),
         nodes=tuple(
             RecordNode(window=kind, aggregates=asked, queries=(str(number),))
             for number, kind in enumerate(kinds)

@@ -44,7 +44,7 @@ class Memory:
 def needs_of(plan: Plan) -> list[Needs]:
     return [
         Needs(
-            keys=("text",) * len(tree.family.keys),
+            keys=("text",) * len(tree.grouping.keys),
             numbers={c: INTEGER for a in tree.aggregates for c in a.components},
         )
         for tree in plan.trees

@@ -46,7 +46,7 @@ def workload(given, *aggregates, rate=1000.0, keys=1.0):
 
 @st.composite
 def workloads(draw, *, largest=7, unit=1_000_000):
-    """Queries of one or two families with mixed aggregates over a few windows."""
+    """Queries of one or two groupings with mixed aggregates over a few windows."""
     queries = []
     for index in range(draw(st.integers(1, largest))):
         asked = draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=3, unique=True))

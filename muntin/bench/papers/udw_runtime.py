@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.aggregates.table import FLOAT, INTEGER
-from muntin.model.query import Family
+from muntin.model.query import Grouping
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
@@ -96,7 +96,7 @@ def per_second(rows: int, queries: int) -> float:
 
 def _tree(kinds: list[DataWindow]) -> RecordTree:
     return RecordTree(
-        family=Family(relation=SqlText(("", ""), ("",)), time="time", where=None, keys=("k",)),
+        grouping=Grouping(relation=SqlText(("", ""), ("",)), time="time", where=None, keys=("k",)),
         nodes=tuple(
             RecordNode(window=kind, aggregates=(count(), max_("energy")), queries=(f"q{number}",))
             for number, kind in enumerate(kinds)

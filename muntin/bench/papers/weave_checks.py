@@ -6,7 +6,7 @@ from statistics import mean
 from muntin.bench.harness.experiment import Claim, Experiment, Figure
 from muntin.bench.papers.weave_workload import drawn, paper_cost
 from muntin.model.windows.window import Window
-from muntin.share.exact import cheapest_grouping
+from muntin.share.exact import cheapest_partition
 from muntin.share.weave_share.groups import GroupCost, group_of, same_edges
 from muntin.share.weave_share.incremental import Reweaving
 from muntin.share.weave_share.weave_share import weave_groups
@@ -38,7 +38,7 @@ def _least(windows: Sequence[Window], cost: GroupCost) -> float:
     def price(members: Sequence[int]) -> float:
         return cost.tree(group_of(windows[index] for index in members))
 
-    return sum(map(price, cheapest_grouping(len(windows), price)))
+    return sum(map(price, cheapest_partition(len(windows), price)))
 
 
 def incremental(grown: tuple[int, int], tolerances: Sequence[float]) -> Experiment:

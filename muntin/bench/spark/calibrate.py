@@ -149,7 +149,7 @@ def _plan(
     ]
     slicing = Slicing(edges=(Edges(period=cut.slide),), rate=SECOND / cut.slide)
     tree = Tree(
-        family=queries[0].family, slicing=slicing, nodes=tuple(nodes), moves_events=moves_events
+        grouping=queries[0].grouping, slicing=slicing, nodes=tuple(nodes), moves_events=moves_events
     )
     return Plan(strategy="calibrate", trees=(tree,), queries=tuple(queries), rate=_RATE, keys=_KEYS)
 

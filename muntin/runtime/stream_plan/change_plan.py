@@ -141,9 +141,9 @@ def _homes(
 
 
 def _fits(lane: RunningLane, tree: Tree, need: Needs) -> bool:
-    """Whether a tree can continue a lane: the same family, and types that have not changed."""
+    """Whether a tree can continue a lane: the same grouping, and types that have not changed."""
     return (
-        lane.tree.family == tree.family
+        lane.tree.grouping == tree.grouping
         and [kind_of(slot) for slot in lane.key_slots] == list(need.keys)
         and all(
             need.numbers.get(entry.component, entry.number) == entry.number for entry in lane.held

@@ -80,7 +80,7 @@ def _home(
             continue
         kinds = {sql: kind_of(slot) for sql, slot in lane.columns.items()}
         same = (
-            lane.tree.family == tree.family
+            lane.tree.grouping == tree.grouping
             and lane.tree.grain == tree.grain
             and [kind_of(slot) for slot in lane.key_slots] == list(need.keys)
             and need.columns.items() <= kinds.items()

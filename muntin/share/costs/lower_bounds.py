@@ -19,7 +19,7 @@ _RATIOS = tuple(10.0**power for power in range(-5, 6))
 
 
 def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
-    """Returns the least cost of any one-tree plan of a family, which must cut at all its edges."""
+    """Returns the least cost of any one-tree plan of a grouping, cut at all its edges."""
     nodes = nodes_of(queries)
     prices = workload.prices
     densest = edges_of(node.window for node in nodes)[:_FEW_PROGRESSIONS]
@@ -36,7 +36,7 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
 
 
 def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
-    """Returns the least cost of any plan of a family with two or more trees.
+    """Returns the least cost of any plan of a grouping with two or more trees.
 
     Some windows have a tree of their own, which Spark answers alone. The other trees hand over at
     least the slices of their finest window, and combine the slices of each window.
@@ -69,7 +69,7 @@ def depends_on_data(workload: Workload) -> bool:
 
     Costs at a fixed ratio of rate to keys are proportional, so it is enough to try some ratios.
     """
-    for queries in workload.families.values():
+    for queries in workload.groupings.values():
         nodes = nodes_of(queries)
         cut = slicing(node.window for node in nodes)
         for ratio in _RATIOS:

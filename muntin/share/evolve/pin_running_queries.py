@@ -62,4 +62,4 @@ def _grown(names: Sequence[str], plan: Plan) -> Tree:
         trees = STRATEGIES[plan.strategy](workload).trees
         if len(trees) == 1:
             return trees[0]
-    return best_tree(queries[0].family, nodes_of(queries), workload)
+    return best_tree(queries[0].grouping, nodes_of(queries), workload)

@@ -126,7 +126,7 @@ def harmless_nodes(nodes: Iterable[Node]) -> Harmless:
 
 
 def coverage(workload: Workload) -> Plan:
-    """Plans one tree per family: the min-cost coverage graph, without factor windows."""
+    """Plans one tree per grouping: the min-cost coverage graph, without factor windows."""
 
     def grow(nodes: tuple[Node, ...]) -> Forest:
         windows = [node.window for node in nodes]
@@ -136,6 +136,6 @@ def coverage(workload: Workload) -> Plan:
         "coverage",
         workload,
         lambda queries: [
-            tree_of(queries[0].family, nodes := nodes_of(queries), workload, grow(nodes))
+            tree_of(queries[0].grouping, nodes := nodes_of(queries), workload, grow(nodes))
         ],
     )

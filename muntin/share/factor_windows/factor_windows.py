@@ -222,7 +222,7 @@ def without_idle(
 
 
 def factor(workload: Workload) -> Plan:
-    """Plans one tree per family, with factor windows."""
+    """Plans one tree per grouping, with factor windows."""
 
     def grow(nodes: tuple[Node, ...]) -> Forest:
         windows = [node.window for node in nodes]
@@ -232,6 +232,6 @@ def factor(workload: Workload) -> Plan:
         "factor",
         workload,
         lambda queries: [
-            tree_of(queries[0].family, nodes := nodes_of(queries), workload, grow(nodes))
+            tree_of(queries[0].grouping, nodes := nodes_of(queries), workload, grow(nodes))
         ],
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
-from muntin.model.query import Family, Query, Workload
+from muntin.model.query import Grouping, Query, Workload
 from muntin.model.windows.window import Window
 from muntin.share.costs.operations import ADDITIVE, Load
 from muntin.share.trees import nodes_of, plan_of, tree_of
@@ -18,7 +18,7 @@ _PAIR_BUDGET = 8_000
 
 
 class Reweaving:
-    """The trees of one family's windows, updated with every change."""
+    """The trees of one grouping's windows, updated with every change."""
 
     def __init__(
         self, windows: Iterable[Window], cost: GroupCost, *, tolerance: float = 0.25
@@ -163,21 +163,21 @@ class ReweavingPlan:
         self._cost = GroupCost(overhead=workload.rate / workload.keys, technique=technique)
         self._tolerance = tolerance
         self._queries: dict[str, Query] = {}
-        self._asked: dict[tuple[Family, Window], int] = {}
-        self._woven: dict[Family, Reweaving] = {}
-        for family, queries in workload.families.items():
+        self._asked: dict[tuple[Grouping, Window], int] = {}
+        self._woven: dict[Grouping, Reweaving] = {}
+        for grouping, queries in workload.groupings.items():
             windows = [query.periodic_window for query in queries]
-            self._woven[family] = Reweaving(windows, self._cost, tolerance=tolerance)
+            self._woven[grouping] = Reweaving(windows, self._cost, tolerance=tolerance)
             for query in queries:
                 self._count(query, 1)
 
     def _woven_of(self, query: Query) -> Reweaving:
         return self._woven.setdefault(
-            query.family, Reweaving((), self._cost, tolerance=self._tolerance)
+            query.grouping, Reweaving((), self._cost, tolerance=self._tolerance)
         )
 
     def _count(self, query: Query, change: int) -> int:
-        place = query.family, query.periodic_window
+        place = query.grouping, query.periodic_window
         self._asked[place] = self._asked.get(place, 0) + change
         if change > 0:
             self._queries[query.name] = query
@@ -202,11 +202,11 @@ class ReweavingPlan:
 
     @property
     def due(self) -> bool:
-        """Whether some family has drifted by more than the tolerance."""
+        """Whether some grouping has drifted by more than the tolerance."""
         return any(woven.due for woven in self._woven.values())
 
     def reconstruct(self) -> None:
-        """Plans every family that is due from scratch."""
+        """Plans every grouping that is due from scratch."""
         for woven in self._woven.values():
             if woven.due:
                 woven.reconstruct()
@@ -219,10 +219,10 @@ class ReweavingPlan:
             workload,
             lambda queries: [
                 tree_of(
-                    queries[0].family,
+                    queries[0].grouping,
                     nodes_of(query for query in queries if query.window in set(group.windows)),
                     workload,
                 )
-                for group in self._woven[queries[0].family].groups
+                for group in self._woven[queries[0].grouping].groups
             ],
         )

@@ -114,12 +114,12 @@ def weave_exactly(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
 def grouped_plan(
     strategy: str, workload: Workload, split: Callable[[list[Group]], Sequence[Group]]
 ) -> Plan:
-    """Returns a plan with a flat tree for each group that `split` makes of a family's windows."""
+    """Returns a plan with a flat tree for each group that `split` makes of a grouping's windows."""
 
     def grow(queries: tuple[Query, ...]) -> list[Tree]:
         nodes = {node.window: node for node in nodes_of(queries)}
         return [
-            tree_of(queries[0].family, [nodes[window] for window in group.windows], workload)
+            tree_of(queries[0].grouping, [nodes[window] for window in group.windows], workload)
             for group in split(same_edges(nodes))
         ]
 

@@ -57,7 +57,7 @@ class TreeAnswers:
     @cached_property
     def _slices(self) -> Slices:
         tree, split = self._bound.tree, self._parts if self._bound.tree.moves_events else None
-        instant = micros(tree.family.time, self._bound.time_type)
+        instant = micros(tree.grouping.time, self._bound.time_type)
         return slice_events(
             tree,
             self._relations,
@@ -65,7 +65,9 @@ class TreeAnswers:
             types=self._bound.types,
             numeric=self._bound.numeric,
             ansi=is_ansi(self._relations.session),
-            family=pre_shuffled(tree.family, instant, split) if tree.moves_events else tree.family,
+            grouping=pre_shuffled(tree.grouping, instant, split)
+            if tree.moves_events
+            else tree.grouping,
             part=PART if split is not None else None,
         )
 

@@ -16,7 +16,7 @@ from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.spark.batch.slices import START, lift, number_of
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
-from muntin.spark.binding.family_sql import grouped, key_column, selected
+from muntin.spark.binding.grouping_sql import grouped, key_column, selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
 
@@ -77,19 +77,19 @@ def layout_of(tree: RecordTree, types: dict[Aggregate, DataType], *, ansi: bool)
                 number = number_of(component, types[aggregate])
                 name = f"c{len(entries)}"
                 entries[component] = kept(component, number=number, name=name, ansi=ansi)
-    keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
+    keys = tuple(key_column(index) for index in range(len(tree.grouping.keys)))
     return Layout(key_columns=keys, start=START, kept=tuple(entries.values()))
 
 
 def _grains(bound: BoundRecordTree, layout: Layout) -> tuple[SqlText, _Columns]:
     """Selects one record for the events of a key within a grain, from the first to the last."""
-    family = bound.tree.family
-    time = micros(family.time, bound.time_type)
+    grouping = bound.tree.grouping
+    time = micros(grouping.time, bound.time_type)
     columns = {START: f"min({time})", LAST: f"max({time})"}
     for entry in layout.kept:
         name = entry.columns[0].split("_")[0]
         columns.update(lift(entry.component, name, entry))
-    text = grouped(family, f"{time} - pmod({time}, {bound.tree.grain}L)", columns)
+    text = grouped(grouping, f"{time} - pmod({time}, {bound.tree.grain}L)", columns)
     return text, _Columns(names=tuple(columns), layout=RecordLayout(layout=layout, last=LAST))
 
 
@@ -97,14 +97,14 @@ def _events(
     bound: BoundRecordTree, relations: Relations, layout: Layout
 ) -> tuple[SqlText, _Columns]:
     """Selects every event as a record, with its keys and its time."""
-    family = bound.tree.family
+    grouping = bound.tree.grouping
     columns, record_layout = looked_at(bound, relations, layout)
     keys = {
         key_column(index): _plain_zero(key, bound.keys[index].dataType)
-        for index, key in enumerate(family.keys)
+        for index, key in enumerate(grouping.keys)
     }
-    columns = {START: micros(family.time, bound.time_type), **columns}
-    text = selected(family, {**keys, **columns})
+    columns = {START: micros(grouping.time, bound.time_type), **columns}
+    text = selected(grouping, {**keys, **columns})
     return text, _Columns(names=tuple(columns), layout=record_layout)
 
 
@@ -114,7 +114,7 @@ def looked_at(
     """Returns (columns of each event as Spark SQL, their layout): all that windows look at, and the
     arguments of aggregates."""
     tree = bound.tree
-    family = tree.family
+    grouping = tree.grouping
     columns: dict[str, str] = {}
     conditions = {sql: f"b{index}" for index, sql in enumerate(tree.conditions)}
     measures = {sql: f"m{index}" for index, sql in enumerate(tree.measures)}
@@ -125,7 +125,7 @@ def looked_at(
         {name: f"coalesce(CAST({sql} AS BOOLEAN), false)" for sql, name in conditions.items()}
     )
     columns.update({name: f"({sql})" for sql, name in (*measures.items(), *others.items())})
-    types = relations.sql(selected(family, columns or {START: "1"})).schema
+    types = relations.sql(selected(grouping, columns or {START: "1"})).schema
     for sql, name in measures.items():
         number = "BIGINT" if isinstance(types[name].dataType, IntegralType) else "DOUBLE"
         columns[name] = f"CAST({sql} AS {number})"

@@ -9,9 +9,9 @@ from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import ADD_WIDE
 from muntin.model.aggregates.table import FLOAT, INTEGER
 from muntin.model.plan import Tree
-from muntin.model.query import Family
+from muntin.model.query import Grouping
 from muntin.runtime.columns.layout import Kept, Layout, kept
-from muntin.spark.binding.family_sql import call, grouped, key_column
+from muntin.spark.binding.grouping_sql import call, grouped, key_column
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations
 
@@ -41,12 +41,12 @@ def slice_events(
     types: dict[Aggregate, DataType],
     numeric: set[Aggregate],
     ansi: bool,
-    family: Family,
+    grouping: Grouping,
     part: str | None = None,
 ) -> Slices:
-    """Cut a family's events into partials; `numeric` aggregates are laid out for the runtime.
+    """Cut a grouping's events into partials; `numeric` aggregates are laid out for the runtime.
 
-    With `ansi`, integer sums detect overflow, as Spark's do under ANSI. `family` has the tree's
+    With `ansi`, integer sums detect overflow, as Spark's do under ANSI. `grouping` has the tree's
     events; with `part`, a column of theirs, slices are cut for each part.
     """
     names: dict[Component, str] = {}
@@ -57,13 +57,15 @@ def slice_events(
             if aggregate in numeric:
                 number = number_of(component, types[aggregate])
                 layout[component] = kept(component, number=number, name=name, ansi=ansi)
-    start = slice_start(tree.slicing, micros(tree.family.time, time_type))
+    start = slice_start(tree.slicing, micros(tree.grouping.time, time_type))
     lifted = {START: start} if part is None else {START: start, part: part}
     for component, name in names.items():
         lifted.update(lift(component, name, layout.get(component)))
-    keys = tuple(key_column(index) for index in range(len(tree.family.keys)))
+    keys = tuple(key_column(index) for index in range(len(tree.grouping.keys)))
     return Slices(
-        frame=relations.sql(grouped(family, start if part is None else f"{part}, {start}", lifted)),
+        frame=relations.sql(
+            grouped(grouping, start if part is None else f"{part}, {start}", lifted)
+        ),
         layout=Layout(key_columns=keys, start=START, kept=tuple(layout.values())),
         names=names,
     )

@@ -13,7 +13,7 @@ from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.share.on_slices import sliced
 from muntin.spark.binding.bind_periodic import NUMERIC, is_carried, reason_alone
 from muntin.spark.binding.bound_tree import AnyBoundTree
-from muntin.spark.binding.family_sql import answer_types, selected
+from muntin.spark.binding.grouping_sql import answer_types, selected
 from muntin.spark.binding.relations import Relations, blaming, first_line
 
 
@@ -61,13 +61,13 @@ def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Bou
 def _bind_tree(tree: RecordTree, plan: Plan, relations: Relations) -> BoundRecordTree:
     queries = plan.queries_of(tree).values()
     try:
-        keys, time_type, types = answer_types(tree.family, tree.aggregates, relations)
+        keys, time_type, types = answer_types(tree.grouping, tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
         for query in queries:
             with blaming(query):
-                answer_types(tree.family, tuple(query.aggregates.values()), relations)
-        raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
+                answer_types(tree.grouping, tuple(query.aggregates.values()), relations)
+        raise RunError(f"the queries of {tree.grouping}: {first_line(error)}") from None
     for query in queries:
         _check_window(query, relations)
     return BoundRecordTree(tree=tree, time_type=time_type, keys=keys, types=types)
@@ -86,7 +86,7 @@ def _check_window(query: Query, relations: Relations) -> None:
         return
     with blaming(query):
         schema = relations.sql(
-            selected(query.family, {name: f"({sql})" for name, sql in columns.items()})
+            selected(query.grouping, {name: f"({sql})" for name, sql in columns.items()})
         ).schema
     for name, sql in asked.items():
         if not isinstance(schema[name].dataType, BooleanType):

@@ -33,7 +33,7 @@ from muntin.runtime.columns.layout import kept
 from muntin.share.name_techniques import with_techniques
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bound_tree import AnyBoundTree
-from muntin.spark.binding.family_sql import answer_types
+from muntin.spark.binding.grouping_sql import answer_types
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 
 # Types of answers that the compiled runtime takes.
@@ -97,14 +97,14 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
 
 
 def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
-    """Ask Spark for the types of a family's keys, time and aggregates, in one analysis."""
+    """Ask Spark for the types of a grouping's keys, time and aggregates, in one analysis."""
     try:
-        keys, time_type, types = answer_types(tree.family, tree.aggregates, relations)
+        keys, time_type, types = answer_types(tree.grouping, tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
         for query in plan.queries_of(tree).values():
             relations.check(query)
-        raise RunError(f"the queries of {tree.family}: {first_line(error)}") from None
+        raise RunError(f"the queries of {tree.grouping}: {first_line(error)}") from None
     carried = all(is_carried(field.dataType) for field in keys)
     return BoundTree(
         tree=tree,

@@ -31,7 +31,7 @@ def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
         moves_events=tree.moves_events
         and not native
         and not tree.is_alone
-        and can_move(tree.family),
+        and can_move(tree.grouping),
         time_part=_time_part(tree, plan, cores),
     )
     return replace(bound, tree=decided)
@@ -54,5 +54,5 @@ def _time_part(tree: Tree, plan: Plan, cores: int) -> int | None:
     if tree.is_alone:
         return None
     known = plan.keys if plan.keys_known else None
-    split = parts(tree.slicing, tree.longest, keys=known if tree.family.keys else 1, cores=cores)
+    split = parts(tree.slicing, tree.longest, keys=known if tree.grouping.keys else 1, cores=cores)
     return None if split is None else split.width

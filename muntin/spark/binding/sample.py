@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from muntin.model.query import Family, Workload
+from muntin.model.query import Grouping, Workload
 from muntin.model.time import SECOND
 from muntin.spark.binding.relations import Relations
 
@@ -34,31 +34,31 @@ class Facts:
 def with_facts(work: Workload, relations: Relations) -> Workload:
     """Returns the workload with the facts of the data; unchanged if they are not cheap to find.
 
-    If it has several families, the one with the most queries is sampled.
+    If it has several groupings, the one with the most queries is sampled.
     """
-    families = work.families
-    if not families:
+    groupings = work.groupings
+    if not groupings:
         return work
-    family = max(families, key=lambda family: len(families[family]))
-    facts = sample(family, relations)
+    grouping = max(groupings, key=lambda grouping: len(groupings[grouping]))
+    facts = sample(grouping, relations)
     if facts is None:
         return work
     return replace(work, rate=facts.rate, keys=facts.keys, keys_known=True)
 
 
-def sample(family: Family, relations: Relations) -> Facts | None:
-    """Returns what the first rows say about a family's events; None if they say nothing.
+def sample(grouping: Grouping, relations: Relations) -> Facts | None:
+    """Returns what the first rows say about a grouping's events; None if they say nothing.
 
     A filter is applied to these rows rather than looking for rows that pass it.
     """
-    keys = [f"CAST({key} AS STRING)" for key in family.keys]
+    keys = [f"CAST({key} AS STRING)" for key in grouping.keys]
     columns = [
-        f"unix_micros(CAST({family.time} AS TIMESTAMP)) AS t",
+        f"unix_micros(CAST({grouping.time} AS TIMESTAMP)) AS t",
         f"xxhash64({', '.join(keys or ['0'])}) AS k",
-        f"coalesce({family.where or 'true'}, false) AS c",
+        f"coalesce({grouping.where or 'true'}, false) AS c",
     ]
     try:
-        frame = relations.sql(family.relation.inside(f"SELECT {', '.join(columns)} FROM ", ""))
+        frame = relations.sql(grouping.relation.inside(f"SELECT {', '.join(columns)} FROM ", ""))
         if not is_cheap(frame):
             return None
         # `take` goes from partition to partition until it has enough.

@@ -22,7 +22,7 @@ from muntin.runtime.columns.layout import Layout, slots_of
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.runtime.records.record_tree import END
 from muntin.spark.binding.bound_tree import AnyBoundTree
-from muntin.spark.binding.family_sql import key_column
+from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.instants import span_struct, window_struct
 
 # Spark recognizes a window's column by this, so that `window` and `window_time` take it.
@@ -118,10 +118,10 @@ def projection(
     `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds, or
     None if answers have an end. `is_nullable` says whether Spark's schema lets the window be null,
     if that does not follow from the query's own window. `plain` is the schema that Spark gives the
-    query, needed if Spark names some columns. `keys` has the SQL of the family's keys, if they are
+    query, needed if Spark names some columns. `keys` has the SQL of the keys, if they are
     not columns.
     """
-    position = {key: index for index, key in enumerate(bound.tree.family.keys)}
+    position = {key: index for index, key in enumerate(bound.tree.grouping.keys)}
     keys = keys or [key_column(index) for index in position.values()]
     if size is None:
         window = span_struct(BEGIN, END, bound.time_type)

@@ -13,7 +13,7 @@ from pyspark.sql.types import DataType, LongType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.query import Family
+from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText
 from muntin.runtime.columns.layout import kept
 from muntin.runtime.stream_plan.component_columns import Held, functions_of
@@ -21,7 +21,7 @@ from muntin.runtime.stream_plan.room import MOMENTS, Use, kind_of
 from muntin.runtime.stream_plan.stream_plan import START, RunningLane, StreamPlan
 from muntin.spark.batch.slices import OVERFLOWED
 from muntin.spark.binding.bind_periodic import BoundTree
-from muntin.spark.binding.family_sql import selected
+from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros, slice_end, slice_start
 from muntin.spark.binding.relations import Relations
 from muntin.spark.stream.key_codes import KEY_TYPES, is_instant, key_code
@@ -56,8 +56,8 @@ def stream_slices(
     """
     lifts = {lane.number: _columns(lane, bound[lane.number], running) for lane in running.lanes}
     lifts.update(records)
-    families = {lane.number: lane.tree.family for lane in running.lanes}
-    families |= {lane.number: lane.tree.family for lane in running.records}
+    groupings = {lane.number: lane.tree.grouping for lane in running.lanes}
+    groupings |= {lane.number: lane.tree.grouping for lane in running.records}
     # Whether an event goes to one lane or to several must not show in the schema of the state,
     # where what cannot be null is not what might be.
     whole = {
@@ -67,7 +67,7 @@ def stream_slices(
             END, metadata=watermark_metadata(running)
         ),
     }
-    events = relations.sql(_events(families, lifts)).where(f"{LANE} IS NOT NULL")
+    events = relations.sql(_events(groupings, lifts)).where(f"{LANE} IS NOT NULL")
     events = events.select(*(whole.get(name, col(name)) for name in events.columns))
     groups = [LANE, *running.room.key_slots, START, END]
     slices = events.groupBy(*groups).agg(*map(expr, _aggregates(running)))
@@ -156,24 +156,26 @@ def _hash(running: StreamPlan) -> str:
     return f"CASE {LANE} {' '.join(cases)} ELSE {every} END"
 
 
-def _events(families: Mapping[int, Family], lifts: Mapping[int, dict[str, str]]) -> SqlText:
+def _events(groupings: Mapping[int, Grouping], lifts: Mapping[int, dict[str, str]]) -> SqlText:
     """Each event once for every lane that takes it. The source stands in the plan once: it is read
     once, and Spark would not let a checkpoint's number of sources change."""
     if len(lifts) == 1:
         ((number, columns),) = lifts.items()
-        return selected(families[number], columns)
-    first = next(iter(families.values()))
+        return selected(groupings[number], columns)
+    first = next(iter(groupings.values()))
     structs = []
     for number, columns in lifts.items():
-        family = families[number]
-        if family.relation != first.relation:
+        grouping = groupings[number]
+        if grouping.relation != first.relation:
             raise RunError(
                 f"the queries of a stream read one relation, and these read {first.relation} and "
-                f"{family.relation}; put what differs into WHERE, or start a pipeline for each"
+                f"{grouping.relation}; put what differs into WHERE, or start a pipeline for each"
             )
         fields = ", ".join(f"'{name}', {sql}" for name, sql in columns.items())
         struct = f"named_struct({fields})"
-        structs.append(f"CASE WHEN ({family.where}) THEN {struct} END" if family.where else struct)
+        structs.append(
+            f"CASE WHEN ({grouping.where}) THEN {struct} END" if grouping.where else struct
+        )
     return first.relation.inside(
         f"SELECT inline(array({', '.join(structs)})) FROM ", f" WHERE ({first.time}) IS NOT NULL"
     )
@@ -181,8 +183,8 @@ def _events(families: Mapping[int, Family], lifts: Mapping[int, dict[str, str]])
 
 def _columns(lane: RunningLane, bound: BoundTree, running: StreamPlan) -> dict[str, str]:
     """One event as SQL, for a lane of slices."""
-    time = micros(lane.tree.family.time, bound.time_type)
-    keys = zip(lane.key_slots, lane.tree.family.keys, bound.keys, strict=True)
+    time = micros(lane.tree.grouping.time, bound.time_type)
+    keys = zip(lane.key_slots, lane.tree.grouping.keys, bound.keys, strict=True)
     types = {part: bound.types[one] for one in bound.tree.aggregates for part in one.components}
     return event_columns(
         running,

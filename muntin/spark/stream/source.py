@@ -12,7 +12,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
-from muntin.model.query import Family, PlainQuery, Query, Workload
+from muntin.model.query import Grouping, PlainQuery, Query, Workload
 from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
@@ -134,7 +134,7 @@ class Source:
 
     def _bound(self, plan: Plan) -> "BoundStream":
         try:
-            frame = self._watched(self._family(plan))
+            frame = self._watched(self._grouping(plan))
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
         relations = Relations(frame, plan.queries, streaming=True)
@@ -155,26 +155,26 @@ class Source:
             relations=relations,
         )
 
-    def _watched(self, family: Family) -> DataFrame:
+    def _watched(self, grouping: Grouping) -> DataFrame:
         """Returns the data with a watermark on its time."""
-        data, time = self._data, family.time
-        column = self._column(family)
+        data, time = self._data, grouping.time
+        column = self._column(grouping)
         if column is not None:
             time = quoted(column)
-        alias = family.relation.alias
+        alias = grouping.relation.alias
         instant = data.alias(alias) if alias else data
         try:
             kind = instant.select(expr(time)).schema.fields[0].dataType
         except AnalysisException:
             raise RunError(
                 f"the time of a stream is a column of it or an expression over its columns, and "
-                f"{family.time!r} is not; {nearest(family.time, data.columns)}"
+                f"{grouping.time!r} is not; {nearest(grouping.time, data.columns)}"
             ) from None
         if not isinstance(kind, TimestampType | TimestampNTZType):
             raise RunError(
-                f"the time of a stream is a timestamp, and {family.time} is "
+                f"the time of a stream is a timestamp, and {grouping.time} is "
                 f"{kind.simpleString()}; cast it, with withColumn or in the query's time, as in "
-                f"CAST({family.time} AS TIMESTAMP)"
+                f"CAST({grouping.time} AS TIMESTAMP)"
             )
         if column is None or isinstance(kind, TimestampNTZType):
             # Spark watches only columns that are instants, so a local time is read as if it were
@@ -184,10 +184,10 @@ class Source:
             data, column = instant.select("*", expr(sql).alias(_WATCHED)), _WATCHED
         return data.withWatermark(quoted(column), f"{self.delay // MILLISECOND} milliseconds")
 
-    def _column(self, family: Family) -> str | None:
-        """Returns the column of the data that is a family's time; None if it is an expression."""
-        parts = name_parts(family.time)
-        alias = family.relation.alias
+    def _column(self, grouping: Grouping) -> str | None:
+        """Returns the column of the data that is a grouping's time; None if it is an expression."""
+        parts = name_parts(grouping.time)
+        alias = grouping.relation.alias
         if len(parts) == 2 and (
             self._is_same(parts[0], alias)
             if alias is not None
@@ -206,17 +206,18 @@ class Source:
             return name == other
         return name.lower() == other.lower()
 
-    def _family(self, plan: Plan) -> Family:
-        """Returns the family to take the time from; refuses queries that name different times."""
-        families = [tree.family for tree in plan.all_trees]
+    def _grouping(self, plan: Plan) -> Grouping:
+        """Returns the grouping to take the time from; refuses queries that name different times."""
+        groupings = [tree.grouping for tree in plan.all_trees]
         times = {
-            ".".join(name_parts(self._column(family) or family.time)).lower() for family in families
+            ".".join(name_parts(self._column(grouping) or grouping.time)).lower()
+            for grouping in groupings
         }
         if len(times) > 1:
             raise RunError(
                 f"a stream has one time, and the queries name {', '.join(sorted(times))}"
             )
-        return families[0]
+        return groupings[0]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from muntin.runtime.stream_plan.stream_plan import START, StreamPlan
 from muntin.spark.batch.records import layout_of, looked_at
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.bind_periodic import is_carried
-from muntin.spark.binding.family_sql import selected
+from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros, slice_end, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.spark.stream.event_slices import event_columns
@@ -87,7 +87,7 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
     except RunError as error:
         raise RunError(f"query {name!r}: {error}") from None
     if bound.tree.grain is not None:
-        time = micros(bound.tree.family.time, bound.time_type)
+        time = micros(bound.tree.grouping.time, bound.time_type)
         first, last = Component(kind="min", argument=time), Component(kind="max", argument=time)
         numbers = {first: INTEGER, last: INTEGER}
         numbers |= {entry.component: entry.number for entry in layout.kept}
@@ -99,7 +99,7 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
             needs=RecordNeeds(keys=keys, columns={}, numbers=numbers),
         )
     columns, record_layout = looked_at(bound, relations, layout)
-    schema = relations.sql(selected(bound.tree.family, columns or {START: "1"})).schema
+    schema = relations.sql(selected(bound.tree.grouping, columns or {START: "1"})).schema
     types = {column: schema[column].dataType for column in columns}
     for column, kind in types.items():
         if not isinstance(kind, AtomicType) or not is_carried(kind):
@@ -123,11 +123,11 @@ def record_columns(
 ) -> dict[str, str]:
     """Returns one event as SQL: in its grain, like a slice, or with all it carries as keys."""
     bound = records.bound
-    family, cut = lane.tree.family, grains(lane.tree)
-    time = micros(family.time, bound.time_type)
+    grouping, cut = lane.tree.grouping, grains(lane.tree)
+    time = micros(grouping.time, bound.time_type)
     keys = {
         slot: key_code(field.dataType).encode(f"({key})")
-        for slot, key, field in zip(lane.key_slots, family.keys, bound.keys, strict=True)
+        for slot, key, field in zip(lane.key_slots, grouping.keys, bound.keys, strict=True)
     }
     for name, sql in records.columns.items():
         keys[lane.columns[sql]] = key_code(records.types[name]).encode(f"({sql})")

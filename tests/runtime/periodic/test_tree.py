@@ -84,7 +84,9 @@ def _chain(*, overlapping: bool) -> Tree:
     second, third = Window(size=8, slide=4), Window(size=24, slide=8)
     names = ("top", "low") if overlapping else tuple(AGGREGATES)
     asked = tuple(AGGREGATES[name] for name in names)
-    family = Query(name="q", window=first, aggregates={"n": count()}, keys=["k"], time="ts").family
+    grouping = Query(
+        name="q", window=first, aggregates={"n": count()}, keys=["k"], time="ts"
+    ).grouping
     nodes = (
         Node(window=first, aggregates=asked),
         Node(window=second, aggregates=asked, parent=first, queries=("b",)),
@@ -97,7 +99,7 @@ def _chain(*, overlapping: bool) -> Tree:
         ),
     )
     slicing = Slicing(edges=(Edges(period=2),), rate=0.5)
-    return Tree(family=family, slicing=slicing, nodes=nodes)
+    return Tree(grouping=grouping, slicing=slicing, nodes=nodes)
 
 
 def check_in_pieces(data, tree: Tree, rows) -> None:
@@ -135,12 +137,14 @@ def test_of_overlapping_intervals_the_fewest_are_combined(data, rows):
     #  [---------------)              and so on, one step apart
     #                 [---------------)   the last: these two fill it
     first, asked = Window(size=16, slide=1), (AGGREGATES["top"], AGGREGATES["low"])
-    family = Query(name="q", window=first, aggregates={"n": count()}, keys=["k"], time="ts").family
+    grouping = Query(
+        name="q", window=first, aggregates={"n": count()}, keys=["k"], time="ts"
+    ).grouping
     nodes = [Node(window=first, aggregates=asked)]
     for window in (Window(size=32, slide=32), Window(size=47, slide=16, offset=3)):
         nodes.append(Node(window=window, aggregates=asked, parent=first, queries=(str(window),)))
     slicing = Slicing(edges=(Edges(period=1),), rate=1.0)
-    tree = Tree(family=family, slicing=slicing, nodes=tuple(nodes))
+    tree = Tree(grouping=grouping, slicing=slicing, nodes=tuple(nodes))
     assert [node.picks for node in nodes] == [False, True, True]
     assert [first.reads(node.window) for node in nodes[1:]] == [(0, 16), (0, 16, 31)]
     check_in_pieces(data, tree, rows)

@@ -178,7 +178,7 @@ def test_sizes_that_are_not_multiples_of_slides():
 def test_plans_are_valid_and_factor_windows_only_help(workload):
     for strategy in ("coverage", "factor"):
         assert optimize(workload, strategy).strategy == strategy
-    for queries in workload.families.values():
+    for queries in workload.groupings.values():
         nodes = coverage.nodes_of(queries)
         windows = [node.window for node in nodes]
         harmless = coverage.harmless_nodes(nodes)

@@ -51,7 +51,7 @@ def grouped_by_spark(query: mt.Query, frame: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """Two queries of one family over a table with odd names, and what Spark answers to each."""
+    """Two queries of one grouping over a table with odd names, and what Spark answers to each."""
 
     names: dict[str, str]
     queries: list[mt.Query | mt.PlainQuery]
@@ -101,7 +101,7 @@ def made_in_python(rng, names, name, size, slide) -> mt.Query:
     outputs = [names["text"], names["digit"]]
     if rng.random() < 0.5:
         outputs = draw_names(rng, 2)
-        # Two queries of a family have the same keys under names of their own.
+        # Two queries of a grouping have the same keys under names of their own.
         keys = dict(zip(outputs, keys, strict=True))
     top, total, many = draw_names(rng, 3, without={*outputs})
     having = rng.choice([None, f"{quoted(in_another_case(top))} > 5 AND {quoted(many)} > 0"])

@@ -83,8 +83,8 @@ def test_few_events_in_a_slice_are_moved_and_many_are_not():
 
 
 def test_joins_are_left_as_they_are():
-    family = plan_of().trees[0].family
+    grouping = plan_of().trees[0].grouping
     joined = SqlText(("", " AS a JOIN ", " AS b ON a.id = b.id"), ("one", "two"))
-    assert can_move(family)
-    assert can_move(replace(family, relation=SqlText.table("readings")))
-    assert not can_move(replace(family, relation=joined))
+    assert can_move(grouping)
+    assert can_move(replace(grouping, relation=SqlText.table("readings")))
+    assert not can_move(replace(grouping, relation=joined))

@@ -20,7 +20,7 @@ def query(name: str, size: str, **more) -> mt.Query:
 
 def facts(data: DataFrame, **more):
     asked = query("q", "1 minute", **more)
-    return sample(asked.family, Relations(data, [asked]))
+    return sample(asked.grouping, Relations(data, [asked]))
 
 
 @pytest.fixture(scope="module")
