@@ -3,7 +3,8 @@
 from math import lcm
 
 from muntin.explain.canvas import INK, MUTED, Canvas, clipped, measure
-from muntin.model.plan import Slicing, Tree
+from muntin.model.plan import Tree
+from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
 
 HEIGHT = 40.0

@@ -3,8 +3,9 @@
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from muntin.model.plan import Node, Plan, Slicing, Tree
+from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import Grouping
+from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.windows.window import Window

@@ -6,9 +6,10 @@ from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
-from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
+from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import Column, Grouping, PlainQuery, Query
 from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.slicing import Edges, Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.windows.window import Window
 from muntin.model.windows.windows_json import window_from_json, window_to_json

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.plan import Node, Plan, Slicing, Tree
+from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import Grouping, Workload
+from muntin.model.slicing import Slicing
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
 from muntin.share.slicing import edges

@@ -6,8 +6,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.plan import Node, Plan, Slicing, Tree
+from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import Grouping, Query, Workload
+from muntin.model.slicing import Slicing
 from muntin.model.windows.window import Window
 from muntin.share.costs import cost
 from muntin.share.data_windows import record_trees, record_trees_cost

@@ -6,8 +6,9 @@ Weave Share with E in place of λ. It suits Spark, where the scan is paid once.
 
 from collections.abc import Iterable, Sequence
 
-from muntin.model.plan import Plan, Slicing, Tree
+from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query, Workload
+from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.slicing import edges

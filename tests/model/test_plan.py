@@ -2,9 +2,10 @@ import pytest
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import avg, max_
-from muntin.model.plan import RECALC, Edges, Node, Plan, Slicing, Tree
+from muntin.model.plan import RECALC, Node, Plan, Tree
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import Window, hopping, tumbling
 

@@ -3,8 +3,9 @@
 import pytest
 
 from muntin.model.aggregates.aggregate import avg, max_, min_
-from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
+from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import PlainQuery, Query
+from muntin.model.slicing import Edges, Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.windows.window import Window, hopping, tumbling
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.model.aggregates import monoids as mo
-from muntin.model.plan import Edges, Slicing
+from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.costs.operations import operations_per_slice

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from muntin.bench.harness.experiment import Claim, Experiment, Figure
 from muntin.console.progress import Steps
 from muntin.model.aggregates.table import INTEGER
-from muntin.model.plan import Plan, Slicing, Tree
+from muntin.model.plan import Plan, Tree
 from muntin.model.query import Workload
+from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.periodic.tree import TreeRuntime

@@ -22,9 +22,10 @@ from muntin.bench.harness.turns import in_turns
 from muntin.console.progress import Steps
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.aggregates.monoids import ADD_FLOAT
-from muntin.model.plan import Edges, Node, Plan, Slicing, Tree
+from muntin.model.plan import Node, Plan, Tree
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Query
+from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND
 from muntin.model.windows.window import Window
 from muntin.share.costs.operations import steady_operations

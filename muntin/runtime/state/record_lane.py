@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.plan import Edges, Slicing
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordTree
+from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.data_windows import Session
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.stream_plan.component_columns import Held

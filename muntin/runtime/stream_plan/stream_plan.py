@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.plan import Plan, Slicing, Tree
+from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query
+from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.state.lane import Lane

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from math import expm1
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.plan import Slicing
 from muntin.model.query import Workload
+from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import SEARCH, Window
 from muntin.share.costs.operations import steady_operations

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from muntin.errors import PlanError, nearest
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.table import FUNCTIONS
-from muntin.model.plan import Slicing
+from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.techniques.table import TECHNIQUES

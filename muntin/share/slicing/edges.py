@@ -7,7 +7,7 @@ from math import gcd, lcm
 import numpy as np
 
 from muntin.errors import PlanError
-from muntin.model.plan import Edges, Slicing
+from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 

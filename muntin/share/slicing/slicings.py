@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from math import gcd
 
 from muntin.errors import PlanError, nearest
-from muntin.model.plan import Edges, Slicing
+from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.slicing.edges import distinct, edge_rate, edges_of, grid

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
 
-from muntin.model.plan import Edges
+from muntin.model.slicing import Edges
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.costs.operations import Load, load_of, operations_of

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from muntin.model.plan import Edges
+from muntin.model.slicing import Edges
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.costs.operations import load_of

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from muntin.model.plan import Slicing
+from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.spark.batch.slices import START

@@ -2,7 +2,7 @@
 
 from pyspark.sql.types import DataType, TimestampNTZType
 
-from muntin.model.plan import Edges, Slicing
+from muntin.model.slicing import Edges, Slicing
 
 _EPOCH_NTZ = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muntin.errors import PlanError
-from muntin.model.plan import Edges
+from muntin.model.slicing import Edges
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.share.slicing import edges, slicings

@@ -3,8 +3,8 @@
 import pytest
 
 from muntin.model.aggregates.aggregate import avg, count, max_
-from muntin.model.plan import Edges, Slicing
 from muntin.model.query import Query, workload
+from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.window import hopping, tumbling
 from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
