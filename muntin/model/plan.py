@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.any_tree import AnyTree
+from muntin.model.passes import Pass
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Grouping, PlainQuery, Query, Workload
 from muntin.model.record_tree import RecordTree
@@ -75,9 +76,8 @@ class Tree(AnyTree):
     nodes: tuple[Node, ...]
     # Operations per second spent on cutting the events; the nodes' own costs come on top.
     cut_cost: float = 0.0
-    # Whether events are shuffled before they are cut, not their slices after. That is cheaper where
-    # slices hold few events: the shuffle of slices is hardly smaller, and aggregates twice.
-    moves_events: bool = False
+    # The pass in which its slices are made; None: a GROUP BY of its own makes them.
+    made_in: Pass | None = None
     # Queries whose windows Spark itself combines from the slices of a batch, since the compiled
     # runtime does not support their types. Set when the plan is bound to its data.
     native: tuple[str, ...] = ()
@@ -85,6 +85,8 @@ class Tree(AnyTree):
     time_part: int | None = None
 
     def __post_init__(self) -> None:
+        if self.made_in is not None and not self.made_in.serves(self.grouping.keys, self.slicing):
+            raise ModelError(f"the pass does not make the slices of {self.grouping}")
         seen: dict[Window, Node] = {}
         for node in self.nodes:
             if node.window in seen:
@@ -119,7 +121,8 @@ class Tree(AnyTree):
         """Whether the tree has one query, whose windows are the slices: in a batch, Spark's own
         GROUP BY answers it, since there is nothing to share."""
         return (
-            len(self.nodes) == len(self.queries) == 1
+            self.made_in is None
+            and len(self.nodes) == len(self.queries) == 1
             and self.nodes[0].window.is_tumbling
             and self.nodes[0].window.size == self.slicing.width
         )
@@ -206,8 +209,18 @@ class Plan:
 
     @property
     def cost(self) -> float:
-        """Operations per second of all trees."""
-        return sum(tree.cost for tree in self.all_trees)
+        """Operations per second of all passes and trees."""
+        return sum(tree.cost for tree in self.all_trees) + sum(each.cost for each in self.passes)
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes that several trees may share; every other tree reads its relation itself."""
+        named = (tree.made_in for tree in self.trees)
+        return tuple(dict.fromkeys(each for each in named if each is not None))
+
+    def trees_of(self, shared: Pass) -> tuple[Tree, ...]:
+        """Returns the trees whose slices are made in a pass."""
+        return tuple(tree for tree in self.trees if tree.made_in == shared)
 
     @property
     def all_trees(self) -> tuple[Tree | RecordTree, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
+from muntin.model.passes import Pass
 from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import Column, Grouping, PlainQuery, Query
 from muntin.model.record_tree import RecordNode, RecordTree
@@ -123,7 +124,7 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
         "family": grouping_to_json(tree.grouping),
         "slicing": slicing_to_json(tree.slicing),
         "cut_cost": tree.cut_cost,
-        "moves_events": tree.moves_events,
+        "made_in": None if tree.made_in is None else _pass_to_json(tree.made_in),
         "native": list(tree.native),
         "time_part": tree.time_part,
         "nodes": [
@@ -146,11 +147,20 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
         grouping=grouping_from_json(data["family"]),
         slicing=slicing_from_json(data["slicing"]),
         cut_cost=data["cut_cost"],
-        moves_events=data.get("moves_events", False),
+        made_in=_pass_from_json(data["made_in"]) if data.get("made_in") else None,
         native=tuple(data.get("native", ())),
         time_part=data.get("time_part"),
         nodes=tuple(_node_from_json(node) for node in data["nodes"]),
     )
+
+
+def _pass_to_json(shared: Pass) -> dict[str, Any]:
+    return {**asdict(shared), "slicing": slicing_to_json(shared.slicing)}
+
+
+def _pass_from_json(data: Mapping[str, Any]) -> Pass:
+    keys = tuple(data["keys"])
+    return Pass(**{**data, "keys": keys, "slicing": slicing_from_json(data["slicing"])})
 
 
 def _node_from_json(data: Mapping[str, Any]) -> Node:

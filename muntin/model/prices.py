@@ -11,15 +11,24 @@ from muntin.errors import ModelError, nearest
 class Prices:
     """The price of each operation, in compiled combines of about three nanoseconds of CPU."""
 
-    # An event read and cut into its slice by Spark.
+    # An event that Spark reads and adds to its slice, and each further component that it adds to.
     event: float = 80.0
+    component: float = 5.0
     # A (key, window) pair that Spark aggregates alone.
     group: float = 500.0
-    # A (key, slice) pair that Spark aggregates and hands to the runtime, in order.
-    partial: float = 1400.0
-    # An event shuffled by key before it is cut, and a partial that is then handed over.
-    moved: float = 150.0
-    moved_partial: float = 500.0
+    # A (key, slice) pair that Spark aggregates and hands to compiled code.
+    partial: float = 700.0
+    # An event that Spark reads and hands to the compiled slicer, each of its columns, and each tree
+    # that it is sliced for.
+    handed: float = 120.0
+    column: float = 20.0
+    sliced: float = 6.0
+    # A partial that is folded into coarser slices or fewer keys, and one that is packed, moved and
+    # put in order for the runtime.
+    folded: float = 15.0
+    packed: float = 100.0
+    # A record of a data window that Spark sorts and hands to the runtime.
+    record: float = 1400.0
     combine: float = 1.0
     # An answer handed back to Spark.
     answer: float = 100.0

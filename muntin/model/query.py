@@ -1,7 +1,8 @@
 """Queries and workloads: a `Query` can share slices, a `PlainQuery` is left to Spark."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 from muntin.errors import ModelError
@@ -254,6 +255,10 @@ class Workload:
     keys: float = 1.0
     # Whether `keys` was given or measured, rather than assumed.
     keys_known: bool = False
+    # Live keys of sets of key expressions, and the share of the events that a filter lets in, where
+    # these are known.
+    live: Mapping[frozenset[str], float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
     prices: Prices = SHIPPED
     # The technique that every node must use; None leaves the choice to the planner.
     technique: str | None = None
@@ -273,6 +278,42 @@ class Workload:
         for name in ("rate", "keys"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
+
+    def keys_of(self, *sets: Iterable[str]) -> float:
+        """Returns how many keys are live by all key expressions of some sets together.
+
+        If only the sets are known, each key of one is assumed to meet every key of the others.
+        """
+        together = frozenset(key for keys in sets for key in keys)
+        if not together:
+            return 1.0
+        if together in self.live:
+            return self.live[together]
+        apart = {frozenset(keys) for keys in sets} - {frozenset()}
+        if len(apart) == 1:
+            return self.keys
+        return prod(self.keys_of(keys) for keys in _without_covered(apart))
+
+    def share_of(self, where: str | None) -> float:
+        """Returns the share of the events that a filter lets in, all of them if it is unknown."""
+        return 1.0 if where is None else self.shares.get(where, 1.0)
+
+    @property
+    def by_grouping(self) -> tuple["Workload", ...]:
+        """A workload for each grouping, with its own rate and keys; plain queries are left out."""
+        groups: dict[Grouping, list[Query]] = {}
+        for query in self.queries:
+            if isinstance(query, Query):
+                groups.setdefault(query.grouping, []).append(query)
+        return tuple(
+            replace(
+                self,
+                queries=tuple(queries),
+                rate=self.rate * self.share_of(grouping.where),
+                keys=self.keys_of(grouping.keys),
+            )
+            for grouping, queries in groups.items()
+        )
 
     @property
     def shared(self) -> tuple[Query, ...]:
@@ -296,6 +337,12 @@ class Workload:
         for query in self.shared:
             groups.setdefault(query.grouping, []).append(query)
         return {grouping: tuple(queries) for grouping, queries in groups.items()}
+
+
+def _without_covered(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Returns the sets that are no subset of another."""
+    sets = list(sets)
+    return [keys for keys in sets if not any(keys < other for other in sets)]
 
 
 def workload(

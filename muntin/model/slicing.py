@@ -46,6 +46,12 @@ class Slicing:
         ends = Edges(period=window.slide, phase=window.offset + window.size)
         return all(any(edges.includes(needed) for edges in self.edges) for needed in (begins, ends))
 
+    def includes(self, other: "Slicing") -> bool:
+        """Whether every edge of `other` is one of these."""
+        return all(
+            any(edges.includes(needed) for edges in self.edges) for needed in other.edges
+        )
+
     def edge_from(self, instant: int) -> int:
         """Returns the first edge at or after an instant."""
         return min(instant + (edges.phase - instant) % edges.period for edges in self.edges)

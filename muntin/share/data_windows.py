@@ -90,7 +90,7 @@ def _tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) -> R
     tree = RecordTree(
         grouping=grouping,
         grain=grain,
-        cut_cost=workload.prices.event * workload.rate + workload.prices.partial * handed,
+        cut_cost=workload.prices.event * workload.rate + workload.prices.record * handed,
         nodes=tuple(
             RecordNode(
                 window=window,

@@ -41,18 +41,12 @@ def reading_slices(plan: Plan) -> Plan:
 def _reading_slices(tree: Tree, plan: Plan) -> Tree:
     """Returns the flat tree of a stream, without what is decided for batches only."""
     tree = replace(tree, native=(), time_part=None)
-    if tree.is_flat and not tree.moves_events:
+    if tree.is_flat and tree.made_in is None:
         return tree
     queries = tuple(plan.queries_of(tree).values())
     facts = plan.workload_of(queries)
     grown = flat_tree(queries, facts)
-    if not grown.moves_events:
-        return grown
-    return replace(
-        grown,
-        moves_events=False,
-        cut_cost=cost.cut_cost(grown.slicing, facts, may_move=False),
-    )
+    return replace(grown, cut_cost=cost.cut_cost(grown.slicing, facts, may_slice=False))
 
 
 def sliced(plan: Plan, guests: Collection[Query]) -> Plan:

@@ -1,6 +1,6 @@
 """The table of strategies, and `optimize`, which runs one of them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
@@ -11,6 +11,7 @@ from muntin.share.data_windows import hosting
 from muntin.share.exact import exact, exact_factor
 from muntin.share.factor_windows.coverage import coverage
 from muntin.share.factor_windows.factor_windows import factor
+from muntin.share.groupings.choose_passes import with_passes
 from muntin.share.intermediate import best_tree, intermediate
 from muntin.share.name_techniques import check_forced
 from muntin.share.shared import shared
@@ -124,21 +125,51 @@ STEADY = "shared"
 
 
 def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
-    """Returns the plan of a strategy, by its name in `STRATEGIES`."""
+    """Returns the plan of a strategy, by its name in `STRATEGIES`.
+
+    The strategy plans the trees of each grouping for its own rate and keys. Then trees that differ
+    in keys and filters are put into passes, except under `unshared`.
+    """
     if strategy not in STRATEGIES:
         raise PlanError(
             f"no strategy is called {strategy!r}; {nearest(strategy, list(STRATEGIES))}"
         )
     check_forced(workload)
-    return STRATEGIES[strategy](workload)
+    parts = workload.by_grouping
+    if len(parts) < 2:
+        plan = STRATEGIES[strategy](workload)
+    else:
+        plan = _united([STRATEGIES[strategy](part) for part in parts], workload)
+    return plan if strategy == "unshared" else with_passes(plan, workload)
+
+
+def _united(plans: Sequence[Plan], workload: Workload) -> Plan:
+    """Returns one plan with the trees of all, for the whole workload."""
+    tried = [set(plan.considered) for plan in plans]
+    return replace(
+        plans[0],
+        trees=tuple(tree for plan in plans for tree in plan.trees),
+        record_trees=tuple(tree for plan in plans for tree in plan.record_trees),
+        queries=workload.queries,
+        rate=workload.rate,
+        keys=workload.keys,
+        unshared_cost=sum(plan.unshared_cost for plan in plans),
+        plain_cost=sum(plan.plain_cost for plan in plans),
+        considered={
+            name: sum(plan.considered[name] for plan in plans)
+            for name in plans[0].considered
+            if all(name in names for names in tried)
+        },
+        taken=tuple(dict.fromkeys(name for plan in plans for name in plan.taken)),
+    )
 
 
 def compare(workload: Workload) -> dict[str, float]:
     """Returns the cost of every strategy except `auto`, without those that refuse the workload."""
     costs = {}
-    for name, strategy in {**_FIRST, **_TREES, **_GROUPS}.items():
+    for name in {**_FIRST, **_TREES, **_GROUPS}:
         try:
-            costs[name] = strategy(workload).cost
+            costs[name] = optimize(workload, name).cost
         except PlanError:
             continue
     return costs

@@ -80,7 +80,6 @@ def tree_of(
         slicing=slicing,
         nodes=with_techniques(hung, slicing, technique=technique, latency=latency),
         cut_cost=cost.cut_cost(slicing, workload),
-        moves_events=cost.moves_events(slicing, workload),
     )
     return _as_sparks_own(tree, workload) if tree.is_alone else tree
 
@@ -89,7 +88,7 @@ def _as_sparks_own(tree: Tree, workload: Workload) -> Tree:
     """Returns the tree with the cost of Spark's own GROUP BY."""
     (node,) = tree.nodes
     cut_cost, spent = cost.alone_cost(node.window, workload)
-    return replace(tree, nodes=(replace(node, cost=spent),), cut_cost=cut_cost, moves_events=False)
+    return replace(tree, nodes=(replace(node, cost=spent),), cut_cost=cut_cost)
 
 
 def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workload) -> Node:

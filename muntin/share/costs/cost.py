@@ -16,6 +16,10 @@ from muntin.model.windows.window import SEARCH, Window
 from muntin.share.costs.operations import steady_operations
 
 
+# Columns of an event that most trees need of the slicer: time, a key and an argument.
+_COLUMNS = 3
+
+
 def harmless(aggregates: Collection[Aggregate]) -> bool:
     """Whether all aggregates may be built from intervals that overlap."""
     return all(aggregate.definition.idempotent for aggregate in aggregates)
@@ -38,29 +42,26 @@ def partials_per_second(source: Slicing | Window, workload: Workload) -> float:
     return occupied(SECOND / source.slide, rate=rate * source.overlap, keys=keys)
 
 
-def cut_cost(slicing: Slicing, workload: Workload, *, may_move: bool = True) -> float:
+def cut_cost(slicing: Slicing, workload: Workload, *, may_slice: bool = True) -> float:
     """Returns the cost of cutting events into slices (λ in Weave Share) and handing these over.
 
-    `may_move` is false in a stream, which never shuffles events.
+    Spark's GROUP BY makes them, or the compiled slicer where that is cheaper; `may_slice` is false
+    in a stream, which has none.
     """
-    prices = workload.prices
-    handed = partials_per_second(slicing, workload)
-    handing = handing_cost(handed, workload) if may_move else prices.partial * handed
-    return prices.event * workload.rate + handing
+    return cutting_cost(partials_per_second(slicing, workload), workload, may_slice=may_slice)
+
+
+def cutting_cost(handed: float, workload: Workload, *, may_slice: bool = True) -> float:
+    """Returns the cost of reading events and handing over so many partials."""
+    prices, rate = workload.prices, workload.rate
+    grouped = prices.event * rate + prices.partial * handed
+    sliced = (prices.handed + _COLUMNS * prices.column + prices.sliced) * rate
+    return prices.packed * handed + (min(grouped, sliced) if may_slice else grouped)
 
 
 def handing_cost(handed: float, workload: Workload) -> float:
-    """Returns the cost of handing slices to the runtime, the cheaper of two ways."""
-    prices = workload.prices
-    return min(
-        prices.partial * handed, prices.moved * workload.rate + prices.moved_partial * handed
-    )
-
-
-def moves_events(slicing: Slicing, workload: Workload) -> bool:
-    """Whether it is cheaper to shuffle events by key before they are cut."""
-    handed = partials_per_second(slicing, workload)
-    return handing_cost(handed, workload) < workload.prices.partial * handed
+    """Returns the cost of handing over so many partials, beyond one reading of the events."""
+    return cutting_cost(handed, workload) - workload.prices.event * workload.rate
 
 
 def held(source: Slicing | Window, window: Window) -> float:

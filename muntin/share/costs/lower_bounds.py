@@ -29,8 +29,7 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
     combines = _own_combines(nodes, workload)
     return (
         _answers(nodes, workload, prices.answer)
-        + prices.event * workload.rate
-        + cost.handing_cost(handed, workload)
+        + cost.cutting_cost(handed, workload)
         + combines
     )
 

@@ -168,7 +168,18 @@ def edge_rate(edges: Iterable[Edges]) -> float:
 
 def slicing(windows: Iterable[Window]) -> Slicing:
     """Returns slices cut at every begin and end: on a grid if that is cheaper, else only there."""
-    edges = edges_of(windows)
+    return _slicing_at(edges_of(windows))
+
+
+def common_slicing(slicings: Iterable[Slicing]) -> Slicing:
+    """Returns slices cut at every edge of some slicings."""
+    slicings = list(dict.fromkeys(slicings))
+    if len(slicings) == 1:
+        return slicings[0]
+    return _slicing_at(distinct(edge for slicing in slicings for edge in slicing.edges))
+
+
+def _slicing_at(edges: tuple[Edges, ...]) -> Slicing:
     cell = grid(edges)
     uniform = Slicing(edges=(cell,), rate=SECOND / cell.period)
     # A few of the edges may be enough to see that the grid is not much finer.

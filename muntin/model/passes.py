@@ -1,0 +1,39 @@
+"""Passes: one reading of a relation each, in which the slices of several trees are made."""
+
+from dataclasses import dataclass
+
+from muntin.errors import ModelError
+from muntin.model.slicing import Slicing
+
+# Who makes the slices: Spark's own GROUP BY, or compiled code that the events are handed to.
+GROUP_BY = "group by"
+SLICER = "slicer"
+MAKERS = (GROUP_BY, SLICER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pass:
+    """One reading of a relation for all trees that name it.
+
+    A GROUP BY makes partials by `keys` and `slicing`, with the components of every tree under its
+    filter. Trees with fewer keys or coarser slices fold these partials. The slicer makes the slices
+    of every tree from the events themselves.
+    """
+
+    # Tells passes apart that read the same.
+    number: int
+    maker: str
+    keys: tuple[str, ...]
+    slicing: Slicing
+    # Operations per second spent on reading and cutting; what each tree costs comes on top.
+    cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.maker not in MAKERS:
+            raise ModelError(
+                f"slices are made by one of {', '.join(MAKERS)}, not by {self.maker!r}"
+            )
+
+    def serves(self, keys: tuple[str, ...], slicing: Slicing) -> bool:
+        """Whether slices by these keys and edges can be made in it."""
+        return set(keys) <= set(self.keys) and self.slicing.includes(slicing)

@@ -1,0 +1,138 @@
+"""What it costs to make the slices of some trees in one pass, by either maker."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.passes import GROUP_BY, SLICER
+from muntin.model.plan import Tree
+from muntin.model.query import Workload
+from muntin.model.slicing import Slicing
+from muntin.share.costs import cost
+from muntin.share.slicing.edges import common_slicing
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassCost:
+    """The cost of a pass: of the reading itself, and of what each tree adds to it."""
+
+    maker: str
+    reading: float
+    trees: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        """The cost of all of it."""
+        return self.reading + sum(self.trees)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Members:
+    """Trees of one family that may be made in one pass."""
+
+    trees: tuple[Tree, ...]
+    workload: Workload = field(repr=False)
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all trees, in order."""
+        return tuple(sorted({key for tree in self.trees for key in tree.grouping.keys}))
+
+    @cached_property
+    def slicing(self) -> Slicing:
+        """Slices at the edges of all trees."""
+        return common_slicing(tree.slicing for tree in self.trees)
+
+    @cached_property
+    def cheapest(self) -> PassCost:
+        """The cost by the cheaper maker."""
+        return min(self._by_group_by, self._by_slicer, key=lambda each: each.total)
+
+    def __add__(self, other: "Members") -> "Members":
+        return Members(trees=(*self.trees, *other.trees), workload=self.workload)
+
+    @cached_property
+    def _by_group_by(self) -> PassCost:
+        """Spark aggregates by all keys and edges; trees fold what it makes, unless that is theirs.
+
+        A tree that is alone and whose windows are its slices is answered by Spark itself.
+        """
+        prices, workload = self.workload.prices, self.workload
+        if len(self.trees) == 1 and self.trees[0].is_alone:
+            (tree,) = self.trees
+            return PassCost(maker=GROUP_BY, reading=0.0, trees=(tree.cut_cost,))
+        kept = workload.rate * self._share
+        components = len(list(_components(self.trees)))
+        rows = cost.occupied(
+            self.slicing.rate,
+            rate=kept,
+            keys=workload.keys_of(*(tree.grouping.keys for tree in self.trees)),
+        )
+        reading = (
+            prices.event * workload.rate
+            + prices.component * kept * (components - 1)
+            + prices.partial * rows
+        )
+        return PassCost(
+            maker=GROUP_BY,
+            reading=reading,
+            trees=tuple(
+                prices.packed * self._partials(tree)
+                + (0.0 if self.is_whole(tree) else prices.folded * rows)
+                for tree in self.trees
+            ),
+        )
+
+    @cached_property
+    def _by_slicer(self) -> PassCost:
+        """Compiled code gets the columns that all trees need, and slices events for each tree."""
+        prices, workload = self.workload.prices, self.workload
+        arguments = {
+            (argument, component.where)
+            for component, _ in _components(self.trees)
+            for argument in component.arguments
+            if component.argument is not None
+        }
+        filters = {tree.grouping.where for tree in self.trees} - {None}
+        columns = 1 + len(self.keys) + len(arguments) + bool(filters)
+        kept = workload.rate * self._share
+        reading = prices.event * (workload.rate - kept) / 2
+        reading += (prices.handed + prices.column * columns) * kept
+        return PassCost(
+            maker=SLICER,
+            reading=reading,
+            trees=tuple(
+                prices.packed * self._partials(tree)
+                + prices.sliced * workload.rate * workload.share_of(tree.grouping.where)
+                for tree in self.trees
+            ),
+        )
+
+    def is_whole(self, tree: Tree) -> bool:
+        """Whether the slices of a GROUP BY for all trees are a tree's own."""
+        return tree.grouping.keys == self.keys and tree.slicing == self.slicing
+
+    @cached_property
+    def _share(self) -> float:
+        """The share of the events that some tree reads."""
+        filters = {tree.grouping.where for tree in self.trees}
+        return min(1.0, sum(self.workload.share_of(where) for where in filters))
+
+    def _partials(self, tree: Tree) -> float:
+        """Returns the partials of a tree's slices per second."""
+        return cost.occupied(
+            tree.slicing.rate,
+            rate=self.workload.rate * self.workload.share_of(tree.grouping.where),
+            keys=self.workload.keys_of(tree.grouping.keys),
+        )
+
+
+def _components(trees: Sequence[Tree]) -> Iterable[tuple[Component, str | None]]:
+    """Returns what a GROUP BY keeps: components under the filter of their tree, once each."""
+    return dict.fromkeys(
+        (component, tree.grouping.where)
+        for tree in trees
+        for aggregate in tree.aggregates
+        for component in aggregate.components
+    )
