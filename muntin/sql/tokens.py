@@ -48,6 +48,9 @@ class Token:
     @property
     def is_name(self) -> bool:
         """Whether it could be (part of) a column's name: any word, since most keywords may be."""
+        if self.kind.endswith("STRING"):
+            # A prefix belongs to the literal, as in `r'x'` and `X'1F'`.
+            return False
         return self.kind == "IDENTIFIER" or self.name[:1].isalpha() or self.name[:1] == "_"
 
 

@@ -1,0 +1,1 @@
+"""Single conditions of WHERE and ON: how they are spelled, and what they compare."""
