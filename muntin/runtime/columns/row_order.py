@@ -1,34 +1,65 @@
 """Rows of slices in (keys, start) order, whatever order they arrived in."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from muntin.runtime.columns.distinct import distinct_integers
+from muntin.runtime.columns.key_codes import encoded, mixed_radix
 from muntin.runtime.columns.partials import Int64s
+from muntin.techniques.compiled.compile import compiled
 
 
 def ordered(table: pa.Table, keys: tuple[str, ...], start: str) -> pa.RecordBatch:
     """The rows of a table as one batch, each key's together and by their start."""
     table = table.combine_chunks()
-    starts = table.column(start).to_numpy()
-    numbers = key_numbers(table, keys)
-    order = np.lexsort((starts, numbers))
+    starts = np.array(table.column(start).to_numpy(), np.int64)
+    numbers, size = _numbered(table, keys)
+    if size > table.num_rows:
+        dense = distinct_integers(numbers, size=size)
+        numbers, size = dense.numbers.astype(np.int64), dense.count
+    order = np.empty(len(numbers), np.int64)
+    _by_key_and_start(numbers, size, starts, order)
     batches = table.take(pa.array(order)).combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
 def key_numbers(table: pa.Table, keys: tuple[str, ...]) -> Int64s:
     """A number for every row: equal where all keys are equal; null is null, NaN is NaN."""
-    numbers = np.zeros(table.num_rows, np.int64)
-    count = 1
-    for key in keys:
-        column = table.column(key)
-        encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
-        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        size = len(encoded.dictionary) + 1
-        if count > np.iinfo(np.int64).max // size:
-            distinct, numbers = np.unique(numbers, return_inverse=True)
-            count = len(distinct)
-        numbers = numbers * size + codes
-        count *= size
-    return numbers
+    return _numbered(table, keys)[0]
+
+
+def _numbered(table: pa.Table, keys: tuple[str, ...]) -> tuple[Int64s, int]:
+    """The number of each row's key, and their bound."""
+    codes = [encoded(table.column(key).combine_chunks()) for key in keys]
+    return mixed_radix(codes, table.num_rows)
+
+
+def _sort_by_key(numbers: Any, size: int, starts: Any, order: Any) -> None:
+    """Fill `order` with the rows by key and start, those of one start as they were.
+
+    A key's rows mostly come in the order of their starts; where they do not, they are sorted.
+    """
+    ends = np.zeros(size + 1, np.int64)
+    for row in range(len(numbers)):
+        ends[numbers[row] + 1] += 1
+    for key in range(size):
+        ends[key + 1] += ends[key]
+    # From here on, `ends[key]` is where the next row of a key goes.
+    for row in range(len(numbers)):
+        key = numbers[row]
+        order[ends[key]] = row
+        ends[key] += 1
+    first = 0
+    for key in range(size):
+        end = ends[key]
+        for at in range(first + 1, end):
+            if starts[order[at]] < starts[order[at - 1]]:
+                rows = order[first:end].copy()
+                order[first:end] = rows[np.argsort(starts[rows], kind="mergesort")]
+                break
+        first = end
+
+
+_by_key_and_start = compiled(_sort_by_key)

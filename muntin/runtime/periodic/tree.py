@@ -8,6 +8,7 @@ import pyarrow as pa
 from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Node, Tree
 from muntin.model.windows.window import Window
+from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.keys import KeyNumbers
 from muntin.runtime.columns.layout import Kept, Layout, all_slots, node_numbers, slots_of
 from muntin.runtime.columns.lift import numbers, read_partials
@@ -157,20 +158,7 @@ def begins_between(tree: Tree, *, after: int | None, until: int) -> dict[Window,
 
 def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in fewer batches."""
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= ROWS_AT_ONCE:
-            yield from _merge(waiting)
-            waiting, rows = [], 0
-    yield from _merge(waiting)
-
-
-def _merge(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    if batches:
-        yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return chunks(batches, rows=ROWS_AT_ONCE)
 
 
 def _empty(entry: Kept) -> PartialColumn:

@@ -106,6 +106,11 @@ _INLINED = {"forceinline": True}
 _UNMANAGED = {"forceinline": True, "_nrt": False}
 
 
+def inlined(function: Function) -> Function:
+    """Returns `function` to be inlined where a compiled one calls it; it must not allocate."""
+    return _part(function, False)
+
+
 @cache
 def _part(function: Function, managed: bool) -> Function:
     """Returns `function` to be inlined; cached, since small parts are bound again and again."""

@@ -1,0 +1,53 @@
+"""Groups rows by key and slice: a dense number for each group, in order of first appearance."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from muntin.runtime.columns.distinct import distinct_integers
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.slicer.slice_starts import SliceStarts
+
+_INT64 = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """The groups of some rows of a chunk."""
+
+    # The rows, ascending; None if all are grouped.
+    rows: Int64s | None
+    # The group of each of these rows.
+    numbers: Any
+    # The first row of each group.
+    firsts: Int64s
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return len(self.firsts)
+
+
+def group(keys: Int64s, size: int, slices: SliceStarts, rows: Int64s | None) -> Groups:
+    """Group rows; `keys` has a number below `size` for each row of the chunk.
+
+    Slices are the major part of a row's number: events come roughly by time, so the groups of
+    neighbours are neighbours in memory.
+    """
+    if size > _INT64 // max(len(slices.starts), 1):
+        dense = distinct_integers(keys, size=size)
+        keys, size = dense.numbers.astype(np.int64), dense.count
+    slice_numbers = slices.numbers
+    if rows is not None:
+        keys, slice_numbers = keys[rows], slice_numbers[rows]
+    pairs = slice_numbers * np.int64(size) + keys
+    groups = distinct_integers(pairs, size=size * len(slices.starts))
+    firsts = groups.firsts if rows is None else rows[groups.firsts]
+    return Groups(rows=rows, numbers=groups.numbers, firsts=firsts)
+
+
+def select_groups(groups: Groups, rows: Int64s) -> Groups:
+    """Returns the groups of some rows, out of the groups of all rows."""
+    chosen = distinct_integers(groups.numbers[rows].astype(np.int64), size=groups.count)
+    return Groups(rows=rows, numbers=chosen.numbers, firsts=rows[chosen.firsts])

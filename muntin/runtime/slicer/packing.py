@@ -1,0 +1,65 @@
+"""Packs the partials of a bucket of keys into one row of Arrow bytes, and unpacks them."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.table import INTEGER
+from muntin.runtime.columns.layout import Layout
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.state.segments import from_bytes
+
+# Columns of packed rows: the bucket of the keys, the number of the target, an Arrow stream.
+BUCKET, TARGET, ROWS = "bucket", "target", "rows"
+# The column of partials with the begin of the part of time that reads them.
+PART = "muntin_part"
+
+# The end of an Arrow stream.
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+def packed(partials: pa.RecordBatch, buckets: Int64s, number: int) -> pa.RecordBatch:
+    """Returns a row for each bucket that some partials of target `number` are in."""
+    # Of short integers, numpy sorts in linear time.
+    narrow = buckets.astype(np.uint16) if buckets.max(initial=0) < 1 << 16 else buckets
+    order = np.argsort(narrow, kind="stable")
+    labels, firsts = np.unique(buckets[order], return_index=True)
+    partials = partials.take(pa.array(order))
+    # The schema is the same for all, so its message is made once.
+    schema = partials.schema.serialize().to_pybytes()
+    streams = [
+        b"".join((schema, partials.slice(first, end - first).serialize(), _END))
+        for first, end in zip(firsts, [*firsts[1:], len(order)], strict=True)
+    ]
+    return pa.RecordBatch.from_pydict(
+        {
+            BUCKET: pa.array(labels, pa.int32()),
+            TARGET: pa.array(np.full(len(labels), number), pa.int32()),
+            ROWS: pa.array(streams, pa.binary()),
+        }
+    )
+
+
+def unpacked(packed: Iterable[bytes], layout: Layout) -> pa.RecordBatch:
+    """Returns a target's packed partials of one bucket, ordered by keys, part if any, and start.
+
+    There may be several rows of one key and start; the runtime combines them.
+    """
+    tables = [from_bytes(data) for data in packed]
+    if not tables:
+        return pa.RecordBatch.from_pylist([], schema=pa.schema(_fields(layout)))
+    table = pa.concat_tables(tables)
+    keys = layout.key_columns
+    return ordered(table, (*keys, PART) if PART in table.schema.names else keys, layout.start)
+
+
+def _fields(layout: Layout) -> Iterator[pa.Field]:
+    """The columns of no partials; the types of their keys are not known."""
+    for name in layout.key_columns:
+        yield pa.field(name, pa.null())
+    yield pa.field(layout.start, pa.int64())
+    for entry in layout.kept:
+        for name in entry.columns:
+            yield pa.field(name, pa.int64() if entry.number == INTEGER else pa.float64())

@@ -1,0 +1,136 @@
+"""Cuts rows into slices of many groupings at once: each chunk is read once, and all share it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.table import INTEGER
+from muntin.runtime.columns.chunks import chunks
+from muntin.runtime.columns.distinct import hash_integers
+from muntin.runtime.columns.partials import Int64s, PartialColumn
+from muntin.runtime.slicer.chunk import Chunk
+from muntin.runtime.slicer.combine import combine
+from muntin.runtime.slicer.packing import PART, packed
+from muntin.runtime.slicer.target import Target
+
+# A chunk has about so many rows, or so many bytes if these are fewer rows.
+ROWS_AT_ONCE = 1 << 20
+BYTES_AT_ONCE = 1 << 28
+
+
+class Slicer:
+    """Makes the partials of all targets from batches of rows: events, or partials of finer slices.
+
+    `time` names the column of integers with a row's instant, or with the start of its slice. Keys
+    are spread over `buckets` by a hash of their values, which is the same everywhere. Nothing is
+    kept from one chunk to the next, so there may be several partials of one key and start.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        *,
+        time: str,
+        buckets: int,
+        rows_at_once: int = ROWS_AT_ONCE,
+        bytes_at_once: int = BYTES_AT_ONCE,
+    ) -> None:
+        self._targets = tuple(targets)
+        self._time = time
+        self._buckets = buckets
+        self._rows_at_once = rows_at_once
+        self._bytes_at_once = bytes_at_once
+        self._sharing = Counter(
+            (target.layout.key_columns, target.slicing.edges)
+            for target in targets
+            if not target.is_whole
+        )
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yields rows of (bucket, target, packed partials); see `packing`."""
+        for batch in chunks(batches, rows=self._rows_at_once, size=self._bytes_at_once):
+            # Without an instant a row is in no window.
+            times = batch.column(self._time)
+            if times.null_count:
+                batch = batch.filter(times.is_valid())
+            if not batch.num_rows:
+                continue
+            chunk = Chunk(batch, self._time)
+            for target in self._targets:
+                rows = self._packed(chunk, target)
+                if rows is not None:
+                    yield rows
+
+    def _packed(self, chunk: Chunk, target: Target) -> pa.RecordBatch | None:
+        """Returns a target's partials of a chunk, None if it has none."""
+        if target.is_whole:
+            rows = chunk.rows(target)
+            firsts = np.arange(len(chunk.times)) if rows is None else rows
+            starts = chunk.times[firsts]
+            columns = [
+                _chosen(chunk.partials(entry, target), firsts) for entry in target.layout.kept
+            ]
+        else:
+            place = target.layout.key_columns, target.slicing.edges
+            groups = chunk.groups(target, is_shared=self._sharing[place] > 1)
+            firsts = groups.firsts
+            slices = chunk.slices(target)
+            starts = slices.starts[slices.numbers[firsts]]
+            columns = [
+                combine(chunk.partials(entry, target), entry.monoid, groups)
+                for entry in target.layout.kept
+            ]
+        if not len(firsts):
+            return None
+        return self._pack(chunk, target, firsts, starts, columns)
+
+    def _pack(
+        self,
+        chunk: Chunk,
+        target: Target,
+        firsts: Int64s,
+        starts: Int64s,
+        columns: list[PartialColumn],
+    ) -> pa.RecordBatch:
+        arrays: dict[str, pa.Array] = {}
+        hashed = np.zeros(len(firsts), np.int64)
+        if not target.layout.key_columns:
+            hashed += target.number
+        for name in target.layout.key_columns:
+            arrays[name], hashes = chunk.key(name, firsts)
+            hashed = hash_integers(hashes, hashed)
+        arrays[target.layout.start] = pa.array(starts)
+        for entry, column in zip(target.layout.kept, columns, strict=True):
+            kind = pa.int64() if entry.number == INTEGER else pa.float64()
+            for index, name in enumerate(entry.columns):
+                # Null says that there was no value, in the first column.
+                absent = None if column.present is None or index else ~column.present
+                arrays[name] = pa.array(column.scalars[index], kind, mask=absent)
+        batch = pa.RecordBatch.from_pydict(arrays)
+        if target.part_width is not None:
+            rows, parts = parts_of(starts, target.part_width, target.longest)
+            batch = batch.take(pa.array(rows)).append_column(PART, pa.array(parts))
+            hashed = hash_integers(parts, hashed[rows])
+        return packed(batch, hashed % self._buckets, target.number)
+
+
+def _chosen(column: PartialColumn | None, rows: Int64s) -> PartialColumn:
+    if column is None:
+        return PartialColumn(scalars=(np.ones(len(rows), np.int64),))
+    return column.where(rows)
+
+
+def parts_of(starts: Int64s, width: int, longest: int) -> tuple[Int64s, Int64s]:
+    """Returns, for every slice and part that reads it, the slice's row and the part's begin.
+
+    A part answers windows that begin in it, so it reads slices up to `longest` after its end.
+    """
+    last = starts - starts % width
+    reach = starts - (longest - 1)
+    first = reach - reach % width
+    counts = (last - first) // width + 1
+    rows = np.repeat(np.arange(len(starts)), counts)
+    steps = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, first[rows] + width * steps
