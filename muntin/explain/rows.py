@@ -98,8 +98,7 @@ def about(tree: AnyTree) -> str:
 def reading(tree: AnyTree) -> str:
     """What happens to each event."""
     if not isinstance(tree, RecordTree):
-        shuffled = "are shuffled by key, then " if tree.moves_events else "are "
-        return f"events {shuffled}added to {words.slices(tree.slicing)}"
+        return f"events are added to {words.slices(tree.slicing)}"
     if tree.is_alone:
         return "each event is read once"
     if tree.grain is not None:

@@ -48,9 +48,7 @@ class Slicing:
 
     def includes(self, other: "Slicing") -> bool:
         """Whether every edge of `other` is one of these."""
-        return all(
-            any(edges.includes(needed) for edges in self.edges) for needed in other.edges
-        )
+        return all(any(edges.includes(needed) for edges in self.edges) for needed in other.edges)
 
     def edge_from(self, instant: int) -> int:
         """Returns the first edge at or after an instant."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from muntin.model.plan import Edges
+from muntin.model.slicing import Edges
 from muntin.runtime.columns.distinct import Distinct, distinct_integers
 from muntin.runtime.columns.partials import Int64s
 from muntin.techniques.compiled.compile import compiled

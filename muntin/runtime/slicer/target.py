@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.plan import Slicing
+from muntin.model.slicing import Slicing
 from muntin.runtime.columns.layout import Layout
 
 

@@ -15,7 +15,6 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import SEARCH, Window
 from muntin.share.costs.operations import steady_operations
 
-
 # Columns of an event that most trees need of the slicer: time, a key and an argument.
 _COLUMNS = 3
 

@@ -27,11 +27,7 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
     if len(nodes) == 1 and nodes[0].window.is_tumbling and len(nodes[0].queries) == 1:
         return sum(cost.alone_cost(nodes[0].window, workload))
     combines = _own_combines(nodes, workload)
-    return (
-        _answers(nodes, workload, prices.answer)
-        + cost.cutting_cost(handed, workload)
-        + combines
-    )
+    return _answers(nodes, workload, prices.answer) + cost.cutting_cost(handed, workload) + combines
 
 
 def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:

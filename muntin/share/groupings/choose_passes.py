@@ -65,7 +65,9 @@ def _may_share(trees: Iterable[Tree]) -> list[list[list[Tree]]]:
 
 def _merged(passes: list[Members]) -> list[Members]:
     """Merges the two passes that gain most until none gains; at the end, tries all in one."""
-    apart = [Members(trees=(tree,), workload=each.workload) for each in passes for tree in each.trees]
+    apart = [
+        Members(trees=(tree,), workload=each.workload) for each in passes for tree in each.trees
+    ]
     together = [_sum(passes)] if passes else []
     if len(passes) <= _MOST_PASSES:
         passes = _greedily([split for each in passes for split in _cheaper(each)])
@@ -74,8 +76,11 @@ def _merged(passes: list[Members]) -> list[Members]:
 
 def _cheaper(members: Members) -> list[Members]:
     """Returns trees of equal keys in one pass, or in one each if that is cheaper."""
-    apart = [Members(trees=(tree,), workload=members.workload) for tree in members.trees]
-    return min(([members], apart), key=_total)
+    return min(([members], _apart(members)), key=_total)
+
+
+def _apart(members: Members) -> list[Members]:
+    return [Members(trees=(tree,), workload=members.workload) for tree in members.trees]
 
 
 def _greedily(passes: list[Members]) -> list[Members]:

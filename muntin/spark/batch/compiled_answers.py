@@ -1,59 +1,67 @@
-"""Runs the compiled runtime over sorted slices, in Spark's Python workers."""
+"""Runs the compiled runtime over packed slices, in Spark's Python workers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
 from muntin.model.plan import Tree
 from muntin.runtime.columns.layout import Layout, all_slots
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
-from muntin.spark.batch.slices import START, Slices
-from muntin.spark.batch.time_split import PART, TimeSplit, own_answers, with_parts
+from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
+from muntin.spark.batch.time_split import own_answers
 from muntin.spark.worker import begin_task, same_python
+
+# Buckets of a tree run together up to so many bytes: a run has a cost of its own for each node.
+_BYTES_AT_ONCE = 1 << 25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ordered:
-    """Slices as the runtime reads them: those of a key in one partition, in order.
+class TreeRun:
+    """A tree to run: the layout of its slices, and the number of its first node among all."""
 
-    If keys are too few for all cores, `parts` says how they are split by time.
-    """
-
-    frame: DataFrame
+    tree: Tree
     layout: Layout
-    parts: TimeSplit | None = None
+    first: int
+
+    def answers(self, packed: list[bytes]) -> Iterator[pa.RecordBatch]:
+        """Yields the answers from packed slices, all of some keys."""
+        slices = unpacked(packed, self.layout)
+        if self.tree.time_part is None:
+            return TreeRuntime(self.tree, self.layout).run([slices])
+        # To the runtime a part is a key like others.
+        layout = replace(self.layout, key_columns=(*self.layout.key_columns, PART))
+        return own_answers(TreeRuntime(self.tree, layout).run([slices]), self.tree.time_part)
 
 
-def in_order(slices: Slices, *, parts: TimeSplit | None, in_place: bool) -> Ordered:
-    """Returns slices ready for the runtime, by key and, if `parts` says so, by time.
+def combine_compiled(
+    runs: Mapping[int, TreeRun], packed: DataFrame, keys: Iterable[StructField]
+) -> DataFrame:
+    """Returns the answers of all trees: node number, keys, window begin, typed slots.
 
-    With `in_place` their events were moved before they were cut, so they need not be moved.
+    `packed` has the slices of the trees by their numbers, in order; `keys` are the columns of all
+    keys, null in the answers of trees that do not have them.
     """
-    layout, frame = slices.layout, slices.frame
-    groups = layout.key_columns if parts is None else (*layout.key_columns, PART)
-    if not in_place:
-        frame = (frame if parts is None else with_parts(frame, parts)).repartition(*groups)
-    return Ordered(frame=frame.sortWithinPartitions(*groups, START), layout=layout, parts=parts)
-
-
-def combine_compiled(tree: Tree, ordered: Ordered) -> DataFrame:
-    """Returns the answers of a tree's queries: node number, keys, window begin, typed slots."""
-    layout, frame = ordered.layout, ordered.frame
-    keys = [frame.schema[name] for name in layout.key_columns]
-    slots = slot_fields(all_slots(tree, layout))
+    slots: dict[str, None] = {}
+    for run in runs.values():
+        slots |= dict.fromkeys(all_slots(run.tree, run.layout))
+    named = sorted(slots, key=lambda name: (name[0] != "i", int(name[1:])))
     schema = StructType(
-        [StructField(NODE, IntegerType(), False), *keys, StructField(BEGIN, LongType()), *slots]
+        [
+            StructField(NODE, IntegerType(), False),
+            *(StructField(key.name, key.dataType) for key in keys),
+            StructField(BEGIN, LongType()),
+            *slot_fields(named),
+        ]
     )
-    same_python(frame.sparkSession)
-    parts = [] if ordered.parts is None else [PART]
-    columns = [name for entry in layout.kept for name in entry.columns]
-    return frame.select(*layout.key_columns, *parts, START, *columns).mapInArrow(
-        partial(_run, tree=tree, layout=layout, parts=ordered.parts), schema
-    )
+    same_python(packed.sparkSession)
+    return packed.mapInArrow(partial(_run, runs=runs, schema=to_arrow_schema(schema)), schema)
 
 
 def slot_fields(slots: Iterable[str]) -> list[StructField]:
@@ -64,11 +72,46 @@ def slot_fields(slots: Iterable[str]) -> list[StructField]:
 
 
 def _run(
-    batches: Iterable[pa.RecordBatch], *, tree: Tree, layout: Layout, parts: TimeSplit | None
+    batches: Iterable[pa.RecordBatch], *, runs: Mapping[int, TreeRun], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
-    if parts is None:
-        return TreeRuntime(tree, layout).run(batches)
-    # To the runtime a part is a key like others.
-    layout = replace(layout, key_columns=(*layout.key_columns, PART))
-    return own_answers(TreeRuntime(tree, layout).run(batches), parts)
+    for target, packed in _by_target(batches):
+        run = runs.get(target)
+        if run is not None:
+            for batch in run.answers(packed):
+                yield _in_columns(batch, run.first, schema)
+
+
+def _by_target(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yields packed rows of a target, whole buckets of them, as many as run at once."""
+    place: tuple[int, int] | None = None
+    waiting: list[bytes] = []
+    size = 0
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in (TARGET, BUCKET, ROWS))
+        for target, bucket, rows in zip(*columns, strict=True):
+            is_full = size >= _BYTES_AT_ONCE and place != (target, bucket)
+            if place is not None and (place[0] != target or is_full):
+                yield place[0], waiting
+                waiting, size = [], 0
+            place = target, bucket
+            waiting.append(rows)
+            size += len(rows)
+    if place is not None:
+        yield place[0], waiting
+
+
+def _in_columns(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns the answers of one tree in the columns of all; columns it lacks are null."""
+    present = set(batch.schema.names)
+    arrays = []
+    for field in schema:
+        if field.name not in present:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+            continue
+        column = batch.column(field.name)
+        if field.name == NODE:
+            column = pc.add(column, np.int32(first))
+        # Spark hands timestamps over in the session's zone.
+        arrays.append(column if column.type == field.type else column.cast(field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

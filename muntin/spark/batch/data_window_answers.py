@@ -17,7 +17,7 @@ from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.records.record_tree import END, RecordTreeRuntime
 from muntin.spark.batch.compiled_answers import slot_fields
-from muntin.spark.batch.periodic_answers import stored
+from muntin.spark.batch.pass_slices import stored
 from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi

@@ -1,102 +1,84 @@
-"""Runs one tree on Spark: its slices, kept while several may read them, and its answers."""
+"""Answers the queries with periodic windows over one family, from the slices of its passes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.plan import Plan, Tree
+from muntin.model.passes import Pass
+from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import Query
 from muntin.runtime.periodic.tree import NODE
-from muntin.spark.batch.compiled_answers import Ordered, combine_compiled, in_order
+from muntin.runtime.slicer.packing import TARGET
+from muntin.runtime.slicer.target import Target
+from muntin.spark.batch.compiled_answers import TreeRun, combine_compiled
 from muntin.spark.batch.native_combine import combine_natively
-from muntin.spark.batch.pre_shuffle import pre_shuffled
-from muntin.spark.batch.slices import Slices, slice_events
-from muntin.spark.batch.time_split import PART, TimeSplit
+from muntin.spark.batch.pass_slices import PassSlices, in_order, stored
 from muntin.spark.binding.bind_periodic import BoundTree
-from muntin.spark.binding.instants import micros
-from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
+from muntin.spark.binding.grouping_sql import key_column
+from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.output.project import Projection, from_columns, from_slots, projection
 from muntin.spark.output.together import QUERY, may_be_null, named, pick, stack
 
-# Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
-# and every reader starts as many Python tasks.
-_ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 
+class FamilyAnswers:
+    """The answers of all queries with periodic windows over one family.
 
-def stored(frame: DataFrame) -> DataFrame:
-    """Returns the frame, which Spark stores when it is first computed."""
-    conf = frame.sparkSession.conf
-    before = conf.get(_ADAPTIVE)
-    conf.set(_ADAPTIVE, "true")
-    try:
-        return frame.persist(StorageLevel.MEMORY_AND_DISK)
-    finally:
-        conf.set(_ADAPTIVE, before or "false")
+    Their trees are numbered. A pass makes the slices of some of them; see `PassSlices`.
+    """
 
-
-class TreeAnswers:
-    """The answers of one tree's queries."""
-
-    def __init__(self, bound: BoundTree, plan: Plan, relations: Relations) -> None:
-        self._bound = bound
+    def __init__(self, trees: Sequence[BoundTree], plan: Plan, relations: Relations) -> None:
         self._relations = relations
-        self.queries = plan.queries_of(bound.tree)
-        self._kept: DataFrame | None = None
+        self._trees = dict(enumerate(trees))
+        self._of_tree = {
+            number: plan.queries_of(bound.tree) for number, bound in self._trees.items()
+        }
+        self.queries = {
+            name: query for queries in self._of_tree.values() for name, query in queries.items()
+        }
+        keys = sorted({key for bound in trees for key in bound.tree.grouping.keys})
+        self._names = {key: key_column(index) for index, key in enumerate(keys)}
+        self._passes = list(_passes(self._trees, self._names, relations))
+        self._kept: dict[int, DataFrame] = {}
         self._gathered: DataFrame | None = None
 
-    @property
-    def _parts(self) -> TimeSplit | None:
-        tree = self._bound.tree
-        if tree.time_part is None:
-            return None
-        return TimeSplit(width=tree.time_part, longest=tree.longest)
+    # Where a query is answered.
 
-    @cached_property
-    def _slices(self) -> Slices:
-        tree, split = self._bound.tree, self._parts if self._bound.tree.moves_events else None
-        instant = micros(tree.grouping.time, self._bound.time_type)
-        return slice_events(
-            tree,
-            self._relations,
-            time_type=self._bound.time_type,
-            types=self._bound.types,
-            numeric=self._bound.numeric,
-            ansi=is_ansi(self._relations.session),
-            grouping=pre_shuffled(tree.grouping, instant, split)
-            if tree.moves_events
-            else tree.grouping,
-            part=PART if split is not None else None,
-        )
+    def _number(self, name: str) -> int:
+        """Returns the number of the tree that answers a query."""
+        return next(number for number, queries in self._of_tree.items() if name in queries)
 
-    @cached_property
-    def _ordered(self) -> Ordered:
-        in_place = self._bound.tree.moves_events
-        return in_order(self._slices, parts=self._parts, in_place=in_place)
+    def _is_compiled(self, name: str) -> bool:
+        tree = self._trees[self._number(name)].tree
+        return not tree.is_alone and name not in tree.native
 
-    @property
-    def _read(self) -> DataFrame:
-        """The slices in the form that all queries can read: in order, if the runtime takes all."""
-        if self._bound.tree.native or self._bound.tree.is_alone:
-            return self._slices.frame
-        return self._ordered.frame
+    def _pass_of(self, number: int) -> PassSlices:
+        return next(each for each in self._passes if number in each.trees)
 
-    def _is_compiled(self, query: Query) -> bool:
-        tree = self._bound.tree
-        return not tree.is_alone and query.name not in tree.native
+    # Slices, which Spark stores while several queries may read them.
 
-    def keep(self) -> None:
-        """Have Spark store the slices when they are first computed."""
-        if self._kept is None:
-            self._kept = stored(self._read)
+    def _packed(self, slices: PassSlices) -> DataFrame:
+        """Returns the packed slices of a pass, from Spark's storage once several queries asked."""
+        place = self._passes.index(slices)
+        if place not in self._kept:
+            count = sum(len(self._of_tree[number]) for number in slices.trees)
+            rows = in_order([slices.packed])
+            if count < 2:
+                return rows
+            self._kept[place] = stored(rows)
+        return self._kept[place]
 
     def release(self) -> None:
         """Give the storage back."""
-        if self._kept is not None:
-            self._kept.unpersist()
-            self._kept = None
+        for frame in self._kept.values():
+            frame.unpersist()
+        self._kept.clear()
+        for slices in self._passes:
+            slices.release()
+
+    # Answers.
 
     def answer(self, name: str) -> DataFrame:
         """Returns one query's answer, computed without those of the others."""
@@ -105,15 +87,19 @@ class TreeAnswers:
             return self._answer(query)
 
     def _answer(self, query: Query) -> DataFrame:
-        if self._bound.tree.is_alone:
+        number = self._number(query.name)
+        bound = self._trees[number]
+        if bound.tree.is_alone:
             return self._relations.check(query)
-        if len(self.queries) > 1:
-            self.keep()
-        tree = self._bound.tree.answering([query])
-        if self._is_compiled(query):
-            return self._from_runtime(query, tree, self._combined(tree))
-        node = tree.nodes[-1]
-        frame = combine_natively(node, self._slices, self._bound.types)
+        slices = self._pass_of(number)
+        if self._is_compiled(query.name):
+            rows = self._packed(slices).where(f"{TARGET} = {number}")
+            runs = self._runs([query])
+            return self._from_runtime(query, runs, combine_compiled(runs, rows, self._key_fields))
+        if len(self._of_tree[number]) > 1:
+            slices.keep()
+        node = bound.tree.answering([query]).nodes[-1]
+        frame = combine_natively(node, slices.slices(number), bound.types)
         return self._project(query, from_columns(node)).apply(frame)
 
     def gather(self) -> Iterator[tuple[str, DataFrame]]:
@@ -121,15 +107,13 @@ class TreeAnswers:
 
         Spark stores the answers until `scatter`.
         """
-        compiled = [query for query in self.queries.values() if self._is_compiled(query)]
-        if len(compiled) < len(self.queries):
-            self.keep()
-        tree = self._bound.tree.answering(compiled)
+        compiled = [query for name, query in self.queries.items() if self._is_compiled(name)]
+        runs = self._runs(compiled)
         if len(compiled) > 1:
-            self._gathered = stored(self._combined(tree))
+            self._gathered = stored(self._combined(runs))
         for name, query in self.queries.items():
-            if self._gathered is not None and self._is_compiled(query):
-                yield name, self._from_runtime(query, tree, self._gathered)
+            if self._gathered is not None and self._is_compiled(name):
+                yield name, self._from_runtime(query, runs, self._gathered)
             else:
                 yield name, self.answer(name)
 
@@ -141,34 +125,67 @@ class TreeAnswers:
 
     def together(self, column: str = QUERY) -> list[DataFrame]:
         """Returns all queries' answers under their names, in as few DataFrames as possible."""
-        compiled = [query for query in self.queries.values() if self._is_compiled(query)]
-        others = [query.name for query in self.queries.values() if not self._is_compiled(query)]
-        if len(others) + bool(compiled) > 1:
-            self.keep()
+        compiled = [query for name, query in self.queries.items() if self._is_compiled(name)]
+        others = [name for name in self.queries if not self._is_compiled(name)]
         frames = [named(name, self.answer(name), column) for name in others]
         if compiled:
-            tree = self._bound.tree.answering(compiled)
-            sizes = pick([f"{node.window.size}L" for node in tree.nodes], NODE)
-            is_nullable = may_be_null(tree.nodes)
+            runs = self._runs(compiled)
+            nodes = _nodes(runs)
+            sizes = pick([f"{node.window.size}L" for node in nodes], NODE)
+            is_nullable = may_be_null(nodes)
             projections = {
-                query.name: self._project(query, self._slots(query, tree), sizes, is_nullable)
+                query.name: self._project(query, self._slots(query, runs), sizes, is_nullable)
                 for query in compiled
             }
             with blaming_one(self.answer, projections):
-                frames.insert(0, stack(projections, tree.nodes, self._combined(tree), column))
+                frames.insert(0, stack(projections, nodes, self._combined(runs), column))
         return frames
 
-    def _combined(self, tree: Tree) -> DataFrame:
-        return combine_compiled(tree, self._ordered)
+    def _combined(self, runs: Mapping[int, TreeRun]) -> DataFrame:
+        """Returns the answers of all nodes, the slices of all their passes made in one job."""
+        passes = [each for each in self._passes if runs.keys() & each.trees.keys()]
+        rows = in_order([slices.packed for slices in passes])
+        return combine_compiled(runs, rows, self._key_fields)
 
-    def _from_runtime(self, query: Query, tree: Tree, combined: DataFrame) -> DataFrame:
-        number = tree.number_of(query.name)
+    @cached_property
+    def _key_fields(self) -> list[StructField]:
+        types = {
+            key: field.dataType
+            for bound in self._trees.values()
+            for key, field in zip(bound.tree.grouping.keys, bound.keys, strict=True)
+        }
+        return [StructField(name, types[key]) for key, name in self._names.items()]
+
+    @cached_property
+    def _targets(self) -> dict[int, Target]:
+        return {target.number: target for each in self._passes for target in each.targets}
+
+    def _runs(self, queries: Iterable[Query]) -> dict[int, TreeRun]:
+        """Returns what to run of each tree to answer some queries; nodes are numbered through."""
+        asked = list(queries)
+        runs: dict[int, TreeRun] = {}
+        first = 0
+        for number, bound in self._trees.items():
+            mine = [query for query in asked if query.name in self._of_tree[number]]
+            if mine:
+                tree = bound.tree.answering(mine)
+                runs[number] = TreeRun(tree=tree, layout=self._targets[number].layout, first=first)
+                first += len(tree.nodes)
+        return runs
+
+    def _from_runtime(
+        self, query: Query, runs: Mapping[int, TreeRun], combined: DataFrame
+    ) -> DataFrame:
+        run = runs[self._number(query.name)]
+        number = run.first + run.tree.number_of(query.name)
         rows = combined.where(f"{NODE} = {number}")
-        return self._project(query, self._slots(query, tree)).apply(rows)
+        return self._project(query, self._slots(query, runs)).apply(rows)
 
-    def _slots(self, query: Query, tree: Tree) -> dict[Aggregate, str]:
-        node = tree.nodes[tree.number_of(query.name)]
-        return from_slots(node, self._slices.layout, self._bound)
+    def _slots(self, query: Query, runs: Mapping[int, TreeRun]) -> dict[Aggregate, str]:
+        number = self._number(query.name)
+        run = runs[number]
+        node = run.tree.nodes[run.tree.number_of(query.name)]
+        return from_slots(node, run.layout, self._trees[number])
 
     def _project(
         self,
@@ -177,12 +194,34 @@ class TreeAnswers:
         size: str | None = None,
         is_nullable: bool | None = None,
     ) -> Projection:
+        bound = self._trees[self._number(query.name)]
         unnamed = any(column.name is None for column in query.columns)
         return projection(
             query,
             answers,
-            self._bound,
+            bound,
             size=size or f"{query.periodic_window.size}L",
             is_nullable=is_nullable,
             plain=self._relations.check(query).schema if unnamed else None,
+            keys=[self._names[key] for key in bound.tree.grouping.keys],
         )
+
+
+def _passes(
+    trees: Mapping[int, BoundTree], names: Mapping[str, str], relations: Relations
+) -> Iterator[PassSlices]:
+    """Yields the passes that make the slices of some trees; a tree without one has its own."""
+    shared: dict[Pass, dict[int, BoundTree]] = {}
+    for number, bound in trees.items():
+        if bound.tree.made_in is None:
+            yield PassSlices({number: bound}, None, names, relations)
+        else:
+            shared.setdefault(bound.tree.made_in, {})[number] = bound
+    for each, members in shared.items():
+        yield PassSlices(members, each, names, relations)
+
+
+def _nodes(runs: Mapping[int, TreeRun]) -> list[Node]:
+    """Returns the nodes of all trees, each at the place that is its number."""
+    trees: list[Tree] = [run.tree for run in runs.values()]
+    return [node for tree in trees for node in tree.nodes]

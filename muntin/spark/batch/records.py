@@ -7,14 +7,12 @@ from pyspark.sql.functions import col, expr, to_json
 from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, MapType
 
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.table import INTEGER
-from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.record_tree import RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.spark.batch.slices import START, lift, number_of
+from muntin.spark.batch.slices import START, arguments_of, lift, number_of
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.grouping_sql import grouped, key_column, selected
 from muntin.spark.binding.instants import micros
@@ -133,7 +131,7 @@ def looked_at(
     lifted: dict[str, str] = {}
     for entry in layout.kept:
         values[entry.component] = tuple(
-            lifted.setdefault(value, f"v{len(lifted)}") for value in _values(entry)
+            lifted.setdefault(value, f"v{len(lifted)}") for value in arguments_of(entry)
         )
     columns.update({name: sql for sql, name in lifted.items()})
     return columns, RecordLayout(
@@ -143,25 +141,6 @@ def looked_at(
         columns=others,
         values=values,
     )
-
-
-def _values(entry: Kept) -> tuple[str, ...]:
-    """Returns what a component is lifted from, as Spark SQL; nothing if it counts every row."""
-    component = entry.component
-    if isinstance(component, UserComponent):
-        return tuple(f"CAST(({sql}) AS DOUBLE)" for sql in component.lift)
-    if component.argument is None and component.where is None:
-        return ()
-    if not component.part.is_of_values:
-        values = [f"IF(({value}) IS NULL, NULL, 1L)" for value in component.values().values()]
-    elif component.kind == "count_if":
-        values = [f"IF({component.arguments[0]}, 1L, 0L)"]
-    else:
-        cast = "BIGINT" if entry.number == INTEGER else "DOUBLE"
-        values = list(component.values(cast).values())
-    if component.where is not None:
-        values = [f"CASE WHEN {component.where} THEN {value} END" for value in values]
-    return tuple(values)
 
 
 def _plain_zero(key: str, kind: DataType) -> str:

@@ -1,4 +1,4 @@
-"""Runs a plan on batch DataFrames: `Results`, with one pass over the events per tree."""
+"""Runs a plan on batch DataFrames: `Results`, computed in the passes that the plan has."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
-from muntin.model.query import PlainQuery, Query, Workload
+from muntin.model.query import Family, PlainQuery, Query, Workload
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch.data_window_answers import RecordAnswers
-from muntin.spark.batch.periodic_answers import TreeAnswers
+from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import write
 from muntin.spark.binding.bind_data_windows import bind_record_trees
-from muntin.spark.binding.bind_periodic import bind
+from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
@@ -57,8 +57,11 @@ class Results(Mapping[str, DataFrame]):
         # The plan that runs: queries that cannot share because of their types are plain ones now,
         # and trees say who computes what.
         self.plan = bound.plan
-        self._trees: list[TreeAnswers | RecordAnswers] = [
-            *(TreeAnswers(tree, self.plan, self._relations) for tree in bound.trees),
+        families: dict[Family, list[BoundTree]] = {}
+        for tree in bound.trees:
+            families.setdefault(tree.tree.grouping.family, []).append(tree)
+        self._answering: list[FamilyAnswers | RecordAnswers] = [
+            *(FamilyAnswers(trees, self.plan, self._relations) for trees in families.values()),
             *(RecordAnswers(tree, self.plan, self._relations) for tree in record_trees),
         ]
         self._answers: dict[str, DataFrame] = {}
@@ -69,8 +72,8 @@ class Results(Mapping[str, DataFrame]):
         if name not in self:
             raise RunError(f"no query is called {name!r}; {nearest(name, list(self))}")
         if name not in self._answers:
-            tree = next(tree for tree in self._trees if name in tree.queries)
-            self._answers[name] = tree.answer(name)
+            answering = next(each for each in self._answering if name in each.queries)
+            self._answers[name] = answering.answer(name)
         return self._answers[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -98,7 +101,7 @@ class Results(Mapping[str, DataFrame]):
         shared = [query for query in self.plan.queries if isinstance(query, Query)]
         check_names({query.name: [each.name for each in query.columns] for query in shared}, column)
         check_names({query.name: self[query.name].columns for query in self.plan.plain}, column)
-        frames = [frame for tree in self._trees for frame in tree.together(column)]
+        frames = [frame for each in self._answering for frame in each.together(column)]
         frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
         return in_one(frames)
 
@@ -119,7 +122,7 @@ class Results(Mapping[str, DataFrame]):
         Nothing is put in place before everything has been computed and written.
         """
         answers = chain(
-            chain.from_iterable(tree.gather() for tree in self._trees),
+            chain.from_iterable(each.gather() for each in self._answering),
             ((query.name, self[query.name]) for query in self.plan.plain),
         )
         session = self._relations.session
@@ -135,13 +138,13 @@ class Results(Mapping[str, DataFrame]):
                 options=options,
             )
         finally:
-            for tree in self._trees:
-                tree.scatter()
+            for each in self._answering:
+                each.scatter()
 
     def release(self) -> None:
         """Free Spark's storage; the DataFrames stay valid, and are computed again."""
-        for tree in self._trees:
-            tree.release()
+        for each in self._answering:
+            each.release()
 
     def __enter__(self) -> "Results":
         return self

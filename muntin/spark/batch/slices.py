@@ -1,19 +1,16 @@
-"""Cuts events into partials per (keys, slice): Spark SQL that the JVM compiles, no Python."""
+"""Writes what slices keep of their events, as Spark SQL: aggregate calls, or their arguments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DoubleType, FloatType
 
-from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_WIDE
 from muntin.model.aggregates.table import FLOAT, INTEGER
-from muntin.model.plan import Tree
-from muntin.model.query import Grouping
-from muntin.runtime.columns.layout import Kept, Layout, kept
-from muntin.spark.binding.grouping_sql import call, grouped, key_column
-from muntin.spark.binding.instants import micros, slice_start
-from muntin.spark.binding.relations import Relations
+from muntin.model.aggregates.user_aggregate import UserComponent
+from muntin.runtime.columns.layout import Kept, Layout
+from muntin.spark.binding.grouping_sql import call
 
 START = "start"
 # Added to the turns of a sum that overflowed inside one slice: more than other turns can undo.
@@ -22,53 +19,16 @@ OVERFLOWED = 1 << 32
 
 @dataclass(frozen=True, kw_only=True)
 class Slices:
-    """A tree's partials as a DataFrame: `k0...`, `start`, and the columns of each component.
+    """Partials of a tree as a DataFrame: its keys, `start`, and the columns of each component.
 
     `names` has the column of every component (the stem of its columns where it has several);
-    `layout` describes those that the compiled runtime takes.
+    `layout` describes those that the compiled runtime takes. The rows may have more keys and finer
+    slices than the tree.
     """
 
     frame: DataFrame
     layout: Layout
     names: dict[Component, str]
-
-
-def slice_events(
-    tree: Tree,
-    relations: Relations,
-    *,
-    time_type: DataType,
-    types: dict[Aggregate, DataType],
-    numeric: set[Aggregate],
-    ansi: bool,
-    grouping: Grouping,
-    part: str | None = None,
-) -> Slices:
-    """Cut a grouping's events into partials; `numeric` aggregates are laid out for the runtime.
-
-    With `ansi`, integer sums detect overflow, as Spark's do under ANSI. `grouping` has the tree's
-    events; with `part`, a column of theirs, slices are cut for each part.
-    """
-    names: dict[Component, str] = {}
-    layout: dict[Component, Kept] = {}
-    for aggregate in tree.aggregates:
-        for component in aggregate.components:
-            name = names.setdefault(component, f"c{len(names)}")
-            if aggregate in numeric:
-                number = number_of(component, types[aggregate])
-                layout[component] = kept(component, number=number, name=name, ansi=ansi)
-    start = slice_start(tree.slicing, micros(tree.grouping.time, time_type))
-    lifted = {START: start} if part is None else {START: start, part: part}
-    for component, name in names.items():
-        lifted.update(lift(component, name, layout.get(component)))
-    keys = tuple(key_column(index) for index in range(len(tree.grouping.keys)))
-    return Slices(
-        frame=relations.sql(
-            grouped(grouping, start if part is None else f"{part}, {start}", lifted)
-        ),
-        layout=Layout(key_columns=keys, start=START, kept=tuple(layout.values())),
-        names=names,
-    )
 
 
 def present_column(name: str) -> str:
@@ -97,6 +57,44 @@ def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
     if keep is not None and component.storage is None:
         value = f"CAST({value} AS {'BIGINT' if keep.number == INTEGER else 'DOUBLE'})"
     return {name: value}
+
+
+def guarded(component: Component, where: str | None) -> Component:
+    """Returns a component over the events that a filter lets in.
+
+    Its arguments are computed for no other event: one query's filter may guard them from errors.
+    """
+    if where is None:
+        return component
+    return replace(
+        component,
+        argument=_only_where(where, component.arguments[0]),
+        others=tuple(_only_where(where, other) for other in component.others),
+        where=component.where and _only_where(where, component.where),
+    )
+
+
+def _only_where(where: str, value: str) -> str:
+    return f"CASE WHEN {where} THEN {value} END"
+
+
+def arguments_of(entry: Kept) -> tuple[str, ...]:
+    """Returns what a component is lifted from, as Spark SQL; nothing if it counts every row."""
+    component = entry.component
+    if isinstance(component, UserComponent):
+        return tuple(f"CAST(({sql}) AS DOUBLE)" for sql in component.lift)
+    if component.argument is None and component.where is None:
+        return ()
+    if not component.part.is_of_values:
+        values = [f"IF(({value}) IS NULL, NULL, 1L)" for value in component.values().values()]
+    elif component.kind == "count_if":
+        values = [f"IF({component.arguments[0]}, 1L, 0L)"]
+    else:
+        cast = "BIGINT" if entry.number == INTEGER else "DOUBLE"
+        values = list(component.values(cast).values())
+    if component.where is not None:
+        values = [_only_where(component.where, value) for value in values]
+    return tuple(values)
 
 
 def _lift_sum(component: Component, name: str, *, is_wide: bool) -> dict[str, str]:

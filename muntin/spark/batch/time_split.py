@@ -10,19 +10,15 @@
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.runtime.periodic.tree import BEGIN
-from muntin.spark.batch.slices import START
+from muntin.runtime.slicer.packing import PART
 
-# A name that no column of the user's has.
-PART = "muntin_part"
 # A part is this many times as long as the longest window, so one in so many slices is read twice.
 _LENGTH = 4
 # A part has at least this many slices, as fewer would not keep a core busy.
@@ -31,39 +27,19 @@ _SLICES = 1 << 14
 _KEYS_PER_CORE = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class TimeSplit:
-    """Parts of `width` microseconds, for windows that are at most `longest` long."""
+def part_width(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> int | None:
+    """Returns the length of parts; None if the keys can use all cores, or their number is unknown.
 
-    width: int
-    longest: int
-
-
-def parts(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> TimeSplit | None:
-    """Returns how time is split; None if the keys can use all cores, or their number is unknown."""
+    `longest` is the size of the longest window. Both are in microseconds.
+    """
     if keys is None or keys >= _KEYS_PER_CORE * cores:
         return None
-    width = max(_LENGTH * longest, int(_SLICES * SECOND / slicing.rate))
-    return TimeSplit(width=width, longest=longest)
+    return max(_LENGTH * longest, int(_SLICES * SECOND / slicing.rate))
 
 
-def with_parts(slices: DataFrame, split: TimeSplit) -> DataFrame:
-    """Returns each slice once for every part that reads it, with that part's begin."""
-    return slices.selectExpr("*", f"{parts_of(START, split)} AS {PART}")
-
-
-def parts_of(instant: str, split: TimeSplit) -> str:
-    """Returns SQL that makes a row for every part that reads an instant: that part's begin."""
-    first, last = (
-        f"{moment} - pmod({moment}, {split.width}L)"
-        for moment in (f"({instant} - {split.longest - 1}L)", f"({instant})")
-    )
-    return f"explode(sequence({first}, {last}, {split.width}L))"
-
-
-def own_answers(batches: Iterable[pa.RecordBatch], split: TimeSplit) -> Iterator[pa.RecordBatch]:
+def own_answers(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
     """Yields the answers whose window begins in the part that computed them."""
     for batch in batches:
         begin, part = batch.column(BEGIN), batch.column(PART)
-        mine = pc.and_(pc.greater_equal(begin, part), pc.less(begin, pc.add(part, split.width)))
+        mine = pc.and_(pc.greater_equal(begin, part), pc.less(begin, pc.add(part, width)))
         yield batch.filter(mine).drop_columns([PART])

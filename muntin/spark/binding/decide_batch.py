@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
+from muntin.model.passes import SLICER
 from muntin.model.plan import NATIVE, Node, Plan, Tree
-from muntin.spark.batch.pre_shuffle import can_move
-from muntin.spark.batch.time_split import parts
+from muntin.spark.batch.time_split import part_width
 from muntin.spark.binding.bind_periodic import BoundPlan, BoundTree
 
 
 def decide_batch(bound: BoundPlan, *, cores: int) -> BoundPlan:
-    """Returns the plan with trees that say which queries Spark combines, whether events are moved
-    before they are cut, and how few keys are split by time over `cores`."""
+    """Returns the plan with trees that say which queries Spark combines, and how few keys are split
+    by time over `cores`."""
     trees = tuple(_decided(bound_tree, bound.plan, cores) for bound_tree in bound.trees)
     plan = replace(bound.plan, trees=tuple(bound_tree.tree for bound_tree in trees))
     return BoundPlan(plan=plan, trees=trees)
@@ -28,10 +28,8 @@ def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
         tree,
         nodes=tuple(_combined_by_spark(node, bound) for node in tree.nodes),
         native=() if tree.is_alone else native,
-        moves_events=tree.moves_events
-        and not native
-        and not tree.is_alone
-        and can_move(tree.grouping),
+        # The slicer makes only partials that the compiled runtime takes.
+        made_in=None if native and _by_slicer(tree) else tree.made_in,
         time_part=_time_part(tree, plan, cores),
     )
     return replace(bound, tree=decided)
@@ -54,5 +52,9 @@ def _time_part(tree: Tree, plan: Plan, cores: int) -> int | None:
     if tree.is_alone:
         return None
     known = plan.keys if plan.keys_known else None
-    split = parts(tree.slicing, tree.longest, keys=known if tree.grouping.keys else 1, cores=cores)
-    return None if split is None else split.width
+    keys = known if tree.grouping.keys else 1
+    return part_width(tree.slicing, tree.longest, keys=keys, cores=cores)
+
+
+def _by_slicer(tree: Tree) -> bool:
+    return tree.made_in is not None and tree.made_in.maker == SLICER

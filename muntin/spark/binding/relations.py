@@ -60,6 +60,11 @@ class Relations:
         frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
         return frame.schema.fields[0].dataType
 
+    def casts(self, relation: SqlText, expression: str) -> bool:
+        """Whether Spark casts a value to compute an expression over what stands after FROM."""
+        frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
+        return "cast(" in frame._jdf.queryExecution().analyzed().expressions().toString().lower()
+
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """The query as plain Spark, or an error that names it and says what Spark found wrong."""
         with blaming(query):

@@ -1,0 +1,154 @@
+"""Makes the slices of a pass by one GROUP BY in Spark, with every tree's components and filter."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.query import Grouping
+from muntin.model.slicing import Slicing
+from muntin.runtime.columns.layout import Kept, Layout, kept
+from muntin.runtime.slicer.target import Target
+from muntin.spark.batch.slices import START, Slices, guarded, lift, number_of
+from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.grouping_sql import selected
+from muntin.spark.binding.instants import micros, slice_start
+from muntin.spark.binding.relations import Relations, is_ansi
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupByPass:
+    """The rows of a GROUP BY, and what each tree, by its number, takes from them."""
+
+    frame: DataFrame
+    slices: Mapping[int, Slices]
+    targets: tuple[Target, ...]
+
+
+def group_by_pass(
+    trees: Mapping[int, BoundTree],
+    keys: Sequence[str],
+    slicing: Slicing,
+    names: Mapping[str, str],
+    relations: Relations,
+) -> GroupByPass:
+    """Aggregates a family's events by `keys` and slice, once for all trees.
+
+    `names` has the column of each key. An event counts for a tree where the tree's filter holds; if
+    all trees have the same one, no other event is read.
+    """
+    columns = _Columns(relations)
+    common = common_filter([bound.tree.grouping.where for bound in trees.values()])
+    first = next(iter(trees.values()))
+    grouping = Grouping(
+        relation=first.tree.grouping.relation,
+        time=first.tree.grouping.time,
+        where=common,
+        keys=tuple(keys),
+    )
+    layouts, components, counts = {}, {}, {}
+    for number, bound in trees.items():
+        where = bound.tree.grouping.where
+        guard = None if where == common else where
+        components[number] = columns.names_of(bound, guard)
+        counts[number] = None if guard is None else columns.count(guard)
+        layouts[number] = Layout(
+            key_columns=tuple(names[key] for key in bound.tree.grouping.keys),
+            start=START,
+            kept=tuple(columns.kept_by(bound, guard)),
+        )
+    start = slice_start(slicing, micros(grouping.time, first.time_type))
+    items = {**{names[key]: key for key in keys}, START: start, **columns.calls}
+    by = ", ".join([*keys, start])
+    frame = relations.sql(selected(grouping, items).inside("", f" GROUP BY {by}"))
+    return GroupByPass(
+        frame=frame,
+        slices={
+            number: Slices(
+                frame=frame if counts[number] is None else frame.where(f"{counts[number]} > 0"),
+                layout=layouts[number],
+                names=components[number],
+            )
+            for number in trees
+        },
+        targets=tuple(
+            Target(
+                number=number,
+                layout=layouts[number],
+                slicing=bound.tree.slicing,
+                counted=counts[number],
+                is_whole=bound.tree.grouping.keys == tuple(keys) and bound.tree.slicing == slicing,
+                part_width=bound.tree.time_part,
+                longest=bound.tree.longest,
+            )
+            for number, bound in trees.items()
+            if len(bound.tree.native) < len(bound.tree.queries)
+        ),
+    )
+
+
+def common_filter(filters: Sequence[str | None]) -> str | None:
+    """Returns a filter that lets in every event that one of these does, or None for no filter."""
+    distinct = dict.fromkeys(filters)
+    if None in distinct:
+        return None
+    texts = [text for text in distinct if text is not None]
+    return texts[0] if len(texts) == 1 else " OR ".join(f"({text})" for text in texts)
+
+
+class _Columns:
+    """The columns of a GROUP BY: the calls of every component under its filter, once each."""
+
+    def __init__(self, relations: Relations) -> None:
+        self.calls: dict[str, str] = {}
+        self._ansi = is_ansi(relations.session)
+        self._names: dict[tuple[Component, str | None, bool], str] = {}
+        self._counts: dict[str, str] = {}
+
+    def names_of(self, bound: BoundTree, guard: str | None) -> dict[Component, str]:
+        """Returns the column of each component of a tree, and adds those that are new."""
+        names = {}
+        for aggregate in bound.tree.aggregates:
+            for component in aggregate.components:
+                names[component] = self._add(component, guard, self._kept(bound).get(component))
+        return names
+
+    def kept_by(self, bound: BoundTree, guard: str | None) -> list[Kept]:
+        """Returns the columns of a tree that the compiled runtime takes."""
+        return [
+            kept(
+                component,
+                number=entry.number,
+                name=self._names[component, guard, True],
+                ansi=self._ansi,
+            )
+            for component, entry in self._kept(bound).items()
+        ]
+
+    def count(self, guard: str) -> str:
+        """Returns the column that counts the events of a filter."""
+        if guard not in self._counts:
+            self._counts[guard] = f"n{len(self._counts)}"
+            self.calls[self._counts[guard]] = f"count(CASE WHEN {guard} THEN 1 END)"
+        return self._counts[guard]
+
+    def _kept(self, bound: BoundTree) -> dict[Component, Kept]:
+        return {
+            component: kept(
+                component,
+                number=number_of(component, bound.types[aggregate]),
+                name="",
+                ansi=self._ansi,
+            )
+            for aggregate in bound.tree.aggregates
+            if aggregate in bound.numeric
+            for component in aggregate.components
+        }
+
+    def _add(self, component: Component, guard: str | None, entry: Kept | None) -> str:
+        place = component, guard, entry is not None
+        if place not in self._names:
+            self._names[place] = f"c{len(self._names)}"
+            self.calls.update(lift(guarded(component, guard), self._names[place], entry))
+        return self._names[place]

@@ -1,0 +1,134 @@
+"""Runs one pass: makes the slices of its trees and packs them, a row for each bucket of keys."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from muntin.model.passes import SLICER, Pass
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
+from muntin.runtime.slicer.slicer import Slicer
+from muntin.runtime.slicer.target import Target
+from muntin.spark.batch.group_by_pass import GroupByPass, group_by_pass
+from muntin.spark.batch.slicer_pass import TIME, SlicerPass, slicer_pass
+from muntin.spark.batch.slices import START, Slices
+from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.relations import Relations
+from muntin.spark.worker import begin_task, same_python
+
+# Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
+# and every reader starts as many Python tasks.
+_ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+_PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
+# Few cores get several buckets each, so that all have about as much to do.
+_MOST_BUCKETS = 64
+_BUCKETS_PER_CORE = 8
+
+
+def stored(frame: DataFrame) -> DataFrame:
+    """Returns the frame, which Spark stores when it is first computed."""
+    conf = frame.sparkSession.conf
+    before = conf.get(_ADAPTIVE)
+    conf.set(_ADAPTIVE, "true")
+    try:
+        return frame.persist(StorageLevel.MEMORY_AND_DISK)
+    finally:
+        conf.set(_ADAPTIVE, before or "false")
+
+
+class PassSlices:
+    """The slices that one pass makes of a family's events, for trees by their numbers.
+
+    `names` has the column of each key of the family.
+    """
+
+    def __init__(
+        self,
+        trees: Mapping[int, BoundTree],
+        shared: Pass | None,
+        names: Mapping[str, str],
+        relations: Relations,
+    ) -> None:
+        self.trees = trees
+        self._pass = shared
+        self._names = names
+        self._relations = relations
+        self._kept: DataFrame | None = None
+
+    @cached_property
+    def _made(self) -> GroupByPass | SlicerPass:
+        if self._pass is None:
+            (tree,) = (bound.tree for bound in self.trees.values())
+            keys, slicing = tree.grouping.keys, tree.slicing
+        else:
+            keys, slicing = self._pass.keys, self._pass.slicing
+        if self._pass is not None and self._pass.maker == SLICER:
+            return slicer_pass(self.trees, keys, self._names, self._relations)
+        return group_by_pass(self.trees, keys, slicing, self._names, self._relations)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What it makes for each tree whose partials the compiled runtime takes."""
+        return self._made.targets
+
+    @cached_property
+    def packed(self) -> DataFrame:
+        """The partials of all targets, a row for each target and bucket of keys, in their order."""
+        made = self._made
+        session = made.frame.sparkSession
+        same_python(session)
+        cores = session.sparkContext.defaultParallelism
+        buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
+        time = TIME if isinstance(made, SlicerPass) else START
+        return made.frame.select(*_read(made.targets, time)).mapInArrow(
+            partial(_slice, targets=made.targets, time=time, buckets=buckets), _PACKED
+        )
+
+    def slices(self, number: int) -> Slices:
+        """Returns the rows that Spark combines for a tree whose types the runtime does not take."""
+        assert isinstance(self._made, GroupByPass)
+        return self._made.slices[number]
+
+    def keep(self) -> None:
+        """Have Spark store the rows of the pass when they are first computed."""
+        if self._kept is None:
+            self._kept = stored(self._made.frame)
+
+    def release(self) -> None:
+        """Give the storage back."""
+        if self._kept is not None:
+            self._kept.unpersist()
+            self._kept = None
+
+
+def in_order(packed: Sequence[DataFrame]) -> DataFrame:
+    """Returns packed partials by target and bucket, those of one together."""
+    rows = packed[0]
+    for other in packed[1:]:
+        rows = rows.unionAll(other)
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    return rows.repartition(cores, TARGET, BUCKET).sortWithinPartitions(TARGET, BUCKET)
+
+
+def _read(targets: Iterable[Target], time: str) -> list[str]:
+    """Returns the columns that some target reads."""
+    columns = {time: None}
+    for target in targets:
+        columns |= dict.fromkeys(target.layout.key_columns)
+        columns |= dict.fromkeys(target.masks)
+        if target.counted is not None:
+            columns[target.counted] = None
+        for entry in target.layout.kept:
+            columns |= dict.fromkeys(
+                entry.columns if target.values is None else target.values[entry.component]
+            )
+    return list(columns)
+
+
+def _slice(
+    batches: Iterable[pa.RecordBatch], *, targets: tuple[Target, ...], time: str, buckets: int
+) -> Iterator[pa.RecordBatch]:
+    begin_task()
+    return Slicer(targets, time=time, buckets=buckets).run(batches)
