@@ -135,11 +135,8 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
             f"no strategy is called {strategy!r}; {nearest(strategy, list(STRATEGIES))}"
         )
     check_forced(workload)
-    parts = workload.by_grouping
-    if len(parts) < 2:
-        plan = STRATEGIES[strategy](workload)
-    else:
-        plan = _united([STRATEGIES[strategy](part) for part in parts], workload)
+    parts = workload.by_grouping or (workload,)
+    plan = _united([STRATEGIES[strategy](part) for part in parts], workload)
     return plan if strategy == "unshared" else with_passes(plan, workload)
 
 

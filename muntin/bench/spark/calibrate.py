@@ -102,10 +102,7 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
         prices=Prices(
             event=price(SHIPPED.event, "events", "starting", events),
             group=price(SHIPPED.group, "many groups", "few groups", partials),
-            # With the two combines of each partial, one for either window.
             partial=price(SHIPPED.partial, "partials", "events", partials),
-            moved=price(SHIPPED.moved, "moved events", "events", events),
-            moved_partial=price(SHIPPED.moved_partial, "moved partials", "moved events", partials),
             combine=1.0,
             answer=price(SHIPPED.answer, "answers", "partials", partials),
             kept=price(SHIPPED.kept, "factor window", "partials", partials),
@@ -134,9 +131,7 @@ def _price(seconds: float, unit: float, shipped: float) -> float:
     return round(seconds / unit, 1) if seconds > 0 else shipped
 
 
-def _plan(
-    *windows: Window, cut: Window, via: Window | None = None, moves_events: bool = False
-) -> Plan:
+def _plan(*windows: Window, cut: Window, via: Window | None = None) -> Plan:
     """Returns a plan with a query for each window, from slices of `cut`, via a factor window."""
     queries = [
         Query(name=str(window), window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
@@ -149,9 +144,7 @@ def _plan(
         if isinstance(query.window, Window)
     ]
     slicing = Slicing(edges=(Edges(period=cut.slide),), rate=SECOND / cut.slide)
-    tree = Tree(
-        grouping=queries[0].grouping, slicing=slicing, nodes=tuple(nodes), moves_events=moves_events
-    )
+    tree = Tree(grouping=queries[0].grouping, slicing=slicing, nodes=tuple(nodes))
     return Plan(strategy="calibrate", trees=(tree,), queries=tuple(queries), rate=_RATE, keys=_KEYS)
 
 
@@ -180,8 +173,6 @@ _WORK: dict[str, Callable[[DataFrame], None]] = {
     "starting": lambda data: _answer(_COARSE, data.where("ts < timestamp'1900-01-01'")),
     "events": partial(_answer, _COARSE),
     "partials": partial(_answer, _FINE),
-    "moved events": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, moves_events=True)),
-    "moved partials": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, moves_events=True)),
     "factor window": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS)),
     "answers": partial(_answer, _plan(_SECONDS, _DAYS, cut=_SECONDS)),
     "few groups": partial(_unaided, _HOURS),

@@ -114,8 +114,6 @@ def _timed(build: Callable[[], DataFrame], repeats: int) -> Side:
 
 def _cut(tree: Tree, data: DataFrame) -> DataFrame:
     """Returns the slices of a tree, without combining them further."""
-    if tree.moves_events:
-        data = data.repartition("device")
     start = expr(slice_start(tree.slicing, "unix_micros(ts)")).alias("start")
     return data.groupBy("device", start).agg(expr("min(temp)"))
 

@@ -62,13 +62,20 @@ class FamilyAnswers:
     def _packed(self, slices: PassSlices) -> DataFrame:
         """Returns the packed slices of a pass, from Spark's storage once several queries asked."""
         place = self._passes.index(slices)
-        if place not in self._kept:
-            count = sum(len(self._of_tree[number]) for number in slices.trees)
-            rows = in_order([slices.packed])
-            if count < 2:
-                return rows
-            self._kept[place] = stored(rows)
-        return self._kept[place]
+        if place in self._kept:
+            return self._kept[place]
+        rows = in_order([slices.packed])
+        if any(bound.tree.native for bound in slices.trees.values()):
+            # Spark combines others from the rows before they are packed, which are stored instead.
+            slices.keep()
+            return rows
+        if self._has_several(slices):
+            self._kept[place] = rows = stored(rows)
+        return rows
+
+    def _has_several(self, slices: PassSlices) -> bool:
+        """Whether a pass has several queries, which may be asked for one after the other."""
+        return sum(len(self._of_tree[number]) for number in slices.trees) > 1
 
     def release(self) -> None:
         """Give the storage back."""
@@ -96,7 +103,7 @@ class FamilyAnswers:
             rows = self._packed(slices).where(f"{TARGET} = {number}")
             runs = self._runs([query])
             return self._from_runtime(query, runs, combine_compiled(runs, rows, self._key_fields))
-        if len(self._of_tree[number]) > 1:
+        if self._has_several(slices):
             slices.keep()
         node = bound.tree.answering([query]).nodes[-1]
         frame = combine_natively(node, slices.slices(number), bound.types)

@@ -11,7 +11,7 @@ from muntin.share.costs.lower_bounds import depends_on_data
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import DEFAULT, STEADY, optimize
 from muntin.spark.binding.relations import Data, Relations
-from muntin.spark.binding.sample import with_facts
+from muntin.spark.binding.sample import MANY_ROWS, with_facts
 
 Queries = Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 
@@ -65,8 +65,10 @@ def plan_for_batch(
     if isinstance(queries, Plan):
         return queries
     work = workload(queries)
-    if strategy == "auto" and not isinstance(queries, Workload) and depends_on_data(work):
-        work = with_facts(work, Relations(data, work.queries))
+    if strategy == "auto" and not isinstance(queries, Workload) and len(work.shared) > 1:
+        # Who makes the slices depends on the data, too, but matters only where there is much of it.
+        least = 0 if depends_on_data(work) else MANY_ROWS
+        work = with_facts(work, Relations(data, work.queries), least_rows=least)
     return optimize(_computed_by(work, technique, latency), strategy)
 
 

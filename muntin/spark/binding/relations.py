@@ -49,6 +49,10 @@ class Relations:
             for view in views.values():
                 self.session.catalog.dropTempView(view)
 
+    def frame(self, relation: SqlText) -> DataFrame | None:
+        """The caller's DataFrame, if what stands after FROM is that alone."""
+        return self._frames.get(relation.tables[0]) if len(relation.tables) == 1 else None
+
     def columns(self, relation: SqlText) -> list[str]:
         """The columns of what stands after FROM."""
         if relation not in self._columns:

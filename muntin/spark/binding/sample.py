@@ -1,18 +1,25 @@
-"""Estimates rate and live keys from a few rows of the data: one small Spark job, if it is cheap."""
+"""Estimates rate, live keys and the effect of filters from a few rows: one small Spark job."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from muntin.model.query import Grouping, Workload
+from muntin.model.query import Family, Grouping, Workload
 from muntin.model.time import SECOND
 from muntin.spark.binding.relations import Relations
 
 # Rows that are looked at.
 ROWS = 10_000
+# With fewer rows, fixed costs are most of what any plan costs.
+MANY_ROWS = 500_000
+# The live keys of all subsets of so many keys are counted.
+_FEW_KEYS = 6
 # With fewer rows of a key it cannot be told whether they are in order of time.
 _ENOUGH = 8
 # Above this a size is Spark's default for what it knows nothing of.
@@ -22,68 +29,153 @@ _CHEAP = {"Project", "Union", "SubqueryAlias", "View"}
 
 Int64s = NDArray[np.int64]
 
+# What is known of a DataFrame's rows, by the groupings that were asked for.
+_FACTS: "WeakKeyDictionary[DataFrame, dict[object, Facts | None]]" = WeakKeyDictionary()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Events per second of event time, and keys that are live at a time."""
+    """Events per second of event time, live keys of sets of keys, and shares of filters."""
 
     rate: float
-    keys: float
+    live: Mapping[frozenset[str], float]
+    shares: Mapping[str, float]
 
 
-def with_facts(work: Workload, relations: Relations) -> Workload:
-    """Returns the workload with the facts of the data; unchanged if they are not cheap to find.
+def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -> Workload:
+    """Returns the workload with the facts of the data; unchanged if they are not cheap to find, or
+    if Spark knows that there are fewer rows than `least_rows`.
 
-    If it has several groupings, the one with the most queries is sampled.
+    If it has several families, each is sampled. The rate, and the keys of queries without facts,
+    are those of the grouping with the most queries.
     """
     groupings = work.groupings
     if not groupings:
         return work
-    grouping = max(groupings, key=lambda grouping: len(groupings[grouping]))
-    facts = sample(grouping, relations)
-    if facts is None:
+    main = max(groupings, key=lambda grouping: len(groupings[grouping]))
+    families: dict[Family, list[Grouping]] = {}
+    for grouping in groupings:
+        families.setdefault(grouping.family, []).append(grouping)
+    facts = {
+        family: _remembered(asked, relations, least_rows) for family, asked in families.items()
+    }
+    chosen = facts[main.family]
+    if chosen is None:
         return work
-    return replace(work, rate=facts.rate, keys=facts.keys, keys_known=True)
+    known = [each for each in facts.values() if each is not None]
+    return replace(
+        work,
+        rate=chosen.rate,
+        keys=chosen.live.get(frozenset(main.keys), 1.0),
+        keys_known=True,
+        live={keys: count for each in known for keys, count in each.live.items()},
+        shares={where: share for each in known for where, share in each.shares.items()},
+    )
 
 
-def sample(grouping: Grouping, relations: Relations) -> Facts | None:
-    """Returns what the first rows say about a grouping's events; None if they say nothing.
+def _remembered(
+    groupings: Sequence[Grouping], relations: Relations, least_rows: float
+) -> Facts | None:
+    """Returns the facts of a family, sampled once for as long as its DataFrame lives."""
+    frame = relations.frame(groupings[0].relation)
+    if frame is None:
+        return sample(groupings, relations, least_rows)
+    known = _FACTS.setdefault(frame, {})
+    asked = (frozenset(groupings), least_rows > 0)
+    if asked not in known:
+        known[asked] = sample(groupings, relations, least_rows)
+    return known[asked]
 
-    A filter is applied to these rows rather than looking for rows that pass it.
+
+def sample(
+    groupings: Sequence[Grouping], relations: Relations, least_rows: float = 0
+) -> Facts | None:
+    """Returns what the first rows say about a family's events; None if they say nothing.
+
+    Filters are applied to these rows rather than looking for rows that pass them.
     """
-    keys = [f"CAST({key} AS STRING)" for key in grouping.keys]
+    family = groupings[0].family
+    keys = sorted({key for grouping in groupings for key in grouping.keys})
+    filters = sorted({grouping.where for grouping in groupings if grouping.where is not None})
     columns = [
-        f"unix_micros(CAST({grouping.time} AS TIMESTAMP)) AS t",
-        f"xxhash64({', '.join(keys or ['0'])}) AS k",
-        f"coalesce({grouping.where or 'true'}, false) AS c",
+        f"unix_micros(CAST({family.time} AS TIMESTAMP)) AS t",
+        *(f"xxhash64(CAST({key} AS STRING)) AS k{index}" for index, key in enumerate(keys)),
+        *(f"coalesce({where}, false) AS f{index}" for index, where in enumerate(filters)),
     ]
     try:
-        frame = relations.sql(grouping.relation.inside(f"SELECT {', '.join(columns)} FROM ", ""))
+        frame = relations.sql(family.relation.inside(f"SELECT {', '.join(columns)} FROM ", ""))
         if not is_cheap(frame):
+            return None
+        in_all = _rows_in_all(frame)
+        if in_all is not None and in_all < least_rows:
             return None
         # `take` goes from partition to partition until it has enough.
         rows = frame.take(ROWS)
-        in_all = _rows_in_all(frame)
     except PySparkException:
         # What is wrong with a query is said when it is bound to its data.
         return None
-    events = [(row["t"], row["k"]) for row in rows if row["c"] and row["t"] is not None]
+    events = [row for row in rows if row["t"] is not None]
     if len(events) < 2:
         return None
-    times, hashes = np.array(events, np.int64).T
+    times = np.array([row["t"] for row in events], np.int64)
+    hashes = {
+        key: np.array([row[f"k{index}"] for row in events], np.int64)
+        for index, key in enumerate(keys)
+    }
     more = 1.0
-    if len(rows) == ROWS and in_all is not None and is_shuffled(times, hashes):
+    whole = _mixed(hashes.values(), len(events))
+    if len(rows) == ROWS and in_all is not None and is_shuffled(times, whole):
         # The rows are from all over the time, with more events between them.
         more = max(1.0, in_all / ROWS)
-    return facts_of(times, hashes, more)
-
-
-def facts_of(times: Int64s, hashes: Int64s, more: float) -> Facts | None:
-    """Returns the rate and keys of rows, each of which stands for `more` events."""
-    span = float(np.quantile(times, 0.95) - np.quantile(times, 0.05)) / 0.9
-    if span <= 0:
+    rate = _rate(times, more)
+    if rate is None:
         return None
-    return Facts(rate=more * len(times) * SECOND / span, keys=float(len(np.unique(hashes))))
+    return Facts(
+        rate=rate,
+        live={
+            of: live_keys(_mixed((hashes[key] for key in of), len(events)), in_all)
+            for of in _sets(groupings, keys)
+        },
+        shares={
+            # Never zero: what a few rows do not have may still come.
+            where: max(sum(row[f"f{index}"] for row in events), 0.5) / len(events)
+            for index, where in enumerate(filters)
+        },
+    )
+
+
+def _sets(groupings: Sequence[Grouping], keys: Sequence[str]) -> set[frozenset[str]]:
+    """Returns the sets of keys that a pass may have: all of a few keys, else unions of two."""
+    if len(keys) <= _FEW_KEYS:
+        sizes = range(1, len(keys) + 1)
+        return {frozenset(few) for size in sizes for few in combinations(keys, size)}
+    asked = {frozenset(grouping.keys) for grouping in groupings}
+    return {one | other for one in asked for other in asked} | {frozenset(keys)} - {frozenset()}
+
+
+def _mixed(columns: Iterable[Int64s], rows: int) -> Int64s:
+    """Returns one hash for several of each row."""
+    mixed = np.zeros(rows, np.int64)
+    for column in columns:
+        mixed = mixed * 31 + column
+    return mixed
+
+
+def live_keys(hashes: Int64s, in_all: float | None) -> float:
+    """Estimates how many keys there are from those of a few rows (Chao's estimator).
+
+    Keys that were seen once tell how many were not seen. There are not more than rows.
+    """
+    counts = np.unique(hashes, return_counts=True)[1]
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    estimate = len(counts) + once * (once - 1) / (2 * (twice + 1))
+    return float(min(estimate, max(in_all or len(hashes), len(counts))))
+
+
+def _rate(times: Int64s, more: float) -> float | None:
+    """Returns the rate of rows, each of which stands for `more` events."""
+    span = float(np.quantile(times, 0.95) - np.quantile(times, 0.05)) / 0.9
+    return None if span <= 0 else more * len(times) * SECOND / span
 
 
 def is_shuffled(times: Int64s, hashes: Int64s) -> bool:

@@ -8,7 +8,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.window import hopping, tumbling
 from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
-from muntin.spark.batch.time_split import parts
+from muntin.spark.batch.time_split import part_width
 from tests.support.answers import assert_equal_answers
 
 SECONDS = Slicing(edges=(Edges(period=1_000_000),), rate=1.0)
@@ -36,20 +36,20 @@ def test_parts_answer_every_window_once(readings, monkeypatch, keys, strategy):
     ]
     plan = optimize(workload(queries, keys=2), strategy)
     with run(plan, readings) as results:
-        (tree,) = results._trees
-        assert tree._ordered.frame.select("muntin_part").distinct().count() > 5
+        (tree,) = results.plan.trees
+        assert tree.time_part == 80_000_000
         assert_equal_answers(results, readings)
 
 
 def test_few_keys_are_split_and_many_or_unknown_ones_are_not():
-    assert parts(SECONDS, 5_000_000, keys=1, cores=2) is not None
-    assert parts(SECONDS, 5_000_000, keys=100, cores=64) is not None
-    assert parts(SECONDS, 5_000_000, keys=100, cores=2) is None
-    assert parts(SECONDS, 5_000_000, keys=None, cores=2) is None
+    assert part_width(SECONDS, 5_000_000, keys=1, cores=2) is not None
+    assert part_width(SECONDS, 5_000_000, keys=100, cores=64) is not None
+    assert part_width(SECONDS, 5_000_000, keys=100, cores=2) is None
+    assert part_width(SECONDS, 5_000_000, keys=None, cores=2) is None
 
 
 def test_a_part_is_much_longer_than_what_two_parts_read():
     for longest in (5_000_000, 86_400_000_000):
-        split = parts(SECONDS, longest, keys=1, cores=2)
-        assert split.width >= 4 * longest
-        assert split.width >= 16_384 * 1_000_000
+        width = part_width(SECONDS, longest, keys=1, cores=2)
+        assert width >= 4 * longest
+        assert width >= 16_384 * 1_000_000
