@@ -98,7 +98,7 @@ def rows(draw: st.DrawFn) -> tuple[Any, ...]:
         draw(doubles),
         draw(maybe(st.sampled_from([0.5, -1.25, float("nan"), float("inf"), 3.0]))),
         draw(maybe(st.booleans())),
-        draw(maybe(st.text(max_size=3))),
+        draw(maybe(st.one_of(st.sampled_from(["1", "2"]), st.text(max_size=3)))),
         draw(maybe(st.integers(-(10**6), 10**6).map(lambda n: Decimal(n) / 1000))),
         draw(maybe(st.dates(date(1960, 1, 1), date(2030, 1, 1)))),
         None,
@@ -153,20 +153,33 @@ def aggregates(draw: st.DrawFn) -> Aggregate:
     )
 
 
+_KEYS = [[], ["k"], ["k"], ["k", "g"], ["nested"], ["i % 2"], ["g", "k"], ["g"], ["flag", "k"]]
+# Filters by an argument that they guard, and filters that guard nothing.
+_GUARDS = {
+    None: [None, None, "x > 0", "i IS NOT NULL", "flag", "x > 0 AND i IS NOT NULL", "k = 'a'"],
+    "10 / small": ["small <> 0", "small > 0 AND x > 0", "small <> 0 AND 10 / small > 3"],
+    "CAST(s AS INT)": ["s IN ('1', '2')"],
+}
+
+
 @st.composite
 def queries(draw: st.DrawFn, name: str) -> Query:
     asked = draw(st.lists(aggregates(), min_size=1, max_size=3))
+    guard = draw(st.sampled_from([None, None, None, *(text for text in _GUARDS if text)]))
+    if guard is not None:
+        # An argument that fails where the filter does not hold, with ANSI on.
+        asked.append(Aggregate(function=draw(st.sampled_from(["max", "sum"])), argument=guard))
     return Query(
         name=name,
         window=draw(windows()),
         aggregates={f"a{index}": aggregate for index, aggregate in enumerate(asked)},
         keys=draw(
-            st.sampled_from([[], ["k"], ["k"], ["k", "g"], ["nested"], ["i % 2"], ["g", "k"]]).map(
+            st.sampled_from(_KEYS).map(
                 lambda keys: {f"key{index}": key for index, key in enumerate(keys)}
             )
         ),
         time=draw(st.sampled_from(["ts", "ts", "ts", "local"])),
-        where=draw(st.sampled_from([None, None, "x > 0", "i IS NOT NULL"])),
+        where=draw(st.sampled_from(_GUARDS[guard])),
     )
 
 

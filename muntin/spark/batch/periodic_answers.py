@@ -116,6 +116,10 @@ class FamilyAnswers:
         """
         compiled = [query for name, query in self.queries.items() if self._is_compiled(name)]
         runs = self._runs(compiled)
+        for slices in self._passes:
+            # Spark combines some answers from the rows that others are packed from.
+            if any(bound.tree.native for bound in slices.trees.values()):
+                slices.keep()
         if len(compiled) > 1:
             self._gathered = stored(self._combined(runs))
         for name, query in self.queries.items():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, SparkSession
 
+from muntin.model.prices import Prices
 from muntin.model.query import Query, workload
 from muntin.share.optimizer import STRATEGIES, optimize
 from muntin.spark.batch.results import Results, run
@@ -30,9 +31,16 @@ SEED = int(
 )
 # Workloads whose answers are compared in one job.
 TOGETHER = 10
-# What a plan is told of the data: nothing; or so few events that they are moved before they are
-# cut, of one key, so that time is split, or of many.
-FACTS = [{}, {"rate": 0.01, "keys": 1}, {"rate": 0.01, "keys": 1e6}]
+# What a plan is told: nothing; few events of one key, so that time is split, or of many keys; or
+# prices at which one GROUP BY, or the slicer, makes the slices of all that may share a pass.
+FACTS = [
+    {},
+    {"rate": 0.01, "keys": 1},
+    {"rate": 0.01, "keys": 1e6},
+    {"prices": Prices(event=1e6, handed=1e12)},
+    {"prices": Prices(event=1e9, handed=1e6), "keys": 1},
+    {"prices": Prices(event=1e9, handed=1e6)},
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +50,7 @@ class Case:
     queries: list[Query]
     rows: list[tuple[Any, ...]]
     strategy: str
-    facts: dict[str, float]
+    facts: dict[str, Any]
 
     def run(self, frame: DataFrame) -> Results:
         """The answers of a plan that is told the facts, if there are any."""

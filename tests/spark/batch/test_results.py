@@ -172,7 +172,7 @@ def test_the_plan_that_ran_says_what_spark_does(readings):
             "count(*)": ("recalc",),
         }
         assert tree.time_part is None
-        assert not tree.moves_events
+        assert tree.made_in is None
         told = " ".join(results.plan.explain().split())
         assert "merged by Spark, as the compiled runtime does not take their types: words" in told
         assert "└─ price avg(price) is decimal(14,6), which Spark rounds once" in told
