@@ -76,14 +76,19 @@ def sharing_verb(
     $ muntin bench sharing --json sharing.json
 
     \b
-    one     tumbling 1 min
-    tumb5   tumbling 1, 2, 3, 5, 10 min
-    slide3  hopping 1 h by 1 min, 30 min by 1 min, 15 min by 5 min
-    dash10  tumbling 1 to 60 min (seven), hopping 1 h and 15 min by 1 min, 24 h by 10 min
-    mix100  a hundred windows of both kinds up to 24 h; plain Spark would take hours, so it
-            answers a few events, for the comparison
+    one       tumbling 1 min
+    tumb5     tumbling 1, 2, 3, 5, 10 min
+    slide3    hopping 1 h by 1 min, 30 min by 1 min, 15 min by 5 min
+    dash10    tumbling 1 to 60 min (seven), hopping 1 h and 15 min by 1 min, 24 h by 10 min
+    mix100    a hundred windows of both kinds up to 24 h; plain Spark would take hours, so
+              it answers a few events, for the comparison
+    teams10   ten queries by six sets of keys, four of them with a filter
+    teams100  a hundred queries by twelve sets of keys, with twenty-five filters; plain Spark
+              answers a few events, as for mix100
+    sparse10  the windows of dash10 over two fifths of the events, with 8,000 keys whatever
+              --keys is
     sess, sess10  sessions 60 s apart, and of ten gaps from 5 to 900 s; not among those
-            that run unasked. More keys make them short: 100 has an event of each every 2 s
+              that run unasked. More keys make them short: 100 has an event of each every 2 s
 
     The first five over five million events take about half an hour on two cores, most of it plain
     Spark's dash10.

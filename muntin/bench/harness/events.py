@@ -20,13 +20,23 @@ def readings(
     parts: int | None = None,
     disorder: int = _DISORDER_MICROS,
 ) -> DataFrame:
-    """Returns `ts` at `rate` events a second, up to `disorder` out of order, `device`, `temp`."""
+    """Returns `ts` at `rate` events a second, up to `disorder` out of order, and five columns.
+
+    `device` is one of `keys`, `site` its number modulo 10, `kind` 0 to 4. `status` is 'error' for
+    one event in twenty, else 'ok'. `temp` is 15 to 35, and above 80 for three in a hundred. They
+    do not depend on each other, except for the site.
+    """
     step = round(1_000_000 / rate)
     shift = f" + pmod(xxhash64(id, 1), {2 * disorder}L) - {disorder}L" if disorder else ""
+    device = f"pmod(xxhash64(id, 2), {keys}L)"
+    usual = "20 + 5 * sin(id / 50000) + pmod(xxhash64(id, 3), 100000L) / 10000"
     return spark.range(0, events, 1, parts).selectExpr(
         f"timestamp_micros({_BEGIN_MICROS}L + id * {step}L{shift}) AS ts",
-        f"concat('device-', pmod(xxhash64(id, 2), {keys}L)) AS device",
-        "20 + 5 * sin(id / 50000) + pmod(xxhash64(id, 3), 100000L) / 10000 AS temp",
+        f"concat('device-', {device}) AS device",
+        f"{usual} + IF(pmod(xxhash64(id, 6), 100L) < 3, 66, 0) AS temp",
+        f"CAST({device} % 10 AS INT) AS site",
+        "CAST(pmod(xxhash64(id, 4), 5L) AS INT) AS kind",
+        "IF(pmod(xxhash64(id, 5), 20L) = 0, 'error', 'ok') AS status",
     )
 
 

@@ -13,7 +13,7 @@ from muntin.bench.harness.compare import compare
 from muntin.bench.harness.events import RATE, compute, readings, stored
 from muntin.bench.harness.listed import listed
 from muntin.bench.harness.measure import Cost, measure
-from muntin.bench.harness.sets import SETS, TOO_LONG_FOR_PLAIN
+from muntin.bench.harness.sets import SETS, TOO_LONG_FOR_PLAIN, Scale, scale_of
 from muntin.bench.harness.turns import in_turns
 from muntin.bench.spark.sharing_report import Measured, Report, Side
 from muntin.console.progress import Steps
@@ -43,13 +43,18 @@ def sharing(
     strategy: str = DEFAULT,
 ) -> Report:
     """Runs every set both ways: once to compare, then timed in turns; long ones only once."""
+    usual = Scale(events=events, keys=keys)
+    scales = {name: scale_of(name, usual) for name in sets}
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
-        Steps(1 + _steps(sets, warming + repeats)) as bar,
+        Steps(len(set(scales.values())) + _steps(sets, warming + repeats)) as bar,
     ):
-        with bar.step(f"making {events:,} events"):
-            data = stored(readings(session, events, keys), Path(folder, "events"))
-        bench = _Bench(data, Path(folder), bar, events, keys, strategy)
+        data = {}
+        for number, scale in enumerate(dict.fromkeys(scales.values())):
+            with bar.step(f"making {scale.events:,} events"):
+                frame = readings(session, scale.events, scale.keys)
+                data[scale] = stored(frame, Path(folder, f"events-{number}"))
+        bench = _Bench(scales, data, Path(folder), bar, strategy)
         return Report(
             sets=bench.measure(sets, repeats, warming),
             events=events,
@@ -71,8 +76,10 @@ def plain(queries: Sequence[Query], events: DataFrame) -> DataFrame:
 
 
 def _plain_query(query: Query, events: DataFrame) -> DataFrame:
-    grouped = events.groupBy(*query.key_expressions, _plain_window(query).alias("window"))
-    return grouped.agg(
+    if query.where is not None:
+        events = events.where(query.where)
+    keys = (expr(sql).alias(name) for name, sql in query.key_expressions.items())
+    return events.groupBy(*keys, _plain_window(query).alias("window")).agg(
         *(expr(aggregate.to_sql()).alias(name) for name, aggregate in query.aggregates.items())
     )
 
@@ -118,11 +125,11 @@ class _Contender:
 
 @dataclass(frozen=True)
 class _Bench:
-    data: DataFrame
+    # The scale of each set, and the events of each scale.
+    scales: Mapping[str, Scale]
+    data: Mapping[Scale, DataFrame]
     folder: Path
     bar: Steps
-    events: int
-    keys: int
     strategy: str
 
     def measure(self, sets: Sequence[str], repeats: int, warming: int) -> dict[str, Measured]:
@@ -149,11 +156,12 @@ class _Bench:
 
     def _contender(self, name: str, way: str) -> _Contender:
         """Returns a contender after its first run, whose answers are stored."""
-        build = self._way(way, SETS[name](), self.data)
+        data = self.data[self.scales[name]]
+        build = self._way(way, SETS[name](), data)
         path = self.folder / name / way
         with self.bar.step(f"{name}: {way}, first run"):
             cost = measure(lambda: stored(build(), path))
-        answers = self.data.sparkSession.read.parquet(str(path))
+        answers = data.sparkSession.read.parquet(str(path))
         return _Contender(name, way, build, answers, cost)
 
     def _way(self, way: str, queries: Sequence[Query], data: DataFrame) -> Callable[[], DataFrame]:
@@ -168,35 +176,40 @@ class _Bench:
         ours: _Contender,
         theirs: _Contender | None,
     ) -> Measured:
+        queries, scale = SETS[name](), self.scales[name]
         if theirs is not None:
             with self.bar.step(f"{name}: comparing"):
-                equal = _equal(ours.answers, theirs.answers)
+                equal = _equal(queries, ours.answers, theirs.answers)
             return Measured(
                 plain=theirs.side(costs),
                 muntin=ours.side(costs),
                 equal=equal,
-                equal_on=self.events,
+                equal_on=scale.events,
+                scale=scale,
             )
-        few = min(EQUAL_ON, self.events)
+        few = min(EQUAL_ON, scale.events)
         with self.bar.step(f"{name}: comparing on {few:,} events"):
-            data, queries = self._spread(few), SETS[name]()
-            equal = _equal(self._way("muntin", queries, data)(), self._one_by_one(queries, data))
-        return Measured(plain=None, muntin=ours.side(costs), equal=equal, equal_on=few)
+            data = self._spread(name, few)
+            muntin = self._way("muntin", queries, data)()
+            equal = _equal(queries, muntin, self._one_by_one(name, data))
+        return Measured(plain=None, muntin=ours.side(costs), equal=equal, equal_on=few, scale=scale)
 
-    def _one_by_one(self, queries: Sequence[Query], data: DataFrame) -> DataFrame:
+    def _one_by_one(self, name: str, data: DataFrame) -> DataFrame:
         """Answers with plain Spark, a job per query: to plan a hundred at once takes minutes."""
-        path = str(self.folder / "few-plain")
-        for query in queries:
+        path = str(self.folder / name / "few-plain")
+        for query in SETS[name]():
             plain([query], data).write.mode("append").parquet(path)
         return data.sparkSession.read.option("mergeSchema", "true").parquet(path)
 
-    def _spread(self, few: int) -> DataFrame:
+    def _spread(self, name: str, few: int) -> DataFrame:
         """Makes fewer events over the same time span, so that windows still fill and slide."""
-        rate = RATE * few / self.events
-        session = self.data.sparkSession
-        return stored(readings(session, few, self.keys, rate), self.folder / "few")
+        scale = self.scales[name]
+        rate = RATE * few / scale.events
+        session = self.data[scale].sparkSession
+        return stored(readings(session, few, scale.keys, rate), self.folder / name / "few")
 
 
-def _equal(ours: DataFrame, theirs: DataFrame) -> bool:
-    keys = [QUERY, "device", "window"]
-    return compare(ours, theirs, keys=keys, close=_ADDED_UP).equal
+def _equal(queries: Sequence[Query], ours: DataFrame, theirs: DataFrame) -> bool:
+    """Compares answers, matched by query, window and all keys that any query has."""
+    keys = dict.fromkeys(key for query in queries for key in query.key_expressions)
+    return compare(ours, theirs, keys=[QUERY, *keys, "window"], close=_ADDED_UP).equal

@@ -6,7 +6,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from muntin.bench.harness.machine import machine
-from muntin.bench.harness.sets import SETS
+from muntin.bench.harness.sets import SETS, Scale
 from muntin.bench.spark.sharing_figure import Pair
 
 
@@ -28,9 +28,11 @@ class Measured:
     equal: bool
     # How many events the answers were compared on.
     equal_on: int
+    # What it ran over; None means the scale of the report.
+    scale: Scale | None = None
 
     def to_json(self) -> dict[str, object]:
-        """`plain` (where it ran), `muntin`, `equal`, `equal_on`."""
+        """`plain` (where it ran), `muntin`, `equal`, `equal_on`, `scale`."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -45,9 +47,9 @@ class Report:
     strategy: str
 
     def to_json(self) -> dict[str, object]:
-        """`sets` by name, and the facts of the run."""
+        """`sets` by name, with the ratio to plain Spark's `one`, and the facts of the run."""
         return {
-            "sets": {name: measured.to_json() for name, measured in self.sets.items()},
+            "sets": {name: self._set_json(name) for name in self.sets},
             "events": self.events,
             "keys": self.keys,
             "repeats": self.repeats,
@@ -55,11 +57,21 @@ class Report:
             "machine": machine(),
         }
 
+    def _set_json(self, name: str) -> dict[str, object]:
+        ratio = self._by_plain_one(name)
+        found = {} if ratio is None else {"muntin_by_plain_one": round(ratio, 3)}
+        return {**self.sets[name].to_json(), **found}
+
     def title(self) -> str:
-        """Returns a line that says what was run."""
+        """Returns a line that says what was run, and one for sets with events of their own."""
+        others = "".join(
+            f"\n{name}: {scale.events:,} events, {scale.keys:,} keys"
+            for name in self.sets
+            if (scale := self._scale(name)) != self._scale()
+        )
         return (
             f"{self.events:,} events, {self.keys:,} keys, {self.strategy} plan, "
-            f"best of {self.repeats}, warm"
+            f"best of {self.repeats}, warm{others}"
         )
 
     def pairs(self) -> list[Pair]:
@@ -89,12 +101,12 @@ class Report:
         table.add_column("set")
         for column in ("plain\nCPU s", "plain\nwall s", "muntin\nCPU s", "muntin\nwall s"):
             table.add_column(column, justify="right")
-        table.add_column("plain by\nmuntin", justify="right")
-        table.add_column("muntin by\nplain one", justify="right")
+        table.add_column("plain\nby\nmuntin", justify="right")
+        table.add_column("muntin\nby plain\none", justify="right")
         table.add_column("rows", justify="right")
         table.add_column("equal")
         for name, measured in self.sets.items():
-            plain_one = self._one(name)
+            by_plain_one = self._by_plain_one(name)
             plain, muntin = measured.plain, measured.muntin
             table.add_row(
                 name,
@@ -103,21 +115,31 @@ class Report:
                 f"{muntin.cpu_s:.1f}",
                 f"{muntin.wall_s:.1f}",
                 f"{plain.cpu_s / muntin.cpu_s:.1f}x" if plain else "-",
-                f"{muntin.cpu_s / plain_one.cpu_s:.2f}x" if plain_one else "-",
+                f"{by_plain_one:.2f}x" if by_plain_one is not None else "-",
                 f"{muntin.rows:,}",
-                ("yes" if measured.equal else "NO")
-                + ("" if measured.equal_on == self.events else " *"),
+                ("yes" if measured.equal else "NO") + (" *" if self._on_few(name) else ""),
             )
         return table
 
-    def _one(self, name: str) -> Side | None:
-        """Returns plain Spark's cost of the set `one`, or `sess` for sessions, if it ran."""
-        measured = self.sets.get("sess" if name.startswith("sess") else "one")
-        return measured.plain if measured is not None else None
+    def _by_plain_one(self, name: str) -> float | None:
+        """Returns muntin's cost by plain Spark's of the set `one`, or `sess` for sessions."""
+        one = self.sets.get("sess" if name.startswith("sess") else "one")
+        if one is None or one.plain is None:
+            return None
+        return self.sets[name].muntin.cpu_s / one.plain.cpu_s
+
+    def _scale(self, name: str | None = None) -> Scale:
+        """Returns the scale of a set, or that of the report."""
+        own = None if name is None else self.sets[name].scale
+        return own or Scale(events=self.events, keys=self.keys)
+
+    def _on_few(self, name: str) -> bool:
+        """Whether the answers of a set were compared on fewer events than were timed."""
+        return self.sets[name].equal_on != self._scale(name).events
 
     def _caption(self) -> str:
         said = ["ratios are of CPU seconds: JVM, Python workers and driver"]
-        if any(measured.equal_on != self.events for measured in self.sets.values()):
-            few = min(measured.equal_on for measured in self.sets.values())
-            said.append(f"* compared on {few:,} events spread over the same time")
+        few = {measured.equal_on for name, measured in self.sets.items() if self._on_few(name)}
+        if few:
+            said.append(f"* compared on {min(few):,} events spread over the same time")
         return "\n".join(said)

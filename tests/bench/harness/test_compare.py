@@ -42,6 +42,25 @@ def test_a_planted_difference_is_found(spark, here, there, close):
     assert not found(spark, ROWS.replace(here, there), close=close).equal
 
 
+def test_keys_that_a_query_does_not_have_are_null_on_both_sides(spark):
+    rows = (
+        "VALUES ('q0', 'a', NULL, 1, 2.5D), ('q1', NULL, 7, NULL, 0.1D), "
+        "('q2', NULL, NULL, 3, NULL)"
+    )
+
+    def answers(rows):
+        return spark.sql(f"SELECT * FROM {rows} AS t(query, device, site, count, avg)")
+
+    def comparison(others):
+        keys = ["query", "device", "site"]
+        return compare(answers(rows), answers(others), keys=keys, close=["avg"])
+
+    assert comparison(rows.replace("0.1D", "0.1000000000000001D")).equal
+    assert not comparison(rows.replace("7", "8")).equal
+    assert not comparison(rows.replace("NULL, 3", "7, 3")).equal
+    assert not comparison(rows.replace("NULL, 0.1D", "0, 0.1D")).equal
+
+
 def test_only_close_columns_may_differ_a_little(spark):
     nearly = ROWS.replace("1.5D", "1.5000000000001D")
     assert not found(spark, nearly).equal

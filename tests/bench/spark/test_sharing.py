@@ -6,14 +6,17 @@ import pytest
 from matplotlib.figure import Figure
 
 import muntin
-from muntin.bench.harness.events import readings
+from muntin.bench.harness.events import readings, stored
 from muntin.bench.harness.pictures import draw_lines
-from muntin.bench.harness.sets import PERIODIC, SETS
+from muntin.bench.harness.sets import PERIODIC, SETS, TOO_LONG_FOR_PLAIN, Scale, scale_of
+from muntin.bench.harness.teams import draw_teams
 from muntin.bench.spark import sharing as bench
 from muntin.bench.spark.sharing import chosen, plain, sharing
 from muntin.bench.spark.sharing_figure import draw
 from muntin.bench.spark.sharing_report import Measured, Report, Side
 from muntin.errors import RunError
+from muntin.spark.batch.results import run
+from tests.support.executed_plans import columns_read, scans
 
 
 @pytest.fixture
@@ -28,6 +31,9 @@ def test_sets_hold_what_their_names_say():
         "slide3": 3,
         "dash10": 10,
         "mix100": 100,
+        "teams10": 10,
+        "teams100": 100,
+        "sparse10": 10,
         "sess": 1,
         "sess10": 10,
     }
@@ -40,6 +46,16 @@ def test_sets_hold_what_their_names_say():
         "sum",
         "count",
     }
+    assert [q.window for q in SETS["sparse10"]()] == [q.window for q in SETS["dash10"]()]
+    assert tuple(SETS)[: len(PERIODIC)] == PERIODIC
+    assert set(PERIODIC) >= TOO_LONG_FOR_PLAIN
+
+
+def test_only_sparse10_has_events_of_its_own():
+    usual = Scale(events=5_000_000, keys=100)
+    own = {name: scale for name in SETS if (scale := scale_of(name, usual)) != usual}
+    assert own == {"sparse10": Scale(events=2_000_000, keys=8_000)}
+    assert scale_of("sparse10", Scale(events=1, keys=1)).events == 1
 
 
 def test_an_unknown_set_is_refused_with_the_nearest():
@@ -59,6 +75,58 @@ def test_both_contenders_are_measured_and_equal(spark):
     assert measured.equal_on == 3000
     figures = json.loads(json.dumps(report.to_json()))
     assert set(figures["sets"]["slide3"]["plain"]) == {"cpu_s", "wall_s", "rows"}
+
+
+def test_teams_and_sparse_keys_are_measured_and_equal(spark, monkeypatch):
+    # Its ten windows are those of dash10; here its events matter.
+    monkeypatch.setitem(SETS, "sparse10", SETS["one"])
+    sets = ["one", "teams10", "sparse10"]
+    report = sharing(spark, sets, events=600, keys=30, repeats=1, warming=0)
+    assert [measured.equal for measured in report.sets.values()] == [True] * 3
+    assert [measured.equal_on for measured in report.sets.values()] == [600, 600, 240]
+    for measured in report.sets.values():
+        assert measured.plain.rows == measured.muntin.rows > 0
+    assert report.sets["sparse10"].scale == Scale(events=240, keys=8_000)
+    figures = json.loads(json.dumps(report.to_json()))["sets"]
+    assert figures["sparse10"]["scale"] == {"events": 240, "keys": 8_000}
+    plain_one = figures["one"]["plain"]["cpu_s"]
+    ratio = figures["teams10"]["muntin"]["cpu_s"] / plain_one
+    assert figures["teams10"]["muntin_by_plain_one"] == pytest.approx(ratio, abs=0.001)
+
+
+@pytest.fixture(scope="module")
+def events(spark, tmp_path_factory):
+    return stored(readings(spark, 500, 20), tmp_path_factory.mktemp("bench") / "events")
+
+
+def test_columns_that_a_set_does_not_use_are_not_read(events):
+    queries = SETS["tumb5"]()
+    used = {"ts", "device", "temp"}
+    assert columns_read(plain(queries, events)) == used
+    assert columns_read(run(queries, events).together()) == used
+    (alone,) = (query for query in SETS["teams10"]() if not query.key_expressions)
+    assert columns_read(plain([alone], events)) == {"ts"}
+    assert columns_read(run([alone], events).together()) == {"ts"}
+
+
+def test_plain_spark_scans_once_for_each_query(events):
+    assert scans(plain(SETS["teams10"]()[:4], events)) == 4
+
+
+def test_two_sets_too_long_for_plain_spark_are_compared_each_for_itself(spark, monkeypatch):
+    monkeypatch.setattr(bench, "EQUAL_ON", 300)
+    monkeypatch.setitem(SETS, "mix100", SETS["one"])
+    monkeypatch.setitem(SETS, "teams100", lambda: draw_teams(4))
+    sets = ["mix100", "teams100"]
+    report = sharing(spark, sets, events=1000, keys=30, repeats=1, warming=0)
+    for measured in report.sets.values():
+        assert (measured.plain, measured.equal, measured.equal_on) == (None, True, 300)
+
+
+@pytest.mark.slow
+def test_all_hundred_queries_of_teams_are_equal(spark):
+    report = sharing(spark, ["teams100"], events=2000, keys=100, repeats=1, warming=0)
+    assert report.sets["teams100"].equal
 
 
 def test_a_set_too_long_for_plain_spark_is_compared_on_fewer_events(
@@ -101,6 +169,14 @@ def test_the_table_has_the_ratios(capsys):
         sets={
             "one": Measured(plain=side, muntin=side, equal=True, equal_on=100),
             "dash10": Measured(plain=dear, muntin=side, equal=False, equal_on=100),
+            "teams100": Measured(plain=None, muntin=side, equal=True, equal_on=10),
+            "sparse10": Measured(
+                plain=dear,
+                muntin=Side(cpu_s=3.0, wall_s=1.0, rows=7),
+                equal=True,
+                equal_on=40,
+                scale=Scale(events=40, keys=8_000),
+            ),
             "sess": Measured(plain=half, muntin=half, equal=True, equal_on=100),
             "sess10": Measured(plain=dear, muntin=side, equal=True, equal_on=100),
         },
@@ -116,6 +192,13 @@ def test_the_table_has_the_ratios(capsys):
         *["dash10", "290.0", "145.0", "2.0", "1.0", "145.0x", "1.00x"],
         *["12,345,678", "NO"],
     ]
+    (teams100,) = (line.split() for line in lines if "teams100" in line)
+    assert teams100[5:] == ["-", "1.00x", "12,345,678", "yes", "*"]
+    (told, sparse10) = (line.split() for line in lines if "sparse10" in line)
+    assert told == ["sparse10:", "40", "events,", "8,000", "keys"]
+    # It is compared on all of its own events.
+    assert sparse10[6:] == ["1.50x", "7", "yes"]
+    assert any("* compared on 10 events" in line for line in lines)
     # Sessions stand beside Spark's one session query.
     (sess10,) = (line.split() for line in lines if "sess10" in line)
     assert sess10[6] == "2.00x"
@@ -125,9 +208,10 @@ def test_the_readme_s_table_is_the_picture_s(tmp_path):
     root = Path(muntin.__file__).parents[1]
     script = runpy.run_path(str(root / "tools" / "readme_figure.py"))
     pairs = script["pairs"]((root / "README.md").read_text())
-    assert [(pair.name, pair.queries) for pair in pairs] == [
-        (name, len(SETS[name]())) for name in PERIODIC
-    ]
+    names = [pair.name for pair in pairs]
+    assert names == [name for name in PERIODIC if name in names]
+    assert [pair.queries for pair in pairs] == [len(SETS[name]()) for name in names]
+    assert {"one", "dash10", "mix100"} <= set(names)
     # Seconds are rounded in the table; the ratio was taken before.
     for pair in pairs:
         assert (pair.plain is None) == (pair.ratio is None)

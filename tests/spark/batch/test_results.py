@@ -15,6 +15,7 @@ from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
 from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
+from tests.support.executed_plans import scans
 
 # As users run it.
 pytestmark = pytest.mark.usefixtures("codegen")
@@ -42,12 +43,6 @@ WORDS = Query(
     time="ts",
 )
 ALL = [MINUTE, SLIDE, WORDS]
-
-
-def scans(frame) -> int:
-    """How often the physical plan reads files."""
-    plan = frame._jdf.queryExecution().executedPlan().toString()
-    return plan.split("== Initial Plan ==")[0].count("FileScan")
 
 
 @pytest.fixture(scope="module")
