@@ -11,14 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.runtime.columns.distinct import (
-    Distinct,
-    distinct_bytes,
-    distinct_integers,
-    hash_bytes,
-    hash_integers,
-    hash_runs,
-)
+from muntin.runtime.columns.distinct import Distinct, distinct_bytes, distinct_integers
+from muntin.runtime.columns.hashing import hash_bytes, hash_integers, hash_runs
 from muntin.runtime.columns.partials import Bools, Int64s
 
 _INT64 = np.iinfo(np.int64).max

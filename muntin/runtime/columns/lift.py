@@ -30,7 +30,10 @@ def lifted(
     if not names:
         return PartialColumn(scalars=(np.ones(rows, np.int64),))
     columns = [batch.column(name) for name in names]
-    there = np.logical_and.reduce([c.is_valid().to_numpy(zero_copy_only=False) for c in columns])
+    there = np.ones(rows, np.bool_)
+    for column in columns:
+        if column.null_count:
+            there &= column.is_valid().to_numpy(zero_copy_only=False)
     if isinstance(entry.component, UserComponent):
         return _own(entry.component, columns, there)
     counts = there.astype(np.int64 if entry.number == INTEGER else np.float64)
@@ -66,5 +69,7 @@ def numbers(column: pa.Array, number: str) -> Any:
     kind = pa.int64() if number == INTEGER else pa.float64()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int64())
-    values = column.fill_null(0).cast(kind).to_numpy(zero_copy_only=False)
+    if column.null_count:
+        column = column.fill_null(0)
+    values = column.cast(kind).to_numpy(zero_copy_only=False)
     return np.array(values, np.int64 if number == INTEGER else np.float64)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.table import INTEGER
 from muntin.runtime.columns.chunks import chunks
-from muntin.runtime.columns.distinct import hash_integers
+from muntin.runtime.columns.hashing import hash_integers
 from muntin.runtime.columns.partials import Int64s, PartialColumn
 from muntin.runtime.slicer.chunk import Chunk
 from muntin.runtime.slicer.combine import combine
