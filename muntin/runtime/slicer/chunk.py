@@ -69,7 +69,7 @@ class Chunk:
         if values is None:
             return self._once(("partials", entry), lambda: self._lifted(entry, target))
         names = values[entry.component]
-        if entry.component.kind == "count" and not any(
+        if not entry.component.part.is_of_values and not any(
             self._batch.column(name).null_count for name in names
         ):
             return None
