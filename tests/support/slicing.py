@@ -157,7 +157,7 @@ def hashable(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(hashable(element) for element in value)
     if isinstance(value, dict):
-        return tuple(hashable(field) for field in value.values())
+        return tuple(hashable(value[name]) for name in sorted(value))
     return value
 
 

@@ -32,6 +32,8 @@ def hash_runs(values: Int64s, offsets: Int64s) -> Int64s:
     return hashes
 
 
+# Keeps values of zero away from null, whose hash is zero.
+_SALT = 0x9E3779B9
 # The places of an empty table, and how much longer the next one is.
 _PLACES, _GROWTH = 1 << 12, 8
 
@@ -98,7 +100,8 @@ _tail = inlined(_tail)
 
 def _hashed(data: Any, begin: Any, length: Any) -> Any:
     """A hash of `length` bytes, eight at a time; the last eight may overlap those before."""
-    bits = np.uint64(length) * np.uint64(0x9E3779B97F4A7C15)
+    # Not zero if there are no bytes: that is the hash of null.
+    bits = np.uint64(length + 1) * np.uint64(0x9E3779B97F4A7C15)
     if length >= 8:
         for at in range(begin, begin + length - 8, 8):
             bits = (bits ^ _word(data, at)) * np.uint64(0xFF51AFD7ED558CCD)
@@ -164,12 +167,12 @@ def _hash_each(data: Any, offsets: Any, hashes: Any) -> None:
 
 def _hash_pairs(values: Any, seeds: Any, hashes: Any) -> None:
     for row in range(len(hashes)):
-        hashes[row] = mixed(31 * seeds[row] + mixed(values[row]))
+        hashes[row] = mixed(31 * seeds[row] + mixed(values[row]) + _SALT)
 
 
 def _hash_lists(values: Any, offsets: Any, hashes: Any) -> None:
     for row in range(len(hashes)):
-        code = mixed(offsets[row + 1] - offsets[row])
+        code = mixed(offsets[row + 1] - offsets[row] + _SALT)
         for at in range(offsets[row], offsets[row + 1]):
             code = mixed(31 * code + values[at])
         hashes[row] = code

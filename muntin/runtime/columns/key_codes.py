@@ -58,7 +58,7 @@ def hashes(column: pa.Array) -> Int64s:
     if pa.types.is_null(kind):
         return np.zeros(len(column), np.int64)
     if pa.types.is_struct(kind):
-        values = np.zeros(len(column), np.int64)
+        values = np.ones(len(column), np.int64)
         for field in column.flatten():
             values = hash_integers(hashes(field), values)
     elif _is_list(kind):

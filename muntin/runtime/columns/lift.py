@@ -64,6 +64,17 @@ def read_partials(entry: Kept, batch: pa.RecordBatch) -> PartialColumn:
     return PartialColumn(scalars=scalars, present=present)
 
 
+def write_partials(entry: Kept, column: PartialColumn) -> dict[str, pa.Array]:
+    """Returns a component's partials as its columns of the slices."""
+    kind = pa.int64() if entry.number == INTEGER else pa.float64()
+    # Null says that there was no value, in the first column.
+    absent = None if column.present is None else ~column.present
+    return {
+        name: pa.array(scalar, kind, mask=None if index else absent)
+        for index, (name, scalar) in enumerate(zip(entry.columns, column.scalars, strict=True))
+    }
+
+
 def numbers(column: pa.Array, number: str) -> Any:
     """Returns a writable copy of a column: read-only memory is another type to a kernel."""
     kind = pa.int64() if number == INTEGER else pa.float64()

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import RECALC, Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.keys import changes
 from muntin.runtime.columns.layout import Layout
+from muntin.runtime.columns.lift import write_partials
 from muntin.runtime.columns.partials import Bools, Int64s, Partials
 from muntin.runtime.columns.row_order import ordered
 from muntin.runtime.periodic.feed import Feed
@@ -91,10 +91,5 @@ def _table(partials: Partials, keys: list[pa.Array], layout: Layout) -> pa.Table
     }
     columns[layout.start] = pa.array(partials.starts)
     for entry in layout.kept:
-        column = partials.columns[entry.component]
-        kind = pa.int64() if entry.number == INTEGER else pa.float64()
-        for index, name in enumerate(entry.columns):
-            # Null says that there was no value, in the first column.
-            absent = None if column.present is None or index else ~column.present
-            columns[name] = pa.array(column.scalars[index], kind, mask=absent)
+        columns |= write_partials(entry, partials.columns[entry.component])
     return pa.table(columns)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.table import INTEGER
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.hashing import hash_integers
+from muntin.runtime.columns.lift import write_partials
 from muntin.runtime.columns.partials import Int64s, PartialColumn
-from muntin.runtime.slicer.chunk import Chunk
+from muntin.runtime.slicer.chunk import Chunk, results_for
 from muntin.runtime.slicer.combine import combine
 from muntin.runtime.slicer.packing import PART, packed
 from muntin.runtime.slicer.target import Target
@@ -37,16 +37,15 @@ class Slicer:
         rows_at_once: int = ROWS_AT_ONCE,
         bytes_at_once: int = BYTES_AT_ONCE,
     ) -> None:
-        self._targets = tuple(targets)
+        # Targets that share results follow each other, so that these are soon dropped.
+        self._targets = sorted(
+            targets, key=lambda target: (target.layout.key_columns, target.slicing.edges)
+        )
         self._time = time
         self._buckets = buckets
         self._rows_at_once = rows_at_once
         self._bytes_at_once = bytes_at_once
-        self._sharing = Counter(
-            (target.layout.key_columns, target.slicing.edges)
-            for target in targets
-            if not target.is_whole
-        )
+        self._uses = Counter(result for target in targets for result in results_for(target))
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields rows of (bucket, target, packed partials); see `packing`."""
@@ -57,9 +56,10 @@ class Slicer:
                 batch = batch.filter(times.is_valid())
             if not batch.num_rows:
                 continue
-            chunk = Chunk(batch, self._time)
+            chunk = Chunk(batch, self._time, self._uses)
             for target in self._targets:
                 rows = self._packed(chunk, target)
+                chunk.release(target)
                 if rows is not None:
                     yield rows
 
@@ -73,8 +73,7 @@ class Slicer:
                 _chosen(chunk.partials(entry, target), firsts) for entry in target.layout.kept
             ]
         else:
-            place = target.layout.key_columns, target.slicing.edges
-            groups = chunk.groups(target, is_shared=self._sharing[place] > 1)
+            groups = chunk.groups(target)
             firsts = groups.firsts
             slices = chunk.slices(target)
             starts = slices.starts[slices.numbers[firsts]]
@@ -103,11 +102,7 @@ class Slicer:
             hashed = hash_integers(hashes, hashed)
         arrays[target.layout.start] = pa.array(starts)
         for entry, column in zip(target.layout.kept, columns, strict=True):
-            kind = pa.int64() if entry.number == INTEGER else pa.float64()
-            for index, name in enumerate(entry.columns):
-                # Null says that there was no value, in the first column.
-                absent = None if column.present is None or index else ~column.present
-                arrays[name] = pa.array(column.scalars[index], kind, mask=absent)
+            arrays |= write_partials(entry, column)
         batch = pa.RecordBatch.from_pydict(arrays)
         if target.part_width is not None:
             rows, parts = parts_of(starts, target.part_width, target.longest)
