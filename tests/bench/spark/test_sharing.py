@@ -9,7 +9,7 @@ import muntin
 from muntin.bench.harness.events import readings, stored
 from muntin.bench.harness.pictures import draw_lines
 from muntin.bench.harness.sets import PERIODIC, SETS, TOO_LONG_FOR_PLAIN, Scale, scale_of
-from muntin.bench.harness.teams import draw_teams
+from muntin.bench.harness.teams import draw_teams, ten_teams
 from muntin.bench.spark import sharing as bench
 from muntin.bench.spark.sharing import chosen, plain, sharing
 from muntin.bench.spark.sharing_figure import draw
@@ -78,7 +78,8 @@ def test_both_contenders_are_measured_and_equal(spark):
 
 
 def test_teams_and_sparse_keys_are_measured_and_equal(spark, monkeypatch):
-    # Its ten windows are those of dash10; here its events matter.
+    # Queries without keys, with a filter, and with other keys; for sparse10 its events matter.
+    monkeypatch.setitem(SETS, "teams10", lambda: ten_teams()[2:5])
     monkeypatch.setitem(SETS, "sparse10", SETS["one"])
     sets = ["one", "teams10", "sparse10"]
     report = sharing(spark, sets, events=600, keys=30, repeats=1, warming=0)
@@ -92,6 +93,17 @@ def test_teams_and_sparse_keys_are_measured_and_equal(spark, monkeypatch):
     plain_one = figures["one"]["plain"]["cpu_s"]
     ratio = figures["teams10"]["muntin"]["cpu_s"] / plain_one
     assert figures["teams10"]["muntin_by_plain_one"] == pytest.approx(ratio, abs=0.001)
+
+
+def test_the_answers_of_ten_teams_are_compared_by_all_keys(spark, tmp_path):
+    # Over eight hours, so that windows fill and slide.
+    events = stored(readings(spark, 600, 30, rate=0.02), tmp_path / "events")
+    queries = ten_teams()
+    ours = run(queries, events).together().localCheckpoint()
+    assert bench._equal(queries, ours, plain(queries, events))
+    assert not bench._equal(
+        queries, ours.where("site IS NULL OR site <> 1"), plain(queries, events)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -124,8 +136,10 @@ def test_two_sets_too_long_for_plain_spark_are_compared_each_for_itself(spark, m
 
 
 @pytest.mark.slow
-def test_all_hundred_queries_of_teams_are_equal(spark):
-    report = sharing(spark, ["teams100"], events=2000, keys=100, repeats=1, warming=0)
+def test_all_hundred_queries_of_teams_are_equal(spark, monkeypatch):
+    # Over eleven hours.
+    monkeypatch.setattr(bench, "RATE", 0.0125)
+    report = sharing(spark, ["teams100"], events=500, keys=100, repeats=1, warming=0)
     assert report.sets["teams100"].equal
 
 
