@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from muntin.explain import boxes, ruler, words
-from muntin.explain.canvas import BAND, FAINT, MUTED, Canvas, clipped, wrapped
-from muntin.explain.rows import AnyTree, Row, answering, notes, rows_of
+from muntin.explain.canvas import BAND, FAINT, MUTED, Canvas, clipped, measure, wrapped
+from muntin.explain.rows import AnyTree, PassStory, Row, answering, notes, passes_of, rows_of
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, PlainQuery
 from muntin.model.record_tree import RecordTree
@@ -27,6 +27,8 @@ def svg(plan: Plan) -> str:
     colours: dict[Grouping, str] = {}
     drawing = Canvas()
     y = _heading(drawing, plan)
+    for story in passes_of(plan):
+        y += _pass(drawing, story, y, width - 2 * _MARGIN) + 12
     for tree, rows in trees:
         colour = colours.setdefault(tree.grouping, _COLOURS[len(colours) % len(_COLOURS)])
         y += _band(drawing, tree, rows, table, y, width - 2 * _MARGIN, colour) + 12
@@ -69,6 +71,25 @@ def _heading(canvas: Canvas, plan: Plan) -> float:
         canvas.text(left + length + 8, y + 12, told, size=12, fill=MUTED)
         y += 21
     return y + 14
+
+
+def _pass(canvas: Canvas, story: PassStory, top: float, width: float) -> float:
+    """One pass: whose events are read, for how many trees, and what it costs; gives the height."""
+    height = 2 * _PADDING + 30
+    canvas.rect(_MARGIN, top, width, height, BAND, rx=8)
+    canvas.rect(_MARGIN, top, 5, height, MUTED, rx=2)
+    x, y = _MARGIN + _PADDING, top + _PADDING
+    room = width - 2 * _PADDING
+    canvas.begin(f"{story.name}: {story.about}\n{story.reading}\n{words.cost(story.cost)}")
+    canvas.text(x, y + 11, story.name, size=14, bold=True)
+    start = measure(story.name, 14, bold=True) + 10
+    told = f"{words.READING} {words.cost(story.cost)}"
+    canvas.text(x + room, y + 11, told, size=12, anchor="end")
+    about = clipped(story.about, room - start - measure(told, 12) - 20, 12)
+    canvas.text(x + start, y + 11, about, size=12)
+    canvas.text(x, y + 31, clipped(story.reading, room, 12), size=12, fill=MUTED)
+    canvas.end()
+    return height
 
 
 def _band(

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muntin.explain import words
-from muntin.model.plan import Tree
+from muntin.model.passes import SLICER
+from muntin.model.plan import Plan, Tree
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.time import format_duration
 from muntin.model.windows.data_windows import Absent, CountWindow, Custom, DataWindow, Delta
@@ -98,12 +99,62 @@ def about(tree: AnyTree) -> str:
 def reading(tree: AnyTree) -> str:
     """What happens to each event."""
     if not isinstance(tree, RecordTree):
-        return f"events are added to {words.slices(tree.slicing)}"
+        return _made(tree)
     if tree.is_alone:
         return "each event is read once"
     if tree.grain is not None:
         return f"events within {format_duration(tree.grain)} become one record, in order of time"
     return "each event is put in its place in time"
+
+
+def _made(tree: Tree) -> str:
+    """Whence the slices of a tree come: from the events, or from those of its pass."""
+    shared, slices = tree.made_in, words.slices(tree.slicing)
+    if shared is None:
+        return f"events are added to {slices}"
+    if shared.maker == SLICER:
+        return f"pass {shared.number + 1} adds events to {slices}"
+    if shared.keys == tree.grouping.keys and shared.slicing == tree.slicing:
+        return f"pass {shared.number + 1} makes these {slices}"
+    return f"those of pass {shared.number + 1} are folded into {slices}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassStory:
+    """What is said of a pass."""
+
+    name: str
+    # Whose events are read, and what is done with them.
+    about: str
+    reading: str
+    cost: float
+
+
+def passes_of(plan: Plan) -> list[PassStory]:
+    """The passes that are made for several trees, or by the slicer."""
+    stories = []
+    for shared in plan.passes:
+        trees = plan.trees_of(shared)
+        family = trees[0].grouping.family
+        filters = {tree.grouping.where for tree in trees} - {None}
+        keys = ", ".join(map(words.clean, shared.keys))
+        by = f" by {keys}" if keys else ""
+        if shared.maker == SLICER:
+            reading = "compiled code gets the events once and cuts them for each tree"
+        else:
+            reading = f"Spark adds events to {words.slices(shared.slicing)}{by}"
+        if filters:
+            reading += f", under {words.counted(len(filters), 'filter')}"
+        stories.append(
+            PassStory(
+                name=f"pass {shared.number + 1}",
+                about=f"{words.relation(family)} over {words.clean(family.time)}, read once for "
+                f"{words.counted(len(trees), 'tree')}",
+                reading=reading,
+                cost=shared.cost,
+            )
+        )
+    return stories
 
 
 def answering(tree: AnyTree) -> str:

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from muntin.explain import words
-from muntin.explain.rows import AnyTree, Row, about, answering, notes, reading, rows_of
+from muntin.explain.rows import (
+    AnyTree,
+    PassStory,
+    Row,
+    about,
+    answering,
+    notes,
+    passes_of,
+    reading,
+    rows_of,
+)
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery
 
@@ -92,6 +102,8 @@ def text(plan: Plan, width: int | None = None) -> str:
     windows = [list(_lines(rows_of(tree))) for tree in trees]
     columns = _Columns.of([line for lines in windows for line in lines], width)
     page = [*_heading(plan, width), *_strategies(plan, width)]
+    for story in passes_of(plan):
+        page += ["", *_pass(story, width)]
     for number, (tree, lines) in enumerate(zip(trees, windows, strict=True), start=1):
         name = f"tree {number} of {len(trees)}: " if len(trees) > 1 else "tree: "
         page += ["", *_root(tree, name, width)]
@@ -148,6 +160,13 @@ def _strategies(plan: Plan, width: int) -> Iterator[str]:
     )
     if plan.strategy == "auto":
         yield from _indented(words.why(plan), width)
+
+
+def _pass(story: PassStory, width: int) -> Iterator[str]:
+    """Whose events a pass reads, for how many trees, and what that costs."""
+    name = f"{story.name}: "
+    yield from textwrap.wrap(name + story.about, width, subsequent_indent=" " * len(name))
+    yield from _table([(words.READING, words.cost(story.cost), story.reading)], width)
 
 
 def _root(tree: AnyTree, name: str, width: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from muntin.model.plan import Node, Plan, Tree
-from muntin.model.query import Grouping
+from muntin.model.query import Family, Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
@@ -111,8 +111,8 @@ def comparison(plan: Plan) -> Iterator[tuple[str, float, str]]:
 
 def parts(plan: Plan) -> tuple[float, float]:
     """What the plan spends on reading events into slices, and on answering from slices."""
-    reading = sum(tree.cut_cost for tree in plan.trees)
-    reading += sum(tree.cut_cost for tree in plan.record_trees)
+    reading = sum(tree.cut_cost for tree in plan.all_trees)
+    reading += sum(shared.cost for shared in plan.passes)
     return reading, plan.cost - reading
 
 
@@ -156,7 +156,7 @@ def why(plan: Plan) -> str:
     )
 
 
-def relation(grouping: Grouping) -> str:
+def relation(grouping: Grouping | Family) -> str:
     """Names what the events come from: a table, or the SQL of the relation."""
     source = grouping.relation
     if len(source.tables) == 1 and source == SqlText.table(source.tables[0]):

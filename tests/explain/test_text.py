@@ -8,6 +8,7 @@ import pytest
 from muntin import explain
 from muntin.explain import words
 from muntin.model.aggregates.aggregate import max_
+from muntin.model.passes import GROUP_BY, SLICER, Pass
 from muntin.model.prices import Prices
 from muntin.model.query import Query, workload
 from muntin.model.windows.window import tumbling
@@ -49,13 +50,22 @@ def test_a_small_plan_in_full():
     assert explain.text(small(), 100) == SMALL.strip("\n")
 
 
-def test_events_that_are_moved_are_said_to_be():
+def test_passes_and_what_trees_take_from_them_are_said():
     plan = small()
-    moved = replace(plan, trees=tuple(replace(tree, moves_events=True) for tree in plan.trees))
-    said = "events are shuffled by key, then added to slices of 1 minute"
-    assert said in explain.text(moved, 100)
-    assert said in explain.svg(moved)
-    assert "shuffled" not in explain.svg(plan)
+    (tree,) = plan.trees
+    for maker, reading, made in (
+        (GROUP_BY, "Spark adds events to slices of 1 minute by device", "makes these slices"),
+        (SLICER, "compiled code gets the events once", "adds events to slices of 1 minute"),
+    ):
+        shared = Pass(
+            number=0, maker=maker, keys=tree.grouping.keys, slicing=tree.slicing, cost=500.0
+        )
+        passed = replace(plan, trees=(replace(tree, made_in=shared),))
+        for view in (explain.text(passed, 100), explain.svg(passed)):
+            assert "read once for 1 tree" in view
+            assert reading in view
+            assert f"pass 1 {made}" in view
+            assert "pass 1" not in explain.text(plan, 100)
 
 
 STRATEGIES = """
