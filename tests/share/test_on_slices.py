@@ -29,7 +29,7 @@ def test_every_node_was_asked_for_and_reads_slices_cut_for_it(strategy):
     ]
     for tree in plan.trees:
         assert tree.is_flat
-        assert not tree.moves_events
+        assert tree.made_in is None
         queries = list(plan.queries_of(tree).values())
         (asked,) = optimize(workload(queries), "shared").trees
         assert tree.slicing == asked.slicing
