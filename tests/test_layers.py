@@ -20,7 +20,7 @@ BELOW = {
     "share": {"errors", "model", "techniques"},
     "runtime": {"errors", "model", "techniques"},
     "explain": {"errors", "model", "techniques", "share", "runtime"},
-    "spark": {"errors", "model", "techniques", "share", "runtime"},
+    "spark": {"errors", "model", "sql", "techniques", "share", "runtime"},
     "console": {"errors"},
 }
 # A room has one job, so it holds few files.

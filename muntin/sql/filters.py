@@ -4,7 +4,7 @@ Every conjunct is cut from the user's own text and can be run in its place. A ke
 for all predicates that keep the same rows, and is only compared.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 import sqlglot
@@ -54,6 +54,18 @@ def conjuncts(where: str) -> tuple[str, ...]:
     except (SqlglotError, RecursionError):
         return (whole,)
     return tuple(pieces) if same else (whole,)
+
+
+def conjunction(parts: Iterable[str]) -> str:
+    """Returns conditions joined by AND, in brackets where they need them.
+
+    >>> conjunction(["a = 1", "c OR d"])
+    'a = 1 AND (c OR d)'
+    """
+    parts = tuple(parts)
+    if len(parts) == 1:
+        return parts[0]
+    return " AND ".join(f"({part})" if _joins_conditions(part) else part for part in parts)
 
 
 def canonical(where: str | None, *, case_sensitive: bool = True) -> str:
@@ -155,6 +167,15 @@ def _columns(text: str) -> frozenset[int]:
         column.parts[0].meta.get("start", -1) for column in _parsed(text).find_all(exp.Column)
     )
     return frozenset(start - len(_PREFIX) for start in starts)
+
+
+def _joins_conditions(text: str) -> bool:
+    """Whether AND or OR stands outside brackets, though it may be that of BETWEEN."""
+    try:
+        tokens = tokenize(text)
+    except TokenError:
+        return True
+    return any(tokens[place].kind in {"AND", "OR", "XOR"} for place in outside(tokens))
 
 
 def _operands(node: exp.Expr) -> Iterator[exp.Expr]:

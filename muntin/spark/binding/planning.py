@@ -37,7 +37,7 @@ def plan(
     """
     if not isinstance(prices, Prices):
         prices = Prices.from_json(Path(prices).read_text())
-    work = workload(queries, prices=prices)
+    work = _with_wider_joins(workload(queries, prices=prices), strategy)
     if sample is not None and (rate is None or keys is None):
         work = with_facts(work, Relations(sample, work.queries))
     work = replace(
@@ -64,7 +64,7 @@ def plan_for_batch(
     """
     if isinstance(queries, Plan):
         return queries
-    work = workload(queries)
+    work = _with_wider_joins(workload(queries), strategy)
     if strategy == "auto" and not isinstance(queries, Workload) and len(work.shared) > 1:
         # Who makes the slices depends on the data, too, but matters only where there is much of it.
         least = 0 if depends_on_data(work) else MANY_ROWS
@@ -88,3 +88,17 @@ def plan_for_stream(
 def _computed_by(work: Workload, technique: str | None, latency: bool) -> Workload:
     """Returns the workload with the technique and latency that are asked for, if any."""
     return replace(work, technique=technique or work.technique, latency=latency or work.latency)
+
+
+def _with_wider_joins(work: Workload, strategy: str) -> Workload:
+    """Returns the workload, joins that differ only in their time bounds made one relation.
+
+    A query that shares nothing is better off with its own join.
+    """
+    texts = [query.source.fill().lower() for query in work.shared]
+    if strategy == "unshared" or sum("join" in text or "," in text for text in texts) < 2:
+        return work
+    # Fetched here, since few workloads need the parser.
+    from muntin.sql.joins import widen_joins
+
+    return replace(work, queries=widen_joins(work.queries))
