@@ -17,7 +17,7 @@ BELOW = {
     "model": {"errors"},
     "sql": {"errors", "model"},
     "techniques": {"errors", "model"},
-    "share": {"errors", "model", "techniques"},
+    "share": {"errors", "model", "sql", "techniques"},
     "runtime": {"errors", "model", "techniques"},
     "explain": {"errors", "model", "techniques", "share", "runtime"},
     "spark": {"errors", "model", "sql", "techniques", "share", "runtime"},

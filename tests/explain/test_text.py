@@ -90,7 +90,9 @@ def test_auto_says_what_it_tried_and_why_it_does_not_share():
         Query(name=str(w), window=w, aggregates={"m": max_("x")}, keys=["k"], time="ts")
         for w in (second, hour)
     ]
-    prices = Prices(event=150, group=250, partial=250, combine=1, answer=250, kept=5, copy=60)
+    prices = Prices(
+        event=150, group=250, partial=250, packed=0, handed=1e9, answer=250, kept=5, copy=60
+    )
     few = optimize(workload(queries, rate=100.0, keys=200.0, prices=prices), "auto")
     assert explain.text(few, 100).startswith(STRATEGIES.strip("\n"))
     many = optimize(workload(queries, rate=1e6, keys=200.0, prices=prices), "auto")

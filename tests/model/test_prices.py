@@ -15,7 +15,7 @@ def test_prices_are_read_back():
     ("text", "said"),
     [
         ("nonsense", "prices are a JSON object, and this is none"),
-        ("[1]", "prices are a JSON object with event, group, .*, not \\[1\\]"),
+        ("[1]", "prices are a JSON object with event, component, .*, not \\[1\\]"),
         ('{"evnt": 1}', "no price is called 'evnt'; did you mean 'event'"),
         ('{"event": -1}', "the price 'event' is a number from zero up, not -1"),
         ('{"event": "much"}', "the price 'event' is a number from zero up, not 'much'"),
