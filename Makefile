@@ -76,7 +76,7 @@ fuzz: setup
 
 faults: N := 50
 faults: setup
-	MUNTIN_FAULTS=$(N) $(PYTEST) tests/spark/pipeline/test_faults.py
+	MUNTIN_FAULTS=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/pipeline/test_faults.py
 
 kills: setup
 	MUNTIN_KILLS=$(KILLS) $(PYTEST) tests/spark/pipeline/test_stream_kills.py -k test_kills

@@ -9,9 +9,9 @@ class Folder:
     """Files and folders by their path below one directory."""
 
     def __init__(self, session: SparkSession, directory: str) -> None:
-        assert session._jvm is not None
-        self._jvm = session._jvm
-        self._path = session._jvm.org.apache.hadoop.fs.Path
+        # By its whole name: for each part of a name the JVM would look for a class in all its jars.
+        self._path = getattr(session._jvm, "org.apache.hadoop.fs.Path")
+        self._texts = getattr(session._jvm, "org.apache.commons.io.IOUtils")
         self._directory = directory
         configuration = session.sparkContext._jsc.hadoopConfiguration()
         self._system = self._path(directory).getFileSystem(configuration)
@@ -36,7 +36,7 @@ class Folder:
         """The text of a file."""
         stream = self._system.open(self._at(name))
         try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            return str(self._texts.toString(stream, "UTF-8"))
         finally:
             stream.close()
 

@@ -35,8 +35,9 @@ _RENEWED_EVERY_S = 10.0
 _SILENT_S = 30.0
 # Two starts at once may both find no owner, so each looks again after this time.
 _LOOKS_AGAIN_S = 0.2
-# How long this process may take to notice the end of a stream.
+# How long this process may take to notice the end of a stream, and how often a start checks.
 _NOTICED_S = 5.0
+_CHECKS_EVERY_S = 0.05
 # The owners in this process, by the mark in their files.
 _HERE: dict[str, "CheckpointOwner"] = {}
 
@@ -52,7 +53,7 @@ class CheckpointOwner:
         is_active: Callable[[], bool],
         on_loss: Callable[[RunError], None],
     ) -> None:
-        """`is_active` is whether the pipeline runs; `on_loss` stops it."""
+        """`is_active` is whether Spark runs a query of the pipeline; `on_loss` stops it."""
         self._folder = folder
         self._directory = directory
         self._is_active = is_active
@@ -144,9 +145,7 @@ class CheckpointOwner:
         if owner.get("host") == _host():
             holder = _HERE.get(owner["token"])
             if holder is not None:
-                if not holder._is_active():
-                    holder._released.wait(_NOTICED_S)
-                if not holder._released.is_set():
+                if not holder._is_released_soon():
                     raise self._refusal(owner, "stop that pipeline first, or change its queries")
                 return
             if owner["pid"] == os.getpid():
@@ -170,6 +169,19 @@ class CheckpointOwner:
                     f"for {_SILENT_S:.0f} seconds, or delete {self._directory}/{OWNER}, and that "
                     f"pipeline stops",
                 )
+
+    def _is_released_soon(self) -> bool:
+        """Wait until this owner releases the checkpoint, or its pipeline runs; returns whether it
+        was released.
+
+        While no query runs, the pipeline has ended and is about to notice that, or starts another
+        query for other plans.
+        """
+        patience = time.monotonic() + _NOTICED_S
+        while not self._is_active() and time.monotonic() < patience:
+            if self._released.wait(_CHECKS_EVERY_S):
+                break
+        return self._released.is_set()
 
     def _refusal(self, owner: dict[str, Any], what: str) -> RunError:
         return RunError(f"the checkpoint {self._directory} is in use by {_who(owner)}: {what}")

@@ -282,9 +282,9 @@ class Runner:
         self.is_over = True
 
     def _is_active(self) -> bool:
-        """Whether a query runs, or is about to."""
+        """Whether a query runs; none does for a while when the plan changes."""
         try:
-            return self._lock.locked() or self.run.query.isActive
+            return bool(self.run.query.isActive)
         except (AttributeError, Py4JError, OSError):
             return False
 

@@ -85,6 +85,41 @@ def test_a_second_start_in_this_process_is_refused_and_the_first_goes_on(spark, 
     assert assert_closed(found, MINUTE, source.batch(), watermark) > 0
 
 
+def test_a_start_waits_for_a_pipeline_that_is_just_noticing_its_end(tmp_path, source, monkeypatch):
+    ended = go(tmp_path, source)
+    noticing, end = threading.Event(), ended._runner._end
+
+    def end_slowly():
+        noticing.set()
+        time.sleep(1)
+        end()
+
+    monkeypatch.setattr(ended._runner, "_end", end_slowly)
+    ended._runner.run.query.stop()
+    assert noticing.wait(60)
+    with go(tmp_path, source) as pipeline:
+        assert pipeline.status().is_active
+
+
+def test_a_start_during_a_change_is_refused(tmp_path, source, monkeypatch):
+    with go(tmp_path, source) as pipeline:
+        halted, launch_plan = threading.Event(), pipeline._runner.launch
+
+        def launch_slowly(*plan):
+            halted.set()
+            time.sleep(1)
+            launch_plan(*plan)
+
+        monkeypatch.setattr(pipeline._runner, "launch", launch_slowly)
+        change = threading.Thread(target=pipeline.replace, args=[[MINUTE, SITES]])
+        change.start()
+        assert halted.wait(60)
+        with pytest.raises(RunError, match="in use by process"):
+            go(tmp_path, source)
+        change.join()
+        assert [query.name for query in pipeline.plan.queries] == ["minute", "sites"]
+
+
 @pytest.mark.slow
 def test_two_processes_and_a_kill(spark, tmp_path, source):
     process = launch(SCRIPT, tmp_path)
