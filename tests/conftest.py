@@ -16,11 +16,14 @@ settings.load_profile("muntin")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with a session are marked `spark`; the others come first."""
+    """Tests with a session are marked `spark`. The others come first, then those marked `long`.
+
+    Processes take tests from each other's ends of the list, so that short ones are left for last.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-    items.sort(key=_needs_spark)
+    items.sort(key=lambda item: (_needs_spark(item), item.get_closest_marker("long") is None))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,9 +5,10 @@ import pytest
 from rich.console import Console
 
 from muntin.cli import main
+from muntin.demo import side_by_side as side_by_side_module
 from muntin.demo.machines import MACHINES, sensors
 from muntin.demo.show import commands, show
-from muntin.demo.side_by_side import check_output, dashboard, queries, side_by_side
+from muntin.demo.side_by_side import check_output, dashboard, queries, side_by_side, warm_up
 from muntin.errors import RunError
 from muntin.spark.binding.planning import plan
 
@@ -27,9 +28,10 @@ def test_readings_are_seeded_and_at_100_hertz(spark):
     assert {(b - a).microseconds for a, b in pairwise(times)} == {10_000}
 
 
+@pytest.mark.long
 def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsys):
     output = tmp_path / "demo"
-    demo = side_by_side(spark, 2_000, output, runs=1)
+    demo = side_by_side(spark, 2_000, output, runs=1, warm_up_events=0)
     assert demo.equal
     assert all(answer.rows for name, answer in demo.answers.items() if name != "unsteady")
     assert (output / "plan.svg").read_text().startswith("<svg")
@@ -50,6 +52,24 @@ def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsy
     assert (output / "again" / "power").is_dir()
     # A second demo may use the folder of the first.
     check_output(output)
+
+
+def test_warming_up_answers_both_ways_and_leaves_nothing(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    asked = queries()[:1]
+    both = []
+    for side in ("_plain", "_muntin"):
+        answer = getattr(side_by_side_module, side)
+
+        def watched(data, what, folder, answer=answer):
+            answer(data, what, folder)
+            both.append(folder.name)
+            assert (folder / asked[0].name).is_dir()
+
+        monkeypatch.setattr(side_by_side_module, side, watched)
+    warm_up(sensors(spark, 500), asked, plan(asked))
+    assert both == ["plain", "answers"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path):

@@ -67,6 +67,7 @@ def names(spark, tmp_path_factory):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.long
 def test_the_blocks_of_a_page_run(page, names, spark, tmp_path, capsys):
     names["readings"].createOrReplaceTempView("readings")
     reader = Reader(spark, {**names, "__name__": "__main__"}, lambda: capsys.readouterr().out)

@@ -25,7 +25,7 @@ from muntin.spark.binding.relations import Relations
 from muntin.sql import parse_sql
 
 KEYS = ("machine", "window")
-_WARM_UP_EVENTS = 20_000
+WARM_UP_EVENTS = 20_000
 # As in the bench, the best of several runs counts, since the JVM goes on compiling for a while. A
 # side has up to this many runs, but none more once its runs have taken this many seconds in all.
 RUNS = 3
@@ -96,15 +96,31 @@ def check_output(output: Path) -> None:
         raise RunError(f"{output} is not a folder; name a new one by --output")
 
 
-def side_by_side(session: SparkSession, events: int, output: Path, *, runs: int = RUNS) -> Demo:
-    """Makes events, answers all queries both ways into folders of `output`, and compares."""
+def side_by_side(
+    session: SparkSession,
+    events: int,
+    output: Path,
+    *,
+    runs: int = RUNS,
+    warm_up_events: int = WARM_UP_EVENTS,
+) -> Demo:
+    """Makes events, answers all queries both ways into folders of `output`, and compares.
+
+    Both sides first answer all queries over `warm_up_events`; none if that is 0.
+    """
     asked = queries()
     with Steps(_STEPS + len(asked)) as bar:
-        return _side_by_side(session, asked, events, output, runs, bar)
+        return _side_by_side(session, asked, events, output, runs, warm_up_events, bar)
 
 
 def _side_by_side(
-    session: SparkSession, asked: list[Query], events: int, output: Path, runs: int, bar: Steps
+    session: SparkSession,
+    asked: list[Query],
+    events: int,
+    output: Path,
+    runs: int,
+    warm_up_events: int,
+    bar: Steps,
 ) -> Demo:
     chosen = plan(asked, rate=MACHINES * HERTZ, keys=MACHINES)
     output.mkdir(parents=True, exist_ok=True)
@@ -112,11 +128,9 @@ def _side_by_side(
     (output / _QUERIES).write_text(dashboard().read_text())
     with bar.step(f"making {events:,} readings"):
         data = stored(sensors(session, events), output / "events")
-    with bar.step("warming up both"), TemporaryDirectory(prefix="muntin-demo-") as scratch:
-        few = sensors(session, min(events, _WARM_UP_EVENTS))
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(lambda query: _plain(few, query, Path(scratch, "plain")), asked))
-        _muntin(few, chosen, Path(scratch, "answers"))
+    with bar.step("warming up both"):
+        if warm_up_events:
+            warm_up(sensors(session, min(events, warm_up_events)), asked, chosen)
     costs = {}
     for query in asked:
         with bar.step(f"plain Spark: {query.name}"):
@@ -139,6 +153,14 @@ def _side_by_side(
         sample_of=_SAMPLE,
         sample=[row.asDict(recursive=True) for row in rows.limit(MACHINES).collect()],
     )
+
+
+def warm_up(data: DataFrame, asked: list[Query], chosen: Plan) -> None:
+    """Answers all queries both ways, into folders that are deleted."""
+    with TemporaryDirectory(prefix="muntin-demo-") as scratch:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(lambda query: _plain(data, query, Path(scratch, "plain")), asked))
+        _muntin(data, chosen, Path(scratch, "answers"))
 
 
 def _costs(work: Callable[[], object], runs: int, seconds: float) -> list[Cost]:

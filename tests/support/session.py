@@ -13,33 +13,63 @@ ROOT = Path(__file__).parents[2]
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Adaptive, Spark plans a query again after each of its stages.
+    "spark.sql.adaptive.enabled": "false",
+}
+# Without Hadoop's native library each rename of a checkpoint's file starts several processes that
+# look for links, and Spark has a file with a checksum beside each: that is a third of what a small
+# stream costs.
+_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing"
+CHEAP_CHECKPOINTS = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        f"{_MANAGERS}.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+}
+CHECKPOINTS_AS_USERS_HAVE_THEM = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        f"{_MANAGERS}.FileContextBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
 }
 AS_USERS_HAVE_IT = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+    **CHECKPOINTS_AS_USERS_HAVE_THEM,
 }
-JAVA_OPTIONS = [
-    # A JVM that lives for minutes does not get back what its second compiler costs.
+JVM = [
+    # A JVM that lives for minutes does not get back what its second compiler costs. Without that
+    # compiler the default code cache is 48 MB; all tests need more, and a full cache makes the JVM
+    # drop compiled methods and compile them again.
     "-XX:TieredStopAtLevel=1",
-    # With one compiler it would have 48 MB for code, which is soon full: then code is thrown away
-    # and compiled again, without end.
-    "-XX:ReservedCodeCacheSize=240m",
+    "-XX:ReservedCodeCacheSize=256m",
+    # Spark's own classes need no verification, which is half the time of loading them.
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
     "-XX:+UseSerialGC",
+    # Else all is collected whenever more classes are loaded.
+    "-XX:MetaspaceSize=256m",
     # Hadoop starts a process for the permissions of every file, and by default Java starts two.
     "-Djdk.lang.Process.launchMechanism=VFORK",
 ]
+# A heap that begins small is collected as a whole whenever it grows.
+FIXED_HEAP = ["-Xms1g", "-Xmn400m"]
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
+    "spark.driver.extraJavaOptions": " ".join([*JVM, *FIXED_HEAP]),
+    # Of a cluster's executors, whose heaps are smaller.
+    "spark.executor.extraJavaOptions": " ".join(JVM),
     # Python workers are forked from a process that has loaded what they need.
     "spark.python.daemon.module": "tests.support.daemon",
     "spark.sql.shuffle.partitions": "2",
     # A zone with gaps and repeated hours.
     "spark.sql.session.timeZone": "America/New_York",
     **INTERPRETED,
+    **CHEAP_CHECKPOINTS,
 }
 
 

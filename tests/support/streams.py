@@ -84,6 +84,11 @@ def events(seed: int, *, files: int, rows: int = 60) -> list[list[dict]]:
     return made
 
 
+def joined(batches: list[list[dict]]) -> list[dict]:
+    """The rows of several files as one: a stream takes them in one batch, which is much faster."""
+    return [row for batch in batches for row in batch]
+
+
 class Input:
     """A folder that a stream and a batch read; files appear whole and in order."""
 

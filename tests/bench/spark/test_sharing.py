@@ -63,6 +63,7 @@ def test_an_unknown_set_is_refused_with_the_nearest():
         chosen("one,dash1")
 
 
+@pytest.mark.long
 def test_both_contenders_are_measured_and_equal(spark):
     sets = ["slide3", "sess10"]
     report = sharing(spark, sets, events=3000, keys=500, repeats=1, warming=0)

@@ -85,6 +85,7 @@ def cases() -> list[Case]:
 
 
 @pytest.mark.parametrize("number", range(-(-EXAMPLES // TOGETHER)))
+@pytest.mark.long
 def test_any_workload_on_any_data(spark, number):
     some = cases()[number * TOGETHER : (number + 1) * TOGETHER]
     ansi = {"spark.sql.ansi.enabled": str(number % 2 == 1).lower()}

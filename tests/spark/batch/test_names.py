@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 import muntin as mt
 from tests.support.comparing import Pair, assert_pairs_equal, compare
 from tests.support.names import draw_names, in_another_case, quoted
-from tests.support.streams import Input, at, events
+from tests.support.streams import Input, at, events, joined
 
 EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "24"))
 WINDOWS = [("3 hours", "1 hour"), ("2 hours", "2 hours"), ("100 minutes", "40 minutes")]
@@ -429,7 +429,7 @@ STREAMED = [
 @pytest.mark.parametrize("names", STREAMED, ids=lambda names: " ".join(names))
 def test_names_in_a_stream(spark, tmp_path, names):
     source = Input(spark, tmp_path / "in")
-    source.put(*events(3, files=4, rows=30))
+    source.put(joined(events(3, files=4, rows=30)))
 
     def renamed(frame):
         device, site, load, when = names

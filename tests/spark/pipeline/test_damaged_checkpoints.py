@@ -7,7 +7,16 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.pipeline.pipeline import start
-from tests.support.streams import MINUTE, SITES, Input, events
+from muntin.spark.settings import settings as configured
+from tests.support.session import CHECKPOINTS_AS_USERS_HAVE_THEM
+from tests.support.streams import MINUTE, SITES, Input, events, joined
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checksums(spark):
+    """Spark's own checksums are there, and do not get in before muntin's errors."""
+    with configured(spark, CHECKPOINTS_AS_USERS_HAVE_THEM):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +26,7 @@ def healthy(spark, tmp_path_factory):
     source = Input(spark, base / "in")
     made = events(51, files=3)
     for queries, files in (([MINUTE], made[:1]), ([MINUTE, SITES], made[1:])):
-        source.put(*files)
+        source.put(joined(files))
         with go(base, source, queries) as pipeline:
             pipeline.process_all_available()
     return base, source

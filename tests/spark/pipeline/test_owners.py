@@ -16,7 +16,7 @@ from muntin.spark.pipeline import checkpoint_owner
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sinks import FolderSink
 from tests.support.processes import kill, launch
-from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, written
+from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, joined, written
 
 # A process that runs a pipeline until it is killed.
 SCRIPT = """
@@ -30,7 +30,7 @@ SCRIPT = """
     spark = session("local[1]", {"spark.driver.memory": "1g"})
     pipeline = start(
         [MINUTE], Input(spark, base / "in").stream(), checkpoint=base / "check",
-        sink=base / "out", buckets=2,
+        sink=base / "out", buckets=1,
     )
     pipeline.process_all_available()
     print("started", flush=True)
@@ -41,7 +41,7 @@ SCRIPT = """
 @pytest.fixture
 def source(spark, tmp_path):
     found = Input(spark, tmp_path / "in")
-    found.put(*events(61, files=3))
+    found.put(joined(events(61, files=3)))
     return found
 
 
@@ -51,7 +51,7 @@ def go(base, source, *queries, check="check", out="out", **options):
         source.stream(),
         checkpoint=base / check,
         sink=base / out,
-        **{"buckets": 2, **options},
+        **{"buckets": 1, **options},
     )
 
 
@@ -63,6 +63,7 @@ def owner(base):
     return base / "check" / "_owner.json"
 
 
+@pytest.mark.long
 def test_a_second_start_in_this_process_is_refused_and_the_first_goes_on(spark, tmp_path, source):
     with go(tmp_path, source) as first:
         who = rf"in use by process {os.getpid()} on \S+ since 20\S+: stop that pipeline first"
@@ -168,6 +169,7 @@ def test_an_owner_on_another_host_is_given_time_to_show_that_it_lives(
     assert json.loads(owner(tmp_path).read_text())["token"] == "x"
 
 
+@pytest.mark.long
 def test_a_folder_is_filled_from_one_checkpoint(spark, tmp_path, source):
     with go(tmp_path, source) as pipeline:
         pipeline.process_all_available()

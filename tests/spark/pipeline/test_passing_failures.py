@@ -9,7 +9,7 @@ from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sink import writing
 from muntin.spark.sinks.sinks import FolderSink
-from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, written
+from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, joined, written
 
 PASSING = PySparkException("Job aborted: SparkException: Python worker failed to connect back.")
 LASTING = PySparkException("[CAST_INVALID_INPUT] The value 'a' cannot be cast")
@@ -52,14 +52,16 @@ class Failing:
 def source(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(passing_failures, "_WAITS_S", 0.1)
     found = Input(spark, tmp_path / "in")
-    found.put(*events(63, files=4))
+    made = events(63, files=4)
+    found.put(joined(made[:2]), joined(made[2:]))
     return found
 
 
 def go(base, source, *queries):
-    return start(queries, source.stream(), checkpoint=base / "check", sink=base / "out", buckets=2)
+    return start(queries, source.stream(), checkpoint=base / "check", sink=base / "out", buckets=1)
 
 
+@pytest.mark.long
 def test_a_stream_is_restarted_a_few_times_and_its_answers_are_there_once(
     spark, tmp_path, source, monkeypatch
 ):

@@ -28,10 +28,12 @@ from tests.support.streams import (
     assert_closed,
     at,
     events,
+    joined,
     written,
 )
 
 
+@pytest.mark.long
 def test_stop_go_on_add_and_remove(spark, codegen, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(11, files=10)
@@ -43,13 +45,13 @@ def test_stop_go_on_add_and_remove(spark, codegen, tmp_path):
             checkpoint=tmp_path / "check",
             sink=out,
             retain="10 minutes",
-            buckets=3,
+            buckets=2,
         )
 
-    source.put(*made[:4])
+    source.put(joined(made[:2]), joined(made[2:4]))
     with go([MINUTE, SLIDE]) as pipeline:
         pipeline.process_all_available()
-    source.put(*made[4:5])
+    source.put(made[4])
     pipeline = go([MINUTE, SLIDE])
     pipeline.process_all_available()
     at_change = at(pipeline.status().watermark)
@@ -58,11 +60,11 @@ def test_stop_go_on_add_and_remove(spark, codegen, tmp_path):
     assert first["warm"] + WARM.window.size <= at_change + WARM.window.slide
     # Cold: only windows after everything that was seen without it.
     assert first["sites"] >= at_change + 10 * SECOND
-    source.put(*made[5:8])
+    source.put(joined(made[5:8]))
     pipeline.process_all_available()
     at_removal = at(pipeline.status().watermark)
     pipeline.remove("slide")
-    source.put(*made[8:])
+    source.put(joined(made[8:]))
     pipeline.process_all_available()
     status = pipeline.status()
     assert set(status.queries) == {"minute", "warm", "sites"}
@@ -78,6 +80,7 @@ def test_stop_go_on_add_and_remove(spark, codegen, tmp_path):
         assert rows > 3, query.name
 
 
+@pytest.mark.long
 def test_a_factor_plan_in_a_stream_is_the_one_that_runs(spark, tmp_path):
     queries = [
         replace(WARM, name=f"by{slide}", window=hopping("1 minute", every=f"{slide} seconds"))
@@ -87,17 +90,17 @@ def test_a_factor_plan_in_a_stream_is_the_one_that_runs(spark, tmp_path):
     assert any(node.is_factor for tree in planned.trees for node in tree.nodes)
     source = Input(spark, tmp_path / "in")
     made = events(5, files=4)
-    source.put(*made[:2])
+    source.put(joined(made[:2]))
     # As an earlier version left it: its slices are cut for the factor window, too.
     before = Source(source.stream(), "10 seconds").bind(planned)
     settings = {"buckets": (0, 1), "delay": 10 * SECOND, "retain": 0, "ansi": True, "spare": 1}
     running = first_start(before.plan, before.needs, **settings)
     old = tmp_path / "old"
     Checkpoint(spark, str(old)).save(Stored(running=running, batch=0, mark="abc"))
-    new = start(planned, source.stream(), checkpoint=tmp_path / "new", buckets=2)
+    new = start(planned, source.stream(), checkpoint=tmp_path / "new", buckets=1)
     resumed = start(planned, source.stream(), checkpoint=old)
     with new, resumed:
-        source.put(*made[2:])
+        source.put(joined(made[2:]))
         for pipeline in (new, resumed):
             pipeline.process_all_available()
             (tree,) = pipeline.plan.trees

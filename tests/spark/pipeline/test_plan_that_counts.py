@@ -18,6 +18,7 @@ from tests.support.streams import (
     assert_closed,
     at,
     events,
+    joined,
     written,
 )
 
@@ -25,29 +26,30 @@ TRIED = replace(MINUTE, name="tried", window=hopping("2 minutes", every="1 minut
 LATER = replace(MINUTE, name="later", window=hopping("4 minutes", every="1 minute"))
 
 
+@pytest.mark.long
 def test_starts_that_finish_no_batch_cost_nobody_an_open_window(spark, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(41, files=8)
 
     def go(*queries):
-        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=2)
+        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=1)
 
-    def finish(pipeline, *files):
-        source.put(*files)
+    def finish(pipeline, files):
+        source.put(joined(files))
         pipeline.process_all_available()
 
     with go(MINUTE) as pipeline:
-        finish(pipeline, *made[:2])
+        finish(pipeline, made[:2])
     long = replace(WARM, name="long", window=hopping("6 minutes", every="1 minute"))
     with go(MINUTE, WARM, long) as pipeline:
-        finish(pipeline, *made[2:4])
+        finish(pipeline, made[2:4])
         promised = pipeline.complete_from
     # Two starts that finish nothing: one with another plan, one back on the plan before.
     go(MINUTE, WARM, long, TRIED).stop()
     go(MINUTE, WARM, long).stop()
     with go(MINUTE, WARM, long, LATER) as pipeline:
         assert {name: pipeline.complete_from[name] for name in promised} == promised
-        finish(pipeline, *made[4:])
+        finish(pipeline, made[4:])
         watermark = at(pipeline.status().watermark)
         since = pipeline.complete_from
     for query in (MINUTE, WARM, long, LATER):
@@ -55,6 +57,7 @@ def test_starts_that_finish_no_batch_cost_nobody_an_open_window(spark, tmp_path)
         assert_closed(found, query, source.batch(), watermark, since[query.name])
 
 
+@pytest.mark.long
 def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_try(
     spark, tmp_path, monkeypatch
 ):
@@ -64,15 +67,15 @@ def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_t
 
     def slow_and_failing(self, batch, answers):
         write(self, batch, answers)
-        if batch >= 4:
+        if batch >= 2:
             # Long enough for Spark to write a snapshot of the state.
             time.sleep(1.5)
             raise OSError("disk full")
 
     def go(*queries):
-        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=2)
+        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=1)
 
-    source.put(*made[:5])
+    source.put(joined(made[:2]), joined(made[2:4]), made[4])
     snapshots = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
     # The first try writes a snapshot, and those after it write none that would hide it.
     with configured(spark, {snapshots: "0"}), monkeypatch.context() as patch:
@@ -85,7 +88,7 @@ def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_t
     with configured(spark, {snapshots: "1000"}):
         with go(MINUTE, SITES, SLIDE) as pipeline:
             pipeline.process_all_available()
-        source.put(*made[5:])
+        source.put(joined(made[5:]))
         with go(MINUTE, SITES, SLIDE) as pipeline:
             pipeline.process_all_available()
             watermark, since = at(pipeline.status().watermark), pipeline.complete_from

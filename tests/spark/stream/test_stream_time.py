@@ -14,7 +14,7 @@ from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.stream.source import Source
 from muntin.sql import parse_sql
-from tests.support.streams import MINUTE, Input, assert_closed, at, events
+from tests.support.streams import MINUTE, Input, assert_closed, at, events, joined
 
 MARK = "spark.watermarkDelayMs"
 
@@ -74,7 +74,7 @@ def test_a_time_that_is_computed_is_watched(stream):
 
 def test_answers_by_a_computed_time_are_those_of_a_batch(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
-    source.put(*events(31, files=4))
+    source.put(joined(events(31, files=4)))
     later = replace(MINUTE, name="later", time="ts + INTERVAL 30 SECONDS")
 
     def computed(frame):
@@ -86,7 +86,7 @@ def test_answers_by_a_computed_time_are_those_of_a_batch(spark, tmp_path):
             (replace(later, time="later"), computed(source.stream())),
         ]
     ):
-        with start([query], data, checkpoint=tmp_path / f"check{number}", buckets=2) as pipeline:
+        with start([query], data, checkpoint=tmp_path / f"check{number}", buckets=1) as pipeline:
             pipeline.process_all_available()
             watermark = at(pipeline.status().watermark)
             answers = pipeline.answers("later")

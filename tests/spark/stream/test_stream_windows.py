@@ -43,6 +43,7 @@ def restarted(spark, folder, queries, made, parts):
         assert check(found, one, source.batch(), at(status.watermark)) > 2, one.name
 
 
+@pytest.mark.long
 def test_restarted_streams_equal_batch(spark, tmp_path):
     made = events(21, files=3, rows=60)
     restarted(spark, tmp_path, [SESSIONS, RECORDS[-2]], made, 2)
