@@ -5,7 +5,7 @@ how much more of that thing one does, is its price.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from muntin.bench.harness.turns import in_turns
 from muntin.console.progress import Steps
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.aggregates.monoids import ADD_FLOAT
+from muntin.model.passes import GROUP_BY, SLICER, Pass
 from muntin.model.plan import Node, Plan, Tree
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Query
@@ -40,6 +41,11 @@ _TOP = max_("temp")
 _SECONDS = Window(size=SECOND, slide=SECOND)
 _HOURS = Window(size=HOUR, slide=HOUR)
 _DAYS = Window(size=DAY, slide=DAY)
+# So many more components, columns or trees, and windows for the trees.
+_MORE = 6
+_LONGER = [Window(size=hours * HOUR, slide=hours * HOUR) for hours in range(2, 2 + _MORE)]
+# The columns that the slicer gets of an event: time, key and argument.
+_COLUMNS = 3
 # Hops of plain Spark that differ in how often an event is copied.
 _FEW_COPIES = Window(size=2 * MINUTE, slide=MINUTE)
 _MANY_COPIES = Window(size=12 * MINUTE, slide=MINUTE)
@@ -97,12 +103,28 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
     def price(shipped: float, dearer: str, cheaper: str, more: float) -> float:
         return _price((spent[dearer] - spent[cheaper]) / more, unit, shipped)
 
+    packing = spent["sliced partials"] - spent["sliced events"]
+    columns = price(SHIPPED.column, "sliced columns", "sliced events", events * _MORE)
+    sliced = price(SHIPPED.sliced, "sliced often", "sliced events", events * _MORE)
     copies = events * (_MANY_COPIES.overlap - _FEW_COPIES.overlap)
     return Calibration(
         prices=Prices(
             event=price(SHIPPED.event, "events", "starting", events),
             group=price(SHIPPED.group, "many groups", "few groups", partials),
-            partial=price(SHIPPED.partial, "partials", "events", partials),
+            component=price(SHIPPED.component, "components", "events", events * _MORE),
+            partial=_price(
+                (spent["partials"] - spent["events"] - packing) / partials, unit, SHIPPED.partial
+            ),
+            handed=_price(
+                (spent["sliced events"] - spent["starting"]) / events
+                - unit * (_COLUMNS * columns + sliced),
+                unit,
+                SHIPPED.handed,
+            ),
+            column=columns,
+            sliced=sliced,
+            folded=price(SHIPPED.folded, "folded", "partials", partials),
+            packed=_price(packing / partials, unit, SHIPPED.packed),
             combine=1.0,
             answer=price(SHIPPED.answer, "answers", "partials", partials),
             kept=price(SHIPPED.kept, "factor window", "partials", partials),
@@ -131,21 +153,52 @@ def _price(seconds: float, unit: float, shipped: float) -> float:
     return round(seconds / unit, 1) if seconds > 0 else shipped
 
 
-def _plan(*windows: Window, cut: Window, via: Window | None = None) -> Plan:
-    """Returns a plan with a query for each window, from slices of `cut`, via a factor window."""
+def _plan(
+    *windows: Window,
+    cut: Window,
+    via: Window | None = None,
+    maker: str | None = None,
+    aggregates: int = 1,
+    more: Sequence[Window] = (),
+) -> Plan:
+    """Returns a plan with a query for each window, from slices of `cut`, via a factor window.
+
+    With `maker`, these slices are made in a pass, which also makes those of a tree for each window
+    of `more`. Queries ask for so many `aggregates`, each of an argument of its own.
+    """
+    asked = {f"top{index}": max_(f"temp + {index}") for index in range(1, aggregates)}
+    asked = {"top": _TOP, **asked}
+    slicing = _grid(cut)
+    shared = None
+    if maker is not None:
+        shared = Pass(number=0, maker=maker, keys=("device",), slicing=slicing)
+    nodes = [Node(window=via, aggregates=tuple(asked.values()))] if via is not None else []
     queries = [
-        Query(name=str(window), window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
-        for window in windows
+        Query(name=str(window), window=window, aggregates=asked, keys=["device"], time="ts")
+        for window in (*windows, *more)
     ]
-    nodes = [Node(window=via, aggregates=(_TOP,))] if via is not None else []
     nodes += [
-        Node(window=query.window, aggregates=(_TOP,), parent=via, queries=(query.name,))
+        Node(
+            window=query.periodic_window,
+            aggregates=tuple(asked.values()),
+            parent=via,
+            queries=(query.name,),
+        )
         for query in queries
-        if isinstance(query.window, Window)
     ]
-    slicing = Slicing(edges=(Edges(period=cut.slide),), rate=SECOND / cut.slide)
-    tree = Tree(grouping=queries[0].grouping, slicing=slicing, nodes=tuple(nodes))
-    return Plan(strategy="calibrate", trees=(tree,), queries=tuple(queries), rate=_RATE, keys=_KEYS)
+    grouping, own = queries[0].grouping, len(nodes) - len(more)
+    trees = [Tree(grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), made_in=shared)]
+    trees += [
+        Tree(grouping=grouping, slicing=_grid(node.window), nodes=(node,), made_in=shared)
+        for node in nodes[own:]
+    ]
+    return Plan(
+        strategy="calibrate", trees=tuple(trees), queries=tuple(queries), rate=_RATE, keys=_KEYS
+    )
+
+
+def _grid(window: Window) -> Slicing:
+    return Slicing(edges=(Edges(period=window.slide),), rate=SECOND / window.slide)
 
 
 def _slices(data: DataFrame) -> int:
@@ -173,6 +226,14 @@ _WORK: dict[str, Callable[[DataFrame], None]] = {
     "starting": lambda data: _answer(_COARSE, data.where("ts < timestamp'1900-01-01'")),
     "events": partial(_answer, _COARSE),
     "partials": partial(_answer, _FINE),
+    "components": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, aggregates=1 + _MORE)),
+    "folded": partial(_answer, _plan(_HOURS, cut=_SECONDS, maker=GROUP_BY, more=[_DAYS])),
+    "sliced events": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER)),
+    "sliced partials": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, maker=SLICER)),
+    "sliced columns": partial(
+        _answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER, aggregates=1 + _MORE)
+    ),
+    "sliced often": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER, more=_LONGER)),
     "factor window": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS)),
     "answers": partial(_answer, _plan(_SECONDS, _DAYS, cut=_SECONDS)),
     "few groups": partial(_unaided, _HOURS),
