@@ -37,9 +37,10 @@ def with_passes(plan: Plan, workload: Workload) -> Plan:
 
 def cheapest_passes(trees: Sequence[Tree], workload: Workload) -> list[Members]:
     """Returns the trees of one family, put together in the passes that cost least."""
+    everyone = Members(trees=tuple(trees), workload=workload)
     passes = []
     for alike in _may_share(trees):
-        passes += _merged([Members(trees=tuple(each), workload=workload) for each in alike])
+        passes += _merged([everyone.of(tuple(each)) for each in alike])
     return passes
 
 
@@ -65,10 +66,8 @@ def _may_share(trees: Iterable[Tree]) -> list[list[list[Tree]]]:
 
 def _merged(passes: list[Members]) -> list[Members]:
     """Merges the two passes that gain most until none gains; at the end, tries all in one."""
-    apart = [
-        Members(trees=(tree,), workload=each.workload) for each in passes for tree in each.trees
-    ]
-    together = [_sum(passes)] if passes else []
+    apart = [split for each in passes for split in _apart(each)]
+    together = [passes[0].of(tuple(tree for each in passes for tree in each.trees))]
     if len(passes) <= _MOST_PASSES:
         passes = _greedily([split for each in passes for split in _cheaper(each)])
     return min((passes, apart, together), key=_total)
@@ -80,7 +79,7 @@ def _cheaper(members: Members) -> list[Members]:
 
 
 def _apart(members: Members) -> list[Members]:
-    return [Members(trees=(tree,), workload=members.workload) for tree in members.trees]
+    return [members.of((tree,)) for tree in members.trees]
 
 
 def _greedily(passes: list[Members]) -> list[Members]:
@@ -99,11 +98,6 @@ def _greedily(passes: list[Members]) -> list[Members]:
             break
         passes = [*(each for each in passes if id(each) not in best), merged]
     return passes
-
-
-def _sum(passes: Sequence[Members]) -> Members:
-    trees = tuple(tree for each in passes for tree in each.trees)
-    return Members(trees=trees, workload=passes[0].workload)
 
 
 def _total(passes: Iterable[Members]) -> float:

@@ -1,6 +1,6 @@
 """What it costs to make the slices of some trees in one pass, by either maker."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,6 +33,8 @@ class Members:
 
     trees: tuple[Tree, ...]
     workload: Workload = field(repr=False)
+    # The partials of each tree per second, by its id; the search asks for them over and over.
+    known: dict[int, float] = field(default_factory=dict, repr=False)
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -50,7 +52,11 @@ class Members:
         return min(self._by_group_by, self._by_slicer, key=lambda each: each.total)
 
     def __add__(self, other: "Members") -> "Members":
-        return Members(trees=(*self.trees, *other.trees), workload=self.workload)
+        return self.of((*self.trees, *other.trees))
+
+    def of(self, trees: tuple[Tree, ...]) -> "Members":
+        """Returns other trees of the same family."""
+        return Members(trees=trees, workload=self.workload, known=self.known)
 
     @cached_property
     def _by_group_by(self) -> PassCost:
@@ -63,7 +69,7 @@ class Members:
             (tree,) = self.trees
             return PassCost(maker=GROUP_BY, reading=0.0, trees=(tree.cut_cost,))
         kept = workload.rate * self._share
-        components = len(list(_components(self.trees)))
+        components = len(_components(self.trees))
         rows = cost.occupied(
             self.slicing.rate,
             rate=kept,
@@ -121,14 +127,16 @@ class Members:
 
     def _partials(self, tree: Tree) -> float:
         """Returns the partials of a tree's slices per second."""
-        return cost.occupied(
-            tree.slicing.rate,
-            rate=self.workload.rate * self.workload.share_of(tree.grouping.where),
-            keys=self.workload.keys_of(tree.grouping.keys),
-        )
+        if id(tree) not in self.known:
+            self.known[id(tree)] = cost.occupied(
+                tree.slicing.rate,
+                rate=self.workload.rate * self.workload.share_of(tree.grouping.where),
+                keys=self.workload.keys_of(tree.grouping.keys),
+            )
+        return self.known[id(tree)]
 
 
-def _components(trees: Sequence[Tree]) -> Iterable[tuple[Component, str | None]]:
+def _components(trees: Sequence[Tree]) -> Collection[tuple[Component, str | None]]:
     """Returns what a GROUP BY keeps: components under the filter of their tree, once each."""
     return dict.fromkeys(
         (component, tree.grouping.where)
