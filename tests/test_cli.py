@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import muntin
 from muntin.bench.harness import measure
 from muntin.cli import main
+from muntin.model.prices import Prices
 from muntin.spark.files import read_files
 from muntin.sql import parse_sql
 
@@ -81,7 +83,7 @@ def test_explain_shows_strategies_and_takes_prices(sql, tmp_path, capsys, refuse
     assert "weave (chosen)" in said
     assert all(re.search(rf"\b{name}\b", said) for name in ("exact", "random", "subsume"))
     prices = tmp_path / "prices.json"
-    prices.write_text('{"event": 0, "partial": 0, "answer": 0, "combine": 0}')
+    prices.write_text(json.dumps(dict.fromkeys(asdict(Prices()), 0)))
     assert main(["explain", str(sql), "--strategy", "shared", "--prices", str(prices)]) == 0
     assert "reading 0, answering 0" in capsys.readouterr().out
     prices.write_text('{"evnt": 0}')

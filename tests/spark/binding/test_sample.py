@@ -6,8 +6,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
 from muntin.bench.harness.events import readings, stored
+from muntin.model.passes import SLICER
 from muntin.spark.binding.relations import Relations
-from muntin.spark.binding.sample import is_cheap, is_shuffled, sample
+from muntin.spark.binding.sample import is_cheap, is_shuffled, live_keys, sample
 from tests.support.answers import assert_equal_answers
 
 
@@ -88,23 +89,53 @@ def jobs(spark: SparkSession, group: str, work) -> int:
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
-def test_few_events_in_a_slice_are_not_shared_and_many_are(spark):
+def test_few_events_in_a_slice_are_cut_by_the_slicer_and_many_are_not(spark, monkeypatch):
+    monkeypatch.setattr("muntin.spark.binding.planning.MANY_ROWS", 1000)
     # One second of a device in four holds an event.
     asked = [query("fine", "1 second"), query("hour", "1 hour")]
     sparse = readings(spark, 20_000, 200)
     with mt.run(asked, sparse) as results:
-        assert len(results.plan.trees) == 2
-        assert results.plan.taken == ("unshared",)
+        assert [each.maker for each in results.plan.passes] == [SLICER]
         assert_equal_answers(results, sparse)
     dense = readings(spark, 20_000, 20, rate=5000.0)
     with mt.run(asked, dense) as results:
         assert len(results.plan.trees) == 1
+        assert results.plan.passes == ()
         assert_equal_answers(results, dense)
 
 
-def test_one_job_looks_and_only_where_the_choice_depends_on_it(spark, files):
+def test_one_job_looks_once_and_only_where_there_is_much_data(spark, files, monkeypatch):
     asked = [query("fine", "1 second"), query("hour", "1 hour")]
-    assert 1 <= jobs(spark, "sampled", lambda: mt.run(asked, files[0])) <= 2
+    data = files[0].select("*")
+    assert jobs(spark, "few rows", lambda: mt.run(asked, data)) == 0
+    monkeypatch.setattr("muntin.spark.binding.planning.MANY_ROWS", 1000)
+    data = files[0].select("*")
+    assert 1 <= jobs(spark, "sampled", lambda: mt.run(asked, data)) <= 2
+    assert jobs(spark, "remembered", lambda: mt.run(asked, data)) == 0
     assert jobs(spark, "shared", lambda: mt.run(asked, files[0], strategy="shared")) == 0
-    minutes = [query(f"m{n}", f"{n} minutes") for n in (1, 2, 3, 5, 10)]
-    assert jobs(spark, "minutes", lambda: mt.run(minutes, files[0])) == 0
+    assert jobs(spark, "one query", lambda: mt.run(asked[:1], files[0])) == 0
+
+
+def test_live_keys_of_every_set_and_the_shares_of_filters(files):
+    asked = [
+        query("a", "1 minute"),
+        mt.Query(
+            name="b",
+            window=mt.tumbling("1 minute"),
+            aggregates={"n": mt.count()},
+            keys=["kind", "site"],
+            time="ts",
+            where="status = 'error'",
+        ),
+    ]
+    found = sample([each.grouping for each in asked], Relations(files[0], asked))
+    assert found.live[frozenset(["device"])] == found.live[frozenset(["device", "site"])] == 20
+    assert found.live[frozenset(["device", "kind", "site"])] == pytest.approx(100, rel=0.05)
+    assert found.shares["status = 'error'"] == pytest.approx(0.05, abs=0.02)
+
+
+def test_keys_that_were_not_seen_are_estimated():
+    random = np.random.default_rng(5)
+    assert live_keys(random.integers(0, 8000, 10_000), 1e6) == pytest.approx(8000, rel=0.1)
+    assert live_keys(np.arange(1000), 1000.0) == 1000
+    assert live_keys(np.zeros(10, np.int64), None) == 1
