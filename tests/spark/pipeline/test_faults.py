@@ -17,6 +17,7 @@ from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
 from muntin.model.windows.window import hopping
 from muntin.spark.batch.results import run
+from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.sinks import FolderSink
@@ -136,7 +137,13 @@ class Faults:
         if self.rng.random() < 0.8:
             self.source.put(next(self.files))
         time.sleep(self.rng.uniform(0, 1.5))
-        pipeline._runner.run.query.stop()
+        killed = pipeline._runner.run
+        killed.query.stop()
+        failure = killed.failure()
+        if failure is not None and is_passing(failure):
+            # Stopped while a Python worker starts, Spark's query fails as if the worker were lost:
+            # the pipeline cannot tell, and starts another query.
+            pipeline.stop()
         self.pipeline = None
 
     def change(self):

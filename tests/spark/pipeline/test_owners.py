@@ -87,16 +87,22 @@ def test_a_second_start_in_this_process_is_refused_and_the_first_goes_on(spark, 
 
 
 def test_a_start_waits_for_a_pipeline_that_is_just_noticing_its_end(tmp_path, source, monkeypatch):
-    ended = go(tmp_path, source)
-    noticing, end = threading.Event(), ended._runner._end
+    runner = go(tmp_path, source)._runner
+    noticing, asked = threading.Event(), threading.Event()
+    is_active, end = runner.owner._is_active, runner._end
 
-    def end_slowly():
+    def is_active_asked():
+        asked.set()
+        return is_active()
+
+    def end_when_asked():
         noticing.set()
-        time.sleep(1)
+        assert asked.wait(60)
         end()
 
-    monkeypatch.setattr(ended._runner, "_end", end_slowly)
-    ended._runner.run.query.stop()
+    monkeypatch.setattr(runner.owner, "_is_active", is_active_asked)
+    monkeypatch.setattr(runner, "_end", end_when_asked)
+    runner.run.query.stop()
     assert noticing.wait(60)
     with go(tmp_path, source) as pipeline:
         assert pipeline.status().is_active
@@ -104,14 +110,22 @@ def test_a_start_waits_for_a_pipeline_that_is_just_noticing_its_end(tmp_path, so
 
 def test_a_start_during_a_change_is_refused(tmp_path, source, monkeypatch):
     with go(tmp_path, source) as pipeline:
-        halted, launch_plan = threading.Event(), pipeline._runner.launch
+        pipeline.process_all_available()
+        runner = pipeline._runner
+        halted, asked = threading.Event(), threading.Event()
+        is_active, launch_plan = runner.owner._is_active, runner.launch
 
-        def launch_slowly(*plan):
+        def is_active_asked():
+            asked.set()
+            return is_active()
+
+        def launch_when_asked(*plan):
             halted.set()
-            time.sleep(1)
+            assert asked.wait(60)
             launch_plan(*plan)
 
-        monkeypatch.setattr(pipeline._runner, "launch", launch_slowly)
+        monkeypatch.setattr(runner.owner, "_is_active", is_active_asked)
+        monkeypatch.setattr(runner, "launch", launch_when_asked)
         change = threading.Thread(target=pipeline.replace, args=[[MINUTE, SITES]])
         change.start()
         assert halted.wait(60)
