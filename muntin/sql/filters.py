@@ -5,13 +5,15 @@ for all predicates that keep the same rows, and is only compared.
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError, TokenError
 
-from muntin.model.sql_text import squeeze, uncommented
+from muntin.model.query import PlainQuery, Query
+from muntin.model.sql_text import SqlText, squeeze, uncommented
 from muntin.sql.conditions.simple import CONSTANTS, condition_key
 from muntin.sql.conditions.spelling import spell
 from muntin.sql.functions import UNSTABLE, calls
@@ -90,6 +92,21 @@ def same_filter(a: str | None, b: str | None, *, case_sensitive: bool = True) ->
     return canonical(a, case_sensitive=case_sensitive) == canonical(
         b, case_sensitive=case_sensitive
     )
+
+
+def unify_filters(queries: Iterable[Query | PlainQuery]) -> tuple[Query | PlainQuery, ...]:
+    """Returns the queries with one text for all filters of a relation that keep the same rows.
+
+    Then they are one grouping to the planner. A query keeps the statement that it was parsed from.
+    """
+    texts: dict[tuple[SqlText, str], str] = {}
+    unified: list[Query | PlainQuery] = []
+    for query in queries:
+        if isinstance(query, Query) and query.where and is_deterministic(query.where):
+            text = texts.setdefault((query.source, canonical(query.where)), query.where)
+            query = query if text == query.where else replace(query, where=text)
+        unified.append(query)
+    return tuple(unified)
 
 
 def is_simple(conjunct: str) -> bool:

@@ -30,7 +30,7 @@ def with_passes(plan: Plan, workload: Workload) -> Plan:
     for trees in families.values():
         for members in cheapest_passes(trees, workload):
             made = _made_in(members, count)
-            count += 1
+            count += made[0].made_in is not None
             chosen |= {id(old): new for old, new in zip(members.trees, made, strict=True)}
     return replace(plan, trees=tuple(chosen[id(tree)] for tree in plan.trees))
 

@@ -12,6 +12,7 @@ from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import DEFAULT, STEADY, optimize
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.binding.sample import MANY_ROWS, with_facts
+from muntin.sql.filters import unify_filters
 
 Queries = Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 
@@ -37,7 +38,7 @@ def plan(
     """
     if not isinstance(prices, Prices):
         prices = Prices.from_json(Path(prices).read_text())
-    work = _with_wider_joins(workload(queries, prices=prices), strategy)
+    work = _rewritten(workload(queries, prices=prices), strategy)
     if sample is not None and (rate is None or keys is None):
         work = with_facts(work, Relations(sample, work.queries))
     work = replace(
@@ -64,7 +65,7 @@ def plan_for_batch(
     """
     if isinstance(queries, Plan):
         return queries
-    work = _with_wider_joins(workload(queries), strategy)
+    work = _rewritten(workload(queries), strategy)
     if strategy == "auto" and not isinstance(queries, Workload) and len(work.shared) > 1:
         # Who makes the slices depends on the data, too, but matters only where there is much of it.
         least = 0 if depends_on_data(work) else MANY_ROWS
@@ -90,15 +91,19 @@ def _computed_by(work: Workload, technique: str | None, latency: bool) -> Worklo
     return replace(work, technique=technique or work.technique, latency=latency or work.latency)
 
 
-def _with_wider_joins(work: Workload, strategy: str) -> Workload:
-    """Returns the workload, joins that differ only in their time bounds made one relation.
+def _rewritten(work: Workload, strategy: str) -> Workload:
+    """Returns the workload, with filters of one meaning spelled alike, and joins that differ only
+    in their time bounds made one relation.
 
-    A query that shares nothing is better off with its own join.
+    A query that shares nothing is better off as it is.
     """
-    texts = [query.source.fill().lower() for query in work.shared]
-    if strategy == "unshared" or sum("join" in text or "," in text for text in texts) < 2:
+    if strategy == "unshared" or len(work.shared) < 2:
         return work
-    # Fetched here, since few workloads need the parser.
-    from muntin.sql.joins import widen_joins
+    queries = unify_filters(work.queries)
+    texts = [query.source.fill().lower() for query in work.shared]
+    if sum("join" in text or "," in text for text in texts) > 1:
+        # Fetched here, since few workloads need it.
+        from muntin.sql.joins import widen_joins
 
-    return replace(work, queries=widen_joins(work.queries))
+        queries = tuple(widen_joins(queries))
+    return replace(work, queries=queries)

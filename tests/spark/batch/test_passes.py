@@ -19,7 +19,7 @@ GROUP BY device, window(ts, '1 minute');
 SELECT device, window, count(*) AS n FROM readings WHERE temp > 20 AND load > 1
 GROUP BY device, window(ts, '5 minutes', '1 minute');
 -- name: hot again
-SELECT device, window, max(temp) AS top FROM readings WHERE  temp  > 20 and load>1
+SELECT device, window, max(temp) AS top FROM readings WHERE 1<load  and (temp > 20)
 GROUP BY device, window(ts, '2 minutes');
 -- name: guarded
 SELECT state, window, sum(10 / load) AS total FROM readings WHERE load <> 0
@@ -58,6 +58,13 @@ def test_writing_and_single_answers_agree(spark, readings, tmp_path, way):
         for name in results:
             back = spark.read.parquet(str(tmp_path / "out" / name))
             assert back.count() == results[name].count()
+
+
+def test_filters_of_one_meaning_are_one_grouping(readings):
+    with mt.run(QUERIES, readings, strategy="shared") as results:
+        together = [tree.queries for tree in results.plan.trees if "hot" in tree.queries]
+        assert [sorted(names) for names in together] == [["hot", "hot again"]]
+        assert_equal_answers(results, readings)
 
 
 def test_a_cast_that_a_filter_guards_is_computed_for_its_rows_only(spark):
