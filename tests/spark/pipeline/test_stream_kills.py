@@ -25,13 +25,13 @@ SCRIPT = """
     import sys
     from pathlib import Path
     from muntin.spark.pipeline.pipeline import start
-    from tests.support.session import session
+    from tests.support.session import CHECKPOINTS_AS_USERS_HAVE_THEM, session
     from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input
     from tests.support.data_window_streams import FOUND
 
     base, number, last = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "last"
     settings = {"spark.driver.memory": "1g", "spark.sql.streaming.minBatchesToRetain": "10000"}
-    spark = session(more=settings)
+    spark = session(more={**settings, **CHECKPOINTS_AS_USERS_HAVE_THEM})
     comers = [[], [SITES], [SITES, WARM], [WARM]][number % 4]
     comers += FOUND if sys.argv[5] == "found" else []
     pipeline = start(
