@@ -149,7 +149,7 @@ def _strategies(plan: Plan, width: int) -> Iterator[str]:
     if not (plan.considered and plan.trees):
         return
     yield ""
-    yield "strategies by cost"
+    yield "strategies by cost" + (", before trees share passes" if plan.passes else "")
     yield from _table(
         [
             (words.cost(cost), beside, ", ".join(names))

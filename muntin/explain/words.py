@@ -119,12 +119,14 @@ def parts(plan: Plan) -> tuple[float, float]:
 def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
     """The strategies that were tried, the cheapest first; those of equal cost stand together.
 
-    Each group has its least cost, how that stands beside this plan's, and the strategies' names.
+    Each group has its least cost, how that stands beside the least, and the strategies' names.
     """
     groups: dict[str, tuple[float, list[str]]] = {}
     tried = plan.considered.items()
+    # Strategies are compared before their trees are put into passes.
+    base = min(plan.considered.values()) if plan.passes else plan.cost
     for name, spent in sorted(tried, key=lambda item: (item[1], item[0] not in plan.taken)):
-        beside = "" if name in plan.taken else ratio(spent, plan.cost)
+        beside = "" if name in plan.taken else ratio(spent, base)
         least, names = groups.setdefault("" if beside == "the same" else beside, (spent, []))
         if name in plan.taken:
             names.insert(0, f"{name} (chosen)")

@@ -111,7 +111,8 @@ def _made_in(members: Members, number: int) -> tuple[Tree, ...]:
     """
     cheapest = members.cheapest
     if len(members.trees) == 1 and cheapest.maker == GROUP_BY:
-        return members.trees
+        (tree,) = members.trees
+        return (replace(tree, cut_cost=tree.cut_cost + members.left_out),)
     shared = Pass(
         number=number,
         maker=cheapest.maker,

@@ -67,7 +67,7 @@ class Members:
         prices, workload = self.workload.prices, self.workload
         if len(self.trees) == 1 and self.trees[0].is_alone:
             (tree,) = self.trees
-            return PassCost(maker=GROUP_BY, reading=0.0, trees=(tree.cut_cost,))
+            return PassCost(maker=GROUP_BY, reading=self.left_out, trees=(tree.cut_cost,))
         kept = workload.rate * self._share
         components = len(_components(self.trees))
         rows = cost.occupied(
@@ -76,7 +76,8 @@ class Members:
             keys=workload.keys_of(*(tree.grouping.keys for tree in self.trees)),
         )
         reading = (
-            prices.event * workload.rate
+            self.left_out
+            + prices.event * kept
             + prices.component * kept * (components - 1)
             + prices.partial * rows
         )
@@ -103,8 +104,7 @@ class Members:
         filters = {tree.grouping.where for tree in self.trees} - {None}
         columns = 1 + len(self.keys) + len(arguments) + bool(filters)
         kept = workload.rate * self._share
-        reading = prices.event * (workload.rate - kept) / 2
-        reading += (prices.handed + prices.column * columns) * kept
+        reading = self.left_out + (prices.handed + prices.column * columns) * kept
         return PassCost(
             maker=SLICER,
             reading=reading,
@@ -124,6 +124,11 @@ class Members:
         """The share of the events that some tree reads."""
         filters = {tree.grouping.where for tree in self.trees}
         return min(1.0, sum(self.workload.share_of(where) for where in filters))
+
+    @property
+    def left_out(self) -> float:
+        """The cost of reading the events that no filter lets in, half of what others cost."""
+        return self.workload.prices.event / 2 * self.workload.rate * (1 - self._share)
 
     def _partials(self, tree: Tree) -> float:
         """Returns the partials of a tree's slices per second."""
