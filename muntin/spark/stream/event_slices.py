@@ -6,15 +6,16 @@ conditions that hold always or never, differ from each other, and are opaque to 
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, expr
-from pyspark.sql.types import DataType, LongType
+from pyspark.sql.types import DataType, LongType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.query import Grouping
-from muntin.model.sql_text import SqlText
+from muntin.model.sql_text import SqlText, quoted
 from muntin.runtime.columns.layout import kept
 from muntin.runtime.stream_plan.component_columns import Held, functions_of
 from muntin.runtime.stream_plan.room import MOMENTS, Use, kind_of
@@ -48,11 +49,13 @@ def stream_slices(
     bound: Mapping[int, BoundTree],
     records: Mapping[int, dict[str, str]],
     relations: Relations,
+    *,
+    watched: str,
 ) -> DataFrame:
     """Partials per (lane, keys, slice), each when the watermark passes the end of its slice.
 
     `bound` has the types of every lane, by its number; `records` has an event as SQL, for the lanes
-    of data windows.
+    of data windows. `watched` is the column that the watermark follows.
     """
     lifts = {lane.number: _columns(lane, bound[lane.number], running) for lane in running.lanes}
     lifts.update(records)
@@ -67,7 +70,7 @@ def stream_slices(
             END, metadata=watermark_metadata(running)
         ),
     }
-    events = relations.sql(_events(groupings, lifts)).where(f"{LANE} IS NOT NULL")
+    events = relations.sql(_events(groupings, lifts, watched)).where(f"{LANE} IS NOT NULL")
     events = events.select(*(whole.get(name, col(name)) for name in events.columns))
     groups = [LANE, *running.room.key_slots, START, END]
     slices = events.groupBy(*groups).agg(*map(expr, _aggregates(running)))
@@ -156,12 +159,14 @@ def _hash(running: StreamPlan) -> str:
     return f"CASE {LANE} {' '.join(cases)} ELSE {every} END"
 
 
-def _events(groupings: Mapping[int, Grouping], lifts: Mapping[int, dict[str, str]]) -> SqlText:
+def _events(
+    groupings: Mapping[int, Grouping], lifts: Mapping[int, dict[str, str]], watched: str
+) -> SqlText:
     """Each event once for every lane that takes it. The source stands in the plan once: it is read
     once, and Spark would not let a checkpoint's number of sources change."""
     if len(lifts) == 1:
         ((number, columns),) = lifts.items()
-        return selected(groupings[number], columns)
+        return selected(_filtered_above_watermark(groupings[number], watched), columns)
     first = next(iter(groupings.values()))
     structs = []
     for number, columns in lifts.items():
@@ -179,6 +184,19 @@ def _events(groupings: Mapping[int, Grouping], lifts: Mapping[int, dict[str, str
     return first.relation.inside(
         f"SELECT inline(array({', '.join(structs)})) FROM ", f" WHERE ({first.time}) IS NOT NULL"
     )
+
+
+def _filtered_above_watermark(grouping: Grouping, watched: str) -> Grouping:
+    """Returns the grouping with a filter that Spark does not move below the watermark.
+
+    The watermark tells up to when events were read, and a query that is added is complete from
+    there on. Below a filter it would follow only the events of the queries that ran before. Spark
+    moves every condition down that does not mention the watched column.
+    """
+    if not grouping.where:
+        return grouping
+    unmet = _never(micros(quoted(watched), TimestampType()), 0)
+    return replace(grouping, where=f"({grouping.where}) OR {unmet}")
 
 
 def _columns(lane: RunningLane, bound: BoundTree, running: StreamPlan) -> dict[str, str]:

@@ -134,7 +134,7 @@ class Source:
 
     def _bound(self, plan: Plan) -> "BoundStream":
         try:
-            frame = self._watched(self._grouping(plan))
+            frame, watched = self._watched(self._grouping(plan))
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
         relations = Relations(frame, plan.queries, streaming=True)
@@ -153,10 +153,12 @@ class Source:
             needs=[_needs(tree, bound.plan) for tree in bound.trees],
             records=[bind_records(tree, relations) for tree in record_trees],
             relations=relations,
+            watched=watched,
         )
 
-    def _watched(self, grouping: Grouping) -> DataFrame:
-        """Returns the data with a watermark on its time."""
+    def _watched(self, grouping: Grouping) -> tuple[DataFrame, str]:
+        """Returns the data with a watermark on its time, and the column that the watermark
+        follows."""
         data, time = self._data, grouping.time
         column = self._column(grouping)
         if column is not None:
@@ -182,7 +184,8 @@ class Source:
             local = isinstance(kind, TimestampNTZType)
             sql = f"timestamp_micros({micros(time, kind)})" if local else time
             data, column = instant.select("*", expr(sql).alias(_WATCHED)), _WATCHED
-        return data.withWatermark(quoted(column), f"{self.delay // MILLISECOND} milliseconds")
+        delay = f"{self.delay // MILLISECOND} milliseconds"
+        return data.withWatermark(quoted(column), delay), column
 
     def _column(self, grouping: Grouping) -> str | None:
         """Returns the column of the data that is a grouping's time; None if it is an expression."""
@@ -229,6 +232,8 @@ class BoundStream:
     needs: Sequence[Needs]
     records: Sequence[BoundRecords]
     relations: Relations
+    # The column that the watermark follows.
+    watched: str
 
     @property
     def record_needs(self) -> list[RecordNeeds]:
@@ -245,7 +250,7 @@ class BoundStream:
             lane.number: record_columns(lane, records[lane.number], running)
             for lane in running.records
         }
-        slices = stream_slices(running, bound, lifts, self.relations)
+        slices = stream_slices(running, bound, lifts, self.relations, watched=self.watched)
         lanes = [
             record_lane(lane, records[lane.number], ansi=running.ansi) for lane in running.records
         ]

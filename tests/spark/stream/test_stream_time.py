@@ -9,12 +9,13 @@ from pyspark.sql.functions import expr
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count
 from muntin.model.query import Query
+from muntin.model.time import SECOND
 from muntin.model.windows.window import tumbling
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.stream.source import Source
 from muntin.sql import parse_sql
-from tests.support.streams import MINUTE, Input, assert_closed, at, events, joined
+from tests.support.streams import DELAY, EPOCH, MINUTE, Input, assert_closed, at, events, joined
 
 MARK = "spark.watermarkDelayMs"
 
@@ -91,6 +92,35 @@ def test_answers_by_a_computed_time_are_those_of_a_batch(spark, tmp_path):
             watermark = at(pipeline.status().watermark)
             answers = pipeline.answers("later")
         assert assert_closed(answers, query, computed(source.batch()), watermark) > 0
+
+
+@pytest.mark.parametrize("time", ["ts", "ts + INTERVAL 0 SECONDS"])
+def test_the_watermark_follows_events_that_no_query_takes(spark, tmp_path, time):
+    # 0         60        120       180
+    # |----3-----1--|-3----|-3-------|--3    events by their load
+    #               |                        here the queries change
+    #            [---------)                 seen in part by the new one
+    #                      [---------)       its first window
+    filtered = replace(MINUTE, name="filtered", time=time, where="load > 2")
+    added = replace(MINUTE, time=time)
+    source = Input(spark, tmp_path / "in")
+    begin = EPOCH + 40 * SECOND
+
+    def event(second, load):
+        at = begin + second * SECOND
+        return {"t": at, "device": "a", "site": 1, "temp": 1.0, "load": load}
+
+    source.put([event(30, load=3), event(61, load=1)])
+    with start([filtered], source.stream(), checkpoint=tmp_path / "check", buckets=2) as pipeline:
+        pipeline.process_all_available()
+        assert at(pipeline.status().watermark) == begin + 61 * SECOND - DELAY
+        pipeline.replace([added])
+        source.put([event(70, load=3), event(130, load=3), event(200, load=3)])
+        pipeline.process_all_available()
+        since, watermark = pipeline.complete_from["minute"], at(pipeline.status().watermark)
+        answers = pipeline.answers("minute")
+    assert since == begin + 120 * SECOND
+    assert assert_closed(answers, added, source.batch(), watermark, since) == 1
 
 
 def test_a_field_in_sql(stream):
