@@ -20,6 +20,15 @@ from muntin.model.aggregates.aggregate import min_ as min
 from muntin.model.aggregates.aggregate import sum_ as sum
 from muntin.model.aggregates.table import FUNCTIONS
 from muntin.model.aggregates.user_aggregate import aggregate
+from muntin.model.grouping_sets import (
+    GroupingSets,
+    Mark,
+    cube,
+    grouping,
+    grouping_id,
+    grouping_sets,
+    rollup,
+)
 from muntin.model.plan import Plan
 from muntin.model.prices import Prices
 from muntin.model.query import Column, PlainQuery, Query, Workload
@@ -83,6 +92,8 @@ __all__ = [
     "Aggregate",
     "Column",
     "DataWindow",
+    "GroupingSets",
+    "Mark",
     "ModelError",
     "MuntinError",
     "ParseError",
@@ -105,9 +116,13 @@ __all__ = [
     "count",
     "count_if",
     "count_window",
+    "cube",
     "custom",
     "delta",
     "every",
+    "grouping",
+    "grouping_id",
+    "grouping_sets",
     "hopping",
     "landmark",
     "max",
@@ -115,6 +130,7 @@ __all__ = [
     "parse_sql",
     "plan",
     "punctuation",
+    "rollup",
     "run",
     "session",
     "start",

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.user_aggregate import UserAggregate
+from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, crossed, flat
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
 from muntin.model.windows.data_windows import DataWindow, Session
@@ -70,13 +72,21 @@ class Query:
     It means: group `relation` (filtered by `where`) by `keys` and `window` over `time`, compute
     `aggregates`, keep the rows where `having` holds, and give `columns`. `keys`, `aggregates` and
     `columns` are in the order in which they come out.
+
+    With grouping sets among the `keys`, or with `sets` of their names, it groups by each of the
+    sets, and the answer is that of all of them: a key that a set leaves out is null there, and
+    `marks` tell which. To planners each set is a query of its own, one of its `parts`.
     """
 
     name: str
     window: Window | DataWindow
     aggregates: Mapping[str, Aggregate]
     time: str
-    keys: Mapping[str, str] | Sequence[str] = field(default_factory=dict)
+    keys: Mapping[str, str] | Sequence[str | GroupingSets] | GroupingSets = field(
+        default_factory=dict
+    )
+    sets: Sequence[Sequence[str]] | None = None
+    marks: Mapping[str, Mark] = field(default_factory=dict)
     where: str | None = None
     having: str | None = None
     relation: SqlText | str | None = None
@@ -87,9 +97,12 @@ class Query:
     names_window: bool = False
     # Whether the statement spells a column in two cases; only some sessions treat these as one.
     mixes_case: bool = False
+    # The query with grouping sets that this is one set of.
+    whole: "Query | None" = None
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        if self.whole is None:
+            check_name(self.name)
         if not isinstance(self.window, Window | DataWindow):
             raise ModelError(
                 f"query {self.name!r}: window is made by tumbling or hopping, or by session, "
@@ -104,27 +117,23 @@ class Query:
                     f"query {self.name!r}: {name!r} must be an aggregate such as mt.avg('temp'), "
                     f"not {aggregate!r}"
                 )
-        keys = self.keys
-        if isinstance(keys, str):
-            raise ModelError(f"query {self.name!r}: keys is a list of columns, not {keys!r}")
-        if not isinstance(keys, Mapping):
-            # A column names itself; a field of a struct is named by its last part, as in Spark.
-            keys = {name_parts(key)[-1]: key for key in keys}
-        keys = {name: uncommented(key) for name, key in keys.items()}
+        keys, sets = self._keys_and_sets()
         relation = self.relation
         if not isinstance(relation, SqlText):
             relation = SqlText.table(relation) if relation else SqlText(("", ""), ("",))
-        clashes = sorted({"window"} & {*keys, *self.aggregates} | {*keys} & {*self.aggregates})
+        names = (*keys, "window", *self.aggregates, *self.marks)
+        clashes = sorted(name for name in names if names.count(name) > 1)
         if clashes:
             raise ModelError(
                 f"query {self.name!r}: two columns are called {clashes[0]!r}; name them apart"
             )
         columns = tuple(self.columns) or tuple(
-            Column(name=name, expression=quoted(name))
-            for name in (*keys, "window", *self.aggregates)
+            Column(name=name, expression=quoted(name)) for name in names
         )
         for slot, value in (
             ("keys", dict(keys)),
+            ("sets", sets),
+            ("marks", dict(self.marks)),
             ("aggregates", dict(self.aggregates)),
             ("relation", relation),
             ("columns", columns),
@@ -133,6 +142,66 @@ class Query:
             ("having", self.having and uncommented(self.having)),
         ):
             object.__setattr__(self, slot, value)
+        if self.whole is None and (sets is not None or self.marks):
+            check_sets(self.name, sets, self.marks, keys)
+        if sets is not None and not self.is_periodic:
+            raise ModelError(
+                f"query {self.name!r}: grouping sets are for tumbling and hopping windows, and for "
+                f"aggregates of Spark's"
+            )
+
+    def _keys_and_sets(self) -> tuple[dict[str, str], tuple[tuple[str, ...], ...] | None]:
+        """Returns the keys by name, and the names of the keys of each set, if there are sets."""
+        keys, sets = self.keys, self.sets
+        if isinstance(keys, str):
+            raise ModelError(f"query {self.name!r}: keys is a list of columns, not {keys!r}")
+        if isinstance(keys, GroupingSets):
+            keys = [keys]
+        if not isinstance(keys, Mapping):
+            if any(isinstance(key, GroupingSets) for key in keys):
+                if sets is not None:
+                    raise ModelError(f"query {self.name!r}: its sets are given twice")
+                sets = [[_key_name(key) for key in one] for one in crossed(keys)]
+            keys = {_key_name(key): key for key in flat(keys)}
+        named = {name: uncommented(key) for name, key in keys.items()}
+        return named, None if sets is None else tuple(tuple(dict.fromkeys(one)) for one in sets)
+
+    @cached_property
+    def parts(self) -> tuple["Query", ...]:
+        """A query for each grouping set, or this query alone if it has none.
+
+        Each has all columns: keys that its set leaves out are null, and marks are numbers.
+        """
+        if self.sets is None:
+            return (self,)
+        parts: dict[str, Query] = {}
+        for given in self.sets:
+            keys = {name: key for name, key in self.key_expressions.items() if name in given}
+            name = f"{self.name} ({', '.join(keys)})"
+            copies = sum(part.keys == keys for part in parts.values())
+            name += f" {copies + 1}" if copies else ""
+            parts[name] = replace(self, name=name, keys=keys, sets=None, whole=self)
+        return tuple(parts.values())
+
+    @property
+    def asked(self) -> "Query":
+        """The query that the user asked for: this one, or the one that it is a set of."""
+        return self.whole or self
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The keys, by name, that are null since its grouping set leaves them out."""
+        keys = self.asked.key_expressions
+        return {name: key for name, key in keys.items() if name not in self.key_expressions}
+
+    @property
+    def mark_values(self) -> Mapping[str, str]:
+        """The SQL of each mark: a number if this is one grouping set, else Spark's function."""
+        keys = self.asked.key_expressions
+        if self.whole is None:
+            return {name: mark.to_sql(keys) for name, mark in self.marks.items()}
+        present = self.key_expressions
+        return {name: mark.value(keys, present) for name, mark in self.marks.items()}
 
     @property
     def key_expressions(self) -> Mapping[str, str]:
@@ -173,7 +242,7 @@ class Query:
     @property
     def names(self) -> tuple[str, ...]:
         """The names that its columns and its `having` may use, in order."""
-        return (*self.key_expressions, "window", *self.aggregates)
+        return (*self.asked.key_expressions, "window", *self.aggregates, *self.marks)
 
     def named_alone(self, expression: str) -> str | None:
         """Returns the name that an expression consists of, or None for any other expression."""
@@ -196,9 +265,13 @@ class Query:
         )
         return f"window({self.time}, {', '.join(lengths)})"
 
+    def null_of(self, key: str) -> SqlText:
+        """Returns SQL for a null of a key's type."""
+        return self.source.inside(f"(SELECT first({key}) FROM ", " WHERE false)")
+
     def to_sql(self) -> SqlText:
         """Returns the query as one Spark SQL statement."""
-        if self.statement is not None:
+        if self.statement is not None and self.whole is None:
             return self.statement
         for aggregate in self.aggregates.values():
             if isinstance(aggregate, UserAggregate):
@@ -206,10 +279,18 @@ class Query:
                     f"query {self.name!r}: Spark SQL has no aggregate such as {aggregate}"
                 )
         window = self._window_call()
-        keys = self.key_expressions.values()
+        keys = self.key_expressions
+        values: dict[str, SqlText | str] = {
+            **{name: self.null_of(key) for name, key in self.left_out.items()},
+            **keys,
+            "window": window,
+            **{name: aggregate.to_sql() for name, aggregate in self.aggregates.items()},
+            **self.mark_values,
+        }
         # The outer SELECT names the columns: here, later expressions could refer to an alias.
-        values = [*keys, window, *(aggregate.to_sql() for aggregate in self.aggregates.values())]
-        inner = ", ".join(f"{value} AS _muntin_{index}" for index, value in enumerate(values))
+        inner: list[SqlText | str] = []
+        for index, name in enumerate(self.names):
+            inner += [", " if index else "", values[name], f" AS _muntin_{index}"]
         names = ", ".join(map(quoted, self.names))
         outer = ", ".join(
             column.expression + (f" AS {quoted(column.name)}" if column.name else "")
@@ -221,10 +302,24 @@ class Query:
             outer = "*"
         where = f" WHERE {self.where}" if self.where else ""
         having = f" WHERE {self.having}" if self.having else ""
-        return self.source.inside(
-            f"SELECT {outer} FROM (SELECT {inner} FROM ",
-            f"{where} GROUP BY {', '.join([*keys, window])}) AS answers({names}){having}",
+        groups = ", ".join([*keys.values(), window])
+        if self.sets is not None:
+            # The window comes first: its bit is the highest of `grouping_id()`, and never set.
+            sets = (", ".join([window, *(keys[name] for name in one)]) for one in self.sets)
+            groups = ", ".join([window, *keys.values()])
+            groups += f" GROUPING SETS ({', '.join(f'({one})' for one in sets)})"
+        return SqlText.joined(
+            f"SELECT {outer} FROM (SELECT ",
+            *inner,
+            " FROM ",
+            self.source,
+            f"{where} GROUP BY {groups}) AS answers({names}){having}",
         )
+
+
+def _key_name(key: str) -> str:
+    """Returns a column's own name; a field of a struct has its last part, as in Spark."""
+    return name_parts(key)[-1]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -245,6 +340,11 @@ def tables_of(queries: Iterable[Query | PlainQuery]) -> list[str]:
     return list(dict.fromkeys(table for text in texts for table in text.tables))
 
 
+def parts_of(queries: Iterable[Query | PlainQuery]) -> list[Query]:
+    """Returns the queries that can share, one for each grouping set."""
+    return [part for query in queries if isinstance(query, Query) for part in query.parts]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
     """Queries that run together, with what the planner needs to know: events per second, live
@@ -259,6 +359,8 @@ class Workload:
     # these are known.
     live: Mapping[frozenset[str], float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
+    # Relations whose events Spark computes, by a join or a Python function, rather than reads.
+    computed: frozenset[SqlText] = frozenset()
     prices: Prices = SHIPPED
     # The technique that every node must use; None leaves the choice to the planner.
     technique: str | None = None
@@ -272,9 +374,11 @@ class Workload:
         for query in self.queries:
             if not isinstance(query, Query | PlainQuery):
                 raise ModelError(f"a workload is made of queries, not {query!r}")
-            if query.name.lower() in seen:
-                raise ModelError(f"two queries are called {query.name!r}; name them apart")
-            seen.add(query.name.lower())
+            parts = [part.name for part in query.parts] if isinstance(query, Query) else []
+            for name in dict.fromkeys([query.name, *parts]):
+                if name.lower() in seen:
+                    raise ModelError(f"two queries are called {name!r}; name them apart")
+                seen.add(name.lower())
         for name in ("rate", "keys"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
@@ -302,9 +406,8 @@ class Workload:
     def by_grouping(self) -> tuple["Workload", ...]:
         """A workload for each grouping, with its own rate and keys; plain queries are left out."""
         groups: dict[Grouping, list[Query]] = {}
-        for query in self.queries:
-            if isinstance(query, Query):
-                groups.setdefault(query.grouping, []).append(query)
+        for query in parts_of(self.queries):
+            groups.setdefault(query.grouping, []).append(query)
         return tuple(
             replace(
                 self,
@@ -317,13 +420,13 @@ class Workload:
 
     @property
     def shared(self) -> tuple[Query, ...]:
-        """The queries that slices of time can answer."""
-        return tuple(q for q in self.queries if isinstance(q, Query) and q.is_periodic)
+        """The queries that slices of time can answer, one for each grouping set."""
+        return tuple(query for query in parts_of(self.queries) if query.is_periodic)
 
     @property
     def data_windows(self) -> tuple[Query, ...]:
         """The queries with data windows or user-defined aggregates."""
-        return tuple(q for q in self.queries if isinstance(q, Query) and not q.is_periodic)
+        return tuple(query for query in parts_of(self.queries) if not query.is_periodic)
 
     @property
     def plain(self) -> tuple[PlainQuery, ...]:

@@ -35,6 +35,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def only_where(condition: str, value: str) -> str:
+    """Returns SQL that computes a value where a condition holds, and is null elsewhere."""
+    return f"CASE WHEN {condition} THEN {value} END"
+
+
 @lru_cache(maxsize=4096)
 def uncommented(text: str) -> str:
     """Removes comments, so that SQL appended after it is not commented out."""
@@ -77,6 +82,18 @@ class SqlText:
         parts[0] = before + parts[0]
         parts[-1] += after
         return SqlText(parts=tuple(parts), tables=self.tables)
+
+    @staticmethod
+    def joined(*texts: "SqlText | str") -> "SqlText":
+        """Returns texts one after the other."""
+        parts = [""]
+        tables: list[str] = []
+        for text in texts:
+            whole = SqlText((text,)) if isinstance(text, str) else text
+            parts[-1] += whole.parts[0]
+            parts += whole.parts[1:]
+            tables += whole.tables
+        return SqlText(parts=tuple(parts), tables=tuple(tables))
 
     @property
     def alias(self) -> str | None:

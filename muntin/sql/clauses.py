@@ -36,13 +36,7 @@ _OTHER_PARTS = {
     "hint": "a hint",
     "pivots": "PIVOT",
 }
-_GROUPINGS = {
-    "rollup": "ROLLUP",
-    "cube": "CUBE",
-    "grouping_sets": "GROUPING SETS",
-    "all": "GROUP BY ALL",
-}
-_GROUPING_NODES = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
+_SHARED_GROUPINGS = {"expressions", "rollup", "cube", "grouping_sets"}
 # The clauses of a statement that can share, as Spark wants them.
 _ORDER = ("SELECT", "FROM", "WHERE", "GROUP_BY", "HAVING")
 
@@ -57,12 +51,12 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class Clauses:
-    """`SELECT items FROM relation WHERE where GROUP BY keys HAVING having`, as tokens."""
+    """`SELECT items FROM relation WHERE where GROUP BY group_by HAVING having`, as tokens."""
 
     items: tuple[Item, ...]
     relation: Span
     where: Span
-    keys: tuple[Span, ...]
+    group_by: Span
     having: Span
     # Where column references begin, in SELECT and HAVING and GROUP BY.
     columns: frozenset[int]
@@ -115,7 +109,8 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
     bounds = _bounds(tokens)
     items_from = 2 if kind_at(tokens, 1) == "ALL" else 1
     items = split(tokens[items_from : bounds["FROM"]])
-    keys = split(_clause(tokens, bounds, "GROUP_BY"))
+    group_by = _clause(tokens, bounds, "GROUP_BY")
+    keys = split(group_by)
     where, having = _clause(tokens, bounds, "WHERE"), _clause(tokens, bounds, "HAVING")
     group = select.args["group"]
     agree = (
@@ -148,7 +143,7 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
         ),
         relation=relation,
         where=where,
-        keys=tuple(keys),
+        group_by=group_by,
         having=having,
         columns=frozenset(_column_starts(parts)),
         unknown=frozenset(
@@ -179,11 +174,8 @@ def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
         if not tree.args.get(part):
             raise NotSharedError(reason)
     for part, value in tree.args["group"].args.items():
-        if value and part != "expressions":
-            raise NotSharedError(_GROUPINGS.get(part, part.upper()))
-    for key in tree.args["group"].expressions:
-        if type(key) in _GROUPING_NODES:
-            raise NotSharedError(_GROUPING_NODES[type(key)])
+        if value and part not in _SHARED_GROUPINGS:
+            raise NotSharedError(f"GROUP BY {part.upper()}")
     for clause, nodes in (
         ("SELECT", tree.expressions),
         ("WHERE", [tree.args.get("where")]),

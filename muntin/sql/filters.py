@@ -87,6 +87,23 @@ def canonical(where: str | None, *, case_sensitive: bool = True) -> str:
     return " AND ".join(keys if None in simple else sorted(set(keys)))
 
 
+def split_by_keys(where: str, keys: Iterable[str]) -> tuple[str | None, str | None]:
+    """Returns the part of a filter that the keys alone decide, and the rest.
+
+    A filter of which a part might fail is not taken apart: another part may guard it.
+
+    >>> split_by_keys("kind = 1 AND temp > 80", ["site", "kind"])
+    ('kind = 1', 'temp > 80')
+    """
+    parts = conjuncts(where)
+    known = {name for key in keys if (name := _name_of(key)) is not None}
+    if not known or not all(map(is_simple, parts)):
+        return None, where
+    decided = [part for part in parts if _column_names(part) <= known]
+    others = [part for part in parts if part not in decided]
+    return conjunction(decided) if decided else None, conjunction(others) if others else None
+
+
 def same_filter(a: str | None, b: str | None, *, case_sensitive: bool = True) -> bool:
     """Whether two predicates are known to keep the same rows; no predicate keeps all."""
     return canonical(a, case_sensitive=case_sensitive) == canonical(
@@ -184,6 +201,25 @@ def _columns(text: str) -> frozenset[int]:
         column.parts[0].meta.get("start", -1) for column in _parsed(text).find_all(exp.Column)
     )
     return frozenset(start - len(_PREFIX) for start in starts)
+
+
+@lru_cache(maxsize=4096)
+def _column_names(text: str) -> frozenset[str]:
+    """Returns the columns of a predicate, without backquotes."""
+    columns = _parsed(text).find_all(exp.Column)
+    return frozenset(".".join(part.name for part in column.parts) for column in columns)
+
+
+@lru_cache(maxsize=4096)
+def _name_of(key: str) -> str | None:
+    """Returns the column that a key is, as `_column_names` spells it; None if it is more."""
+    if not is_reference(key):
+        return None
+    try:
+        names = _column_names(key)
+    except SqlglotError:
+        return None
+    return next(iter(names)) if len(names) == 1 else None
 
 
 def _joins_conditions(text: str) -> bool:

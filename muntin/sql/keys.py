@@ -1,9 +1,10 @@
 """GROUP BY: its keys, its one window, and what makes a key unclear without the schema."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muntin.sql.aggregates import check_row_expression
 from muntin.sql.clauses import Clauses
+from muntin.sql.grouping_sets import read_sets
 from muntin.sql.tokens import (
     NotSharedError,
     Span,
@@ -15,6 +16,9 @@ from muntin.sql.tokens import (
     unwrapped,
 )
 from muntin.sql.windows import NAMES, WindowCall, is_window, read_window
+
+# The name of the window's column, and of the window among keys.
+WINDOW = "window"
 
 # Words that stand before a bracket or a name and are neither a function nor a column.
 _PREFIXES = {"not", "exists", "interval", "case", "distinct", "all"}
@@ -53,6 +57,12 @@ class GroupBy:
     keys: tuple[Key, ...]
     window: WindowCall
     time: str
+    # The names of the keys of each grouping set; none if all keys are grouped by at once.
+    sets: tuple[tuple[str, ...], ...] | None
+    # All keys by name and the window, in the order in which Spark numbers them.
+    order: tuple[str, ...]
+    # Whether the window is meant by its name alone.
+    names_window: bool
 
 
 def fold(tokens: Span, clauses: Clauses) -> Span:
@@ -93,32 +103,112 @@ def column_name(tokens: Span) -> str | None:
 
 
 def read_group_by(text: str, clauses: Clauses, taken: frozenset[str]) -> GroupBy:
-    """The keys and the window of GROUP BY; made names avoid those that are taken."""
-    windows: list[tuple[WindowCall, str]] = []
-    spans: dict[tuple[str, ...], Span] = {}
-    for given in clauses.keys:
+    """The keys, the window and the sets of GROUP BY; made names avoid those that are taken."""
+    reader = _Reader(text=text, clauses=clauses, taken=taken)
+    sets = read_sets(clauses.group_by, reader.name)
+    if len(reader.windows) != 1:
+        many = bool(reader.windows)
+        raise NotSharedError("two windows in GROUP BY" if many else "no window in GROUP BY")
+    ((window, time),) = reader.windows.items()
+    keys = tuple(reader.keys.values())
+    if sets is None and reader.names_window:
+        raise NotSharedError("a window inside the key window")
+    if sets is not None:
+        _check_sets(sets, keys, window, clauses)
+        sets = tuple(tuple(name for name in names if name != WINDOW) for names in sets)
+    return GroupBy(
+        keys=keys,
+        window=window,
+        time=time,
+        sets=sets,
+        order=tuple(dict.fromkeys(reader.order)),
+        names_window=reader.names_window,
+    )
+
+
+@dataclass(kw_only=True)
+class _Reader:
+    """Reads the keys of GROUP BY one by one."""
+
+    text: str
+    clauses: Clauses
+    taken: frozenset[str]
+    keys: dict[tuple[str, ...], Key] = field(default_factory=dict)
+    windows: dict[WindowCall, str] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    names_window: bool = False
+
+    def name(self, given: Span) -> str:
+        """Returns the name of a key, `WINDOW` for the window, and remembers it."""
+        self.order.append(self._name(given))
+        return self.order[-1]
+
+    def _name(self, given: Span) -> str:
         # Brackets around a column or a window mean nothing; several keys in them are a struct.
         bare = unwrapped(given)
-        is_column = bare[0].start in clauses.columns and column_name(bare) is not None
+        is_column = bare[0].start in self.clauses.columns and column_name(bare) is not None
         written = bare if is_column or is_window(bare) else given
-        item = _ordinal(written, clauses)
-        tokens = fold(written if item is None else item, clauses)
+        item = _ordinal(written, self.clauses)
+        tokens = fold(written if item is None else item, self.clauses)
         if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
-            windows.append(read_window(text, tokens))
-            continue
+            self.windows.setdefault(*read_window(self.text, tokens))
+            return WINDOW
+        if is_column and [token.name for token in tokens] == [WINDOW]:
+            # Beside a call, the name is that of its window, unless the source has such a column.
+            self.names_window = True
+            return WINDOW
         if item is None:
-            _check_clear(tokens, clauses)
-        check_row_expression(tokens, f"the key {render(text, tokens)}")
-        spans.setdefault(norms(tokens), tokens)
-    if len(windows) != 1:
-        raise NotSharedError("two windows in GROUP BY" if windows else "no window in GROUP BY")
-    keys = []
-    for tokens in spans.values():
-        expression = render(text, tokens)
-        is_column = len(tokens) == 1 and tokens[0].start in clauses.columns
-        name = tokens[0].name if is_column else unlike(expression, taken)
-        keys.append(Key(name=name, text=expression, tokens=tokens))
-    return GroupBy(keys=tuple(keys), window=windows[0][0], time=windows[0][1])
+            _check_clear(tokens, self.clauses)
+        expression = render(self.text, tokens)
+        check_row_expression(tokens, f"the key {expression}")
+        if norms(tokens) not in self.keys:
+            is_column = len(tokens) == 1 and tokens[0].start in self.clauses.columns
+            name = tokens[0].name if is_column else unlike(expression, self.taken)
+            self.keys[norms(tokens)] = Key(name=name, text=expression, tokens=tokens)
+        return self.keys[norms(tokens)].name
+
+
+def _check_sets(
+    sets: tuple[tuple[str, ...], ...], keys: tuple[Key, ...], window: WindowCall, clauses: Clauses
+) -> None:
+    """Refuse sets without the window, and keys of which Spark may take one for another.
+
+    In one grouping that would make no difference. Here one may be null where the other is not.
+    """
+    if window.name != WINDOW:
+        raise NotSharedError("grouping sets of sessions")
+    if not all(WINDOW in names for names in sets):
+        raise NotSharedError("a grouping set without the window")
+    columns = {key.tokens[0].norm for key in keys if key.is_column}
+    for index, key in enumerate(keys):
+        if not any(token.start in clauses.columns for token in key.tokens):
+            raise NotSharedError(f"the constant {key.text} among the keys of grouping sets")
+        is_inside = not key.is_column and columns & {*_words(key, clauses)}
+        if is_inside or any(_may_be_same(key, other, clauses) for other in keys[:index]):
+            raise NotSharedError(f"{key.text} and another key of the grouping sets may be the same")
+
+
+def _may_be_same(one: Key, other: Key, clauses: Clauses) -> bool:
+    """Whether two keys have the same words: Spark takes `a * b` for `b * a`, and `r.a` for `a`."""
+    if _words(one, clauses) != _words(other, clauses):
+        return False
+    relations = [
+        [token.norm for token in key.tokens if token.start in clauses.columns]
+        for key in (one, other)
+    ]
+    # Columns of different relations differ.
+    are_told = all(name in clauses.relations for names in relations for name in names)
+    return not are_told or sorted(relations[0]) == sorted(relations[1])
+
+
+def _words(key: Key, clauses: Clauses) -> list[str]:
+    """Returns the names and literals of a key in any order, without those of relations."""
+    return sorted(
+        token.norm.strip("'\"")
+        for token in key.tokens
+        if (token.is_name or token.kind.endswith("STRING") or token.kind == "NUMBER")
+        and token.norm not in clauses.relations
+    )
 
 
 def unlike(name: str, taken: frozenset[str]) -> str:

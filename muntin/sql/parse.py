@@ -68,12 +68,14 @@ def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
         aggregates=projection.aggregates,
         time=group_by.time,
         keys={key.name: key.text for key in group_by.keys},
+        sets=group_by.sets,
+        marks=projection.marks,
         where=render(text, clauses.where) if clauses.where else None,
         having=having,
         relation=relation_with_holes(text, clauses.relation, holes),
         columns=columns,
         statement=with_holes(text, holes),
-        names_window=projection.names_window,
+        names_window=projection.names_window or group_by.names_window,
         mixes_case=projection.mixes_case or _mixes_case(statement.tokens, clauses),
     )
 

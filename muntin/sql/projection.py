@@ -8,13 +8,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.grouping_sets import Mark
 from muntin.model.sql_text import quoted
 from muntin.sql.aggregates import is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses
-from muntin.sql.functions import AGGREGATES, GENERATORS, UNSTABLE, calls
-from muntin.sql.keys import GroupBy, Key, fold, matches, unlike
-from muntin.sql.tokens import NotSharedError, Span, Swap, closing, kind_at, render
+from muntin.sql.functions import AGGREGATES, GENERATORS, UNSTABLE, calls, is_call
+from muntin.sql.keys import WINDOW, GroupBy, Key, fold, matches, unlike
+from muntin.sql.tokens import (
+    NotSharedError,
+    Span,
+    Swap,
+    closing,
+    kind_at,
+    norms,
+    render,
+    split,
+    unwrapped,
+)
 from muntin.sql.windows import is_window, read_window
+
+# Which keys a grouping set leaves out.
+_MARKS = {"grouping", "grouping_id"}
 
 
 @dataclass(kw_only=True)
@@ -27,6 +41,7 @@ class Projection:
     # Words of the statement, in lower case: names that it may use for something else.
     taken: frozenset[str]
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
+    marks: dict[str, Mark] = field(default_factory=dict)
     # Whether some expression speaks of the window by its name, which a column may have, too.
     names_window: bool = False
     # Whether it does so in another case than Spark's.
@@ -70,11 +85,40 @@ class Projection:
         if not self.aggregates:
             self._add(Aggregate(function="count"))
 
+    def _mark(self, tokens: Span, place: int) -> Swap:
+        """Returns the replacement for `grouping` or `grouping_id` of keys."""
+        end = closing(tokens, place + 1)
+        written = render(self.text, tokens[place : end + 1])
+        asked = [self._marked(argument) for argument in split(tokens[place + 2 : end])]
+        order, is_id = self.group_by.order, tokens[place].norm == "grouping_id"
+        if None in asked or (asked and tuple(asked) != order if is_id else len(asked) != 1):
+            raise NotSharedError(f"{written} is not of the keys of GROUP BY")
+        mark = Mark(keys=order if is_id else tuple(filter(None, asked)), is_id=is_id)
+        name = next((name for name, known in self.marks.items() if known == mark), None)
+        if name is None:
+            name = unlike(written, self.taken)
+            self.marks[name] = mark
+        return self._unnamed(tokens, place, end + 1, name)
+
+    def _marked(self, tokens: Span) -> str | None:
+        """Returns the name of the key that an expression is; None if it is none."""
+        tokens = unwrapped(tokens)
+        if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
+            is_same = read_window(self.text, tokens)[0] == self.group_by.window
+            return WINDOW if is_same else None
+        if [token.name for token in tokens] == [WINDOW]:
+            self.names_window = True
+            return WINDOW
+        keys = {norms(unwrapped(key.tokens)): key.name for key in self.group_by.keys}
+        return keys.get(norms(tokens))
+
     def _swap(self, tokens: Span, place: int, aliases: Mapping[str, str | None]) -> Swap | None:
         """Returns the replacement for a window, key or alias at a place, if there is one."""
         here = tokens[place]
         if kind_at(tokens, place - 1) == "DOT":
             return None
+        if self.group_by.sets is not None and here.norm in _MARKS and is_call(tokens, place):
+            return self._mark(tokens, place)
         if is_window(tokens[place : place + 2]):
             stop = closing(tokens, place + 1) + 1
             if read_window(self.text, tokens[place:stop])[0] != self.group_by.window:

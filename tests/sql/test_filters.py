@@ -14,6 +14,7 @@ from muntin.sql.filters import (
     is_reference,
     is_simple,
     same_filter,
+    split_by_keys,
 )
 
 
@@ -184,6 +185,25 @@ def test_deterministic_expressions(text, same):
 
 def test_functions_of_the_user_that_are_known():
     assert is_deterministic("My_UDF(x) > 1", functions={"my_udf"})
+
+
+@pytest.mark.parametrize(
+    ("where", "of_keys", "rest"),
+    [
+        ("kind = 1", "kind = 1", None),
+        ("`kind` = 1 and temp > 80", "`kind` = 1", "temp > 80"),
+        ("kind = site AND kind = temp", "kind = site", "kind = temp"),
+        ("kind = 1 OR temp > 80", None, "kind = 1 OR temp > 80"),
+        ("p.site IN (1, 2)", "p.site IN (1, 2)", None),
+        ("x <> 0 AND 1 / x > 2 AND kind = 1", None, "x <> 0 AND 1 / x > 2 AND kind = 1"),
+        ("other.kind = 1", None, "other.kind = 1"),
+        ("Kind = 1", None, "Kind = 1"),
+        ("kind IS NOT NULL AND site LIKE 'a%'", "kind IS NOT NULL AND site LIKE 'a%'", None),
+    ],
+)
+def test_what_keys_decide_of_a_filter(where, of_keys, rest):
+    assert split_by_keys(where, ["kind", "site", "p.site", "upper(x)"]) == (of_keys, rest)
+    assert split_by_keys(where, ["upper(kind)"]) == (None, where)
 
 
 @pytest.mark.parametrize(

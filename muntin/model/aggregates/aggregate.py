@@ -5,13 +5,13 @@ An `Aggregate` is a call (`avg(temp)`) of a row of the table of functions. It is
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.formula import Sql, merged
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.table import FLOAT, FUNCTIONS, PARTS, Function, Part
-from muntin.model.sql_text import uncommented
+from muntin.model.sql_text import only_where, uncommented
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,20 @@ class Component:
     def arguments(self) -> tuple[str, ...]:
         """Its arguments; without one, every row counts as the value 1."""
         return ("1",) if self.argument is None else (self.argument, *self.others)
+
+    def under(self, where: str | None) -> "Component":
+        """Returns the component over the events that a filter lets in.
+
+        Its arguments are computed for no other event: a query's filter may guard them from errors.
+        """
+        if where is None:
+            return self
+        return replace(
+            self,
+            argument=only_where(where, self.arguments[0]),
+            others=tuple(only_where(where, other) for other in self.others),
+            where=self.where and only_where(where, self.where),
+        )
 
     def values(self, cast: str | None = None) -> dict[str, str]:
         """Returns its arguments as Spark SQL, under the part's names, x and y.

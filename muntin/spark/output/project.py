@@ -1,7 +1,7 @@
 """Answers to the columns that queries asked for: names, types, order, HAVING."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -112,6 +112,7 @@ def projection(
     is_nullable: bool | None = None,
     plain: StructType | None = None,
     keys: Sequence[str] | None = None,
+    left_out: Mapping[str, str] | None = None,
 ) -> Projection:
     """Returns the columns and conditions of a query over the answers of its tree.
 
@@ -119,7 +120,7 @@ def projection(
     None if answers have an end. `is_nullable` says whether Spark's schema lets the window be null,
     if that does not follow from the query's own window. `plain` is the schema that Spark gives the
     query, needed if Spark names some columns. `keys` has the SQL of the keys, if they are
-    not columns.
+    not columns. `left_out` has that of keys that the query's grouping set leaves out, by name.
     """
     position = {key: index for index, key in enumerate(bound.tree.grouping.keys)}
     keys = keys or [key_column(index) for index in position.values()]
@@ -129,26 +130,26 @@ def projection(
         if is_nullable is None:
             is_nullable = not query.periodic_window.is_tumbling
         window = window_struct(BEGIN, size, bound.time_type, nullable=is_nullable)
-    names = [
-        *(
-            Name(name=name, sql=keys[position[squeeze(key)]])
-            for name, key in query.key_expressions.items()
-        ),
-        Name(name="window", sql=window, metadata=_window_metadata(query)),
-        *(Name(name=name, sql=answers[aggregate]) for name, aggregate in query.aggregates.items()),
-    ]
-    by_name = {name.name: name for name in names}
+    sql = {
+        **{name: keys[position[squeeze(key)]] for name, key in query.key_expressions.items()},
+        **(left_out or {}),
+        **{name: answers[aggregate] for name, aggregate in query.aggregates.items()},
+        **query.mark_values,
+    }
+    by_name = {name: Name(name=name, sql=text) for name, text in sql.items()}
+    by_name["window"] = Name(name="window", sql=window, metadata=_window_metadata(query))
+    names = [by_name[name] for name in query.names]
     outputs = []
     for index, column in enumerate(query.columns):
         alone = query.named_alone(column.expression)
-        sql = column.expression if alone is None else by_name[alone].sql
+        text = column.expression if alone is None else by_name[alone].sql
         metadata = {} if alone is None else by_name[alone].metadata
         name = column.name
         if name is None:
             assert plain is not None
             name, metadata = plain.fields[index].name, dict(plain.fields[index].metadata)
         outputs.append(
-            Output(name=name, sql=sql, metadata=metadata, uses_names=alone is None, alone=alone)
+            Output(name=name, sql=text, metadata=metadata, uses_names=alone is None, alone=alone)
         )
     return Projection(outputs=tuple(outputs), names=tuple(names), having=query.having)
 

@@ -1,20 +1,24 @@
-"""Puts the answers of all queries into one frame, as they are written.
+"""Puts the answers of queries that have the same columns into one frame, as they are written.
 
-The frame is made once, when a stream starts: Spark analyses every new frame, and a few of them in
-every batch would cost more than the windows do.
+A stream puts those of all queries into one frame, when it starts: Spark analyses every new frame,
+and a few of them in every batch would cost more than the windows do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import col, expr
-from pyspark.sql.types import StructType
+from pyspark.sql.functions import col, expr, lit
+from pyspark.sql.types import StructField, StructType
 
+from muntin.model.plan import Node
+from muntin.model.record_tree import RecordNode
 from muntin.model.sql_text import literal, quoted
+from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER
-from muntin.spark.output.project import Output
-from muntin.spark.output.together import Numbered, merged
+from muntin.spark.output.project import Output, Projection
+from muntin.spark.output.together import Numbered, merged, merged_in_order, numbered
 from muntin.spark.sinks.sink import INDEX, Stack
 
 
@@ -67,6 +71,76 @@ class Stacking:
     def stacks(self, frame: DataFrame) -> list[Stack]:
         """Splits a batch of that frame by columns: queries with equal columns are one stack."""
         return [Stack(names=group.names, frame=_part(group, frame)) for group in self._groups]
+
+
+def stacked(
+    project: Callable[[Sequence[str]], Mapping[str, Projection]],
+    queries: Sequence[str],
+    nodes: Sequence[Node | RecordNode],
+    frame: DataFrame,
+) -> list[Stack]:
+    """Returns the answers of queries over rows of nodes, a stack for those with equal columns.
+
+    `project` returns the projections of some of the queries, over rows with their numbers.
+    """
+
+    def stack(names: Sequence[str]) -> Stack:
+        projections = project(names)
+        if len(names) > 1:
+            return _stack(numbered(projections, nodes, frame))
+        (name,) = names
+        place = next(index for index, node in enumerate(nodes) if name in node.queries)
+        rows = frame.where(f"{NODE} = {place}")
+        return Stack(names={0: name}, frame=projections[name].apply(rows))
+
+    if len(queries) == 1:
+        return [stack(queries)]
+    rows = numbered(project(queries), nodes, frame)
+    groups = alike(schemas_of(rows))
+    return [_stack(rows)] if len(groups) == 1 else [stack(names) for names in groups]
+
+
+def _stack(rows: Numbered) -> Stack:
+    columns = (output.column() for output in merged_in_order(rows.outputs))
+    return Stack(
+        names=dict(enumerate(rows.outputs)),
+        frame=rows.frame.select(*columns, col(NUMBER).alias(INDEX)),
+    )
+
+
+def by_columns(answers: Mapping[str, DataFrame]) -> list[Stack]:
+    """Returns answers that Spark computes apart, a stack for those with equal columns."""
+    stacks = []
+    for names in alike({name: frame.schema for name, frame in answers.items()}):
+        if len(names) == 1:
+            stacks.append(Stack(names={0: names[0]}, frame=answers[names[0]]))
+            continue
+        frames = [
+            answers[name].select("*", lit(index).alias(INDEX)) for index, name in enumerate(names)
+        ]
+        while len(frames) > 1:
+            # In pairs, since Spark looks at the whole plan of each union.
+            pairs = zip_longest(frames[::2], frames[1::2])
+            frames = [one if other is None else one.unionAll(other) for one, other in pairs]
+        stacks.append(Stack(names=dict(enumerate(names)), frame=frames[0]))
+    return stacks
+
+
+def schemas_of(rows: Numbered) -> dict[str, StructType]:
+    """Returns the columns of each query's answers."""
+    # All columns of all queries in one frame, each once: Spark finds their types at once.
+    places: dict[str, int] = {}
+    for outputs in rows.outputs.values():
+        for output in outputs:
+            places.setdefault(output.sql, len(places))
+    columns = (expr(sql).alias(f"c{place}") for sql, place in places.items())
+    types = rows.frame.select(*columns).schema.fields
+    return {
+        name: StructType(
+            [StructField(output.name, types[places[output.sql]].dataType) for output in outputs]
+        )
+        for name, outputs in rows.outputs.items()
+    }
 
 
 def alike(schemas: Mapping[str, StructType]) -> list[list[str]]:

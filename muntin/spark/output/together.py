@@ -1,7 +1,7 @@
 """The long form: answers of many queries in one DataFrame, each row under its query's name."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -87,18 +87,38 @@ def named(name: str, frame: DataFrame, column: str = QUERY) -> DataFrame:
     return frame.select(lit(name).alias(column), "*")
 
 
+def united(
+    projections: Mapping[str, Projection], nodes: Sequence[Node | RecordNode], frame: DataFrame
+) -> DataFrame:
+    """Returns the rows of queries that differ only in what their names stand for, in one pass."""
+    first, *_ = every = list(projections.values())
+    choosing = replace(
+        first,
+        names=tuple(
+            replace(name, sql=_choose([each.names[index].sql for each in every]))
+            for index, name in enumerate(first.names)
+        ),
+        outputs=tuple(
+            replace(output, sql=_choose([each.outputs[index].sql for each in every]))
+            for index, output in enumerate(first.outputs)
+        ),
+    )
+    return choosing.apply(_number(list(projections), nodes, frame))
+
+
 def stack(
     projections: Mapping[str, Projection],
     nodes: Sequence[Node | RecordNode],
     frame: DataFrame,
     column: str = QUERY,
+    called: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Returns answers of all nodes as rows of (query, all columns by name), in one pass.
 
     `projections` has that of each query, over the rows of any node. A column that a query does not
-    have is null in its rows.
+    have is null in its rows. `called` has the names of queries that are called otherwise there.
     """
-    names = pick([literal(name) for name in projections], NUMBER)
+    names = pick([literal((called or {}).get(name, name)) for name in projections], NUMBER)
     rows = numbered(projections, nodes, frame)
     _check_merged(rows)
     return rows.frame.select(
@@ -142,7 +162,12 @@ def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
     `outputs` has the columns of every query, by number; an empty one if they are not wanted.
     """
     names = dict.fromkeys(output.name for of_query in outputs.values() for output in of_query)
-    return [_merge(name, list(outputs.values())) for name in names]
+    return [_merge([_named(name, of_query) for of_query in outputs.values()]) for name in names]
+
+
+def merged_in_order(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
+    """Returns the columns of queries that have the same ones, over rows with the query's number."""
+    return [_merge(columns) for columns in zip(*outputs.values(), strict=True)]
 
 
 def _number(
@@ -151,25 +176,26 @@ def _number(
     """Returns each row once for every query that its node answers, with that query's number."""
     numbers = {name: number for number, name in enumerate(queries)}
     asked = [[numbers[name] for name in node.queries if name in numbers] for node in nodes]
+    if any(node.queries and not numbers for node, numbers in zip(nodes, asked, strict=True)):
+        # A node that only other queries ask for gives rows, too, which are left out here.
+        wanted = [str(number) for number, queries in enumerate(asked) if queries]
+        frame = frame.where(f"{NODE} IN ({', '.join(wanted)})")
     if all(len(numbers) <= 1 for numbers in asked):
-        first = [str(numbers[0]) if numbers else "-1" for numbers in asked]
-        numbered = frame.selectExpr("*", f"{pick(first, NODE)} AS {NUMBER}")
-    else:
-        lists = [f"array({', '.join(map(str, numbers or [-1]))})" for numbers in asked]
-        numbered = frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
-    # A node that only other queries ask for gives rows, too, which are left out here.
-    is_mixed = any(node.queries and not numbers for node, numbers in zip(nodes, asked, strict=True))
-    return numbered.where(f"{NUMBER} >= 0") if is_mixed else numbered
+        first = [str(numbers[0] if numbers else 0) for numbers in asked]
+        return frame.selectExpr("*", f"{pick(first, NODE)} AS {NUMBER}")
+    lists = [f"array({', '.join(map(str, numbers or [0]))})" for numbers in asked]
+    return frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
 
 
-def _merge(name: str, queries: Sequence[Sequence[Output]]) -> Output:
+def _named(name: str, outputs: Iterable[Output]) -> Output | None:
+    return next((output for output in outputs if output.name == name), None)
+
+
+def _merge(columns: Sequence[Output | None]) -> Output:
     """Merges a column of all queries: each row takes its own query's expression."""
-    columns: list[Output | None] = [
-        next((output for output in outputs if output.name == name), None) for outputs in queries
-    ]
     present = [output for output in columns if output is not None]
     return Output(
-        name=name,
+        name=present[0].name,
         sql=_choose([None if output is None else output.sql for output in columns]),
         metadata=present[0].metadata,
     )
@@ -181,13 +207,15 @@ def _choose(expressions: Sequence[str | None]) -> str:
     for number, sql in enumerate(expressions):
         if sql is not None:
             branches.setdefault(sql, []).append(number)
-    if len(branches) == 1 and None not in expressions:
-        return next(iter(branches))
+    # With ELSE, the column cannot be null if no branch can.
+    last = branches.popitem()[0] if None not in expressions else "NULL"
+    if not branches:
+        return last
     cases = " ".join(
         f"WHEN {NUMBER} IN ({', '.join(map(str, numbers))}) THEN {sql}"
         for sql, numbers in branches.items()
     )
-    return f"CASE {cases} END"
+    return f"CASE {cases} ELSE {last} END"
 
 
 def pick(values: Sequence[str], index: str) -> str:

@@ -63,8 +63,11 @@ SELECT device, window.start, sum(count(*)) OVER (PARTITION BY device ORDER BY wi
 -- a subquery in WHERE [plain]
 SELECT device, window, max(n) AS m FROM readings WHERE device IN (SELECT device FROM devices) GROUP BY device, window(ts, '2 hours')
 
--- ROLLUP [plain]
+-- ROLLUP [either]
 SELECT device, load, count(*) AS c FROM readings GROUP BY ROLLUP(device, load), window(ts, '2 hours')
+
+-- ROLLUP over the window, too [plain]
+SELECT device, window, count(*) AS c FROM readings GROUP BY device, window(ts, '2 hours') WITH ROLLUP
 
 -- LATERAL VIEW [plain]
 SELECT e, window, count(*) AS c FROM readings LATERAL VIEW explode(xs) t AS e GROUP BY e, window(ts, '2 hours')
