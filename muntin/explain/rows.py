@@ -157,6 +157,15 @@ def passes_of(plan: Plan) -> list[PassStory]:
     return stories
 
 
+def stored_relations(plan: Plan) -> list[str]:
+    """What is said of each relation that is computed once for several passes."""
+    return [
+        f"{words.relation(relation)} is computed once and stored, since it is read "
+        f"{plan.readings[relation]} times"
+        for relation in plan.stored
+    ]
+
+
 def answering(tree: AnyTree) -> str:
     """What the windows are built from."""
     if isinstance(tree, RecordTree):

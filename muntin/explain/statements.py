@@ -1,26 +1,21 @@
 """A plan as Spark SQL: a statement for each query, slices and windows its table expressions.
 
-The first expression groups the events by `window(time, width)`: the slices. Each window after it
-groups the rows of what it reads by `window(w.start, size, slide)`.
+The first expressions group the events by `window(time, width)`: the slices, by way of those of a
+pass where several trees share one. Each window after them groups the rows of what it reads by
+`window(w.start, size, slide)`.
 """
 
 from collections.abc import Mapping
 
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.plan import Node, Plan, Tree
+from muntin.explain.slice_tables import NAMES, SLICES, listed, slice_tables, window_call
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.plan import Node, Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import quoted, squeeze
-from muntin.model.time import format_duration
-from muntin.model.windows.window import Window
-from muntin.share.slicing.edges import grid
 
 # Spark's types of aggregates, where they are known.
 Types = Mapping[Aggregate, str]
-
-SLICES = "slices"
-# The name of the relation where a query has none.
-_NAMES = {"": "data"}
 
 
 def sql(plan: Plan, types: Types | None = None) -> str:
@@ -36,51 +31,40 @@ def sql(plan: Plan, types: Types | None = None) -> str:
 
 
 def statement(plan: Plan, name: str, types: Types | None = None) -> str:
-    """Writes one query of a plan as a statement; a query that does not share as it is."""
+    """Writes one query of a plan as a statement; a query that does not share as it is.
+
+    The statements of grouping sets are united.
+    """
     query = plan.query(name)
     if isinstance(query, PlainQuery):
-        return query.statement.fill(_NAMES).strip().rstrip(";")
+        return query.statement.fill(NAMES).strip().rstrip(";")
     if not query.is_periodic:
-        return query.to_sql().fill(_NAMES)
-    tree = plan.place(name)[0].answering([query])
-    return _Statement(tree, query, types or {}).text()
+        return query.to_sql().fill(NAMES)
+    texts = [_Statement(plan, part, types or {}).text() for part in query.parts]
+    if query.sets is None:
+        return texts[0]
+    return "\nUNION ALL\n".join(f"(\n{_indented(text)}\n)" for text in texts)
 
 
 class _Statement:
-    def __init__(self, tree: Tree, query: Query, types: Types) -> None:
-        self._tree, self._query, self._types = tree, query, types
-        parts = (part for aggregate in tree.aggregates for part in aggregate.components)
-        self._names = {part: f"c{index}" for index, part in enumerate(dict.fromkeys(parts))}
-        self._keys = [f"k{index}" for index in range(len(tree.grouping.keys))]
-        # Edges that fill no grid are cut on the grid that holds them: Spark's window has no other.
-        cell = grid(tree.slicing.edges)
-        self._cut = Window(size=cell.period, slide=cell.period, offset=cell.phase)
-        self._tables = {self._cut: SLICES}
-        for index, node in enumerate(tree.nodes, start=1):
+    def __init__(self, plan: Plan, query: Query, types: Types) -> None:
+        self._query, self._types = query, types
+        self._tree = plan.place(query.name)[0].answering([query])
+        self._slices = slice_tables(self._tree, plan)
+        self._keys, self._names = self._slices.keys, self._slices.names
+        self._tables = {self._slices.cut: SLICES}
+        for index, node in enumerate(self._tree.nodes, start=1):
             self._tables.setdefault(node.window, f"w{index}")
 
     def text(self) -> str:
-        tables = [(SLICES, self._slices())]
+        tables = list(self._slices.tables)
         tables += [
             (self._tables[node.window], self._node(node))
             for node in self._tree.nodes
-            if node.window != self._cut
+            if node.window != self._slices.cut
         ]
         with_ = ",\n".join(f"{name} AS (\n{_indented(body)}\n)" for name, body in tables)
         return f"WITH {with_}\n{self._answer()}"
-
-    def _slices(self) -> str:
-        """The events of the grouping, grouped by its keys and slices of one width."""
-        grouping = self._tree.grouping
-        keys = zip(grouping.keys, self._keys, strict=True)
-        columns = [f"{key} AS {name}" for key, name in keys] + [
-            f"{_call(self._cut, grouping.time)} AS w"
-        ]
-        columns += [f"{lifted(part)} AS {name}" for part, name in self._names.items()]
-        relation = grouping.relation.fill(_NAMES).strip()
-        where = f"\nWHERE {grouping.where}" if grouping.where else ""
-        groups = ", ".join([*grouping.keys, _call(self._cut, grouping.time)])
-        return f"SELECT {_listed(columns)}\nFROM {relation}{where}\nGROUP BY {groups}"
 
     def _node(self, node: Node) -> str:
         """The window of a node from the rows of what it reads."""
@@ -90,15 +74,15 @@ class _Statement:
         if parent is None or parent.is_tumbling:
             source = SLICES if parent is None else self._tables[parent]
             columns = [*self._keys, "window AS w", *columns]
-            window = _call(node.window, "w.start")
+            window = window_call(node.window, "w.start")
             groups = ", ".join([*self._keys, window])
-            return f"SELECT {_listed(columns)}\nFROM {source}\nGROUP BY {groups}"
+            return f"SELECT {listed(columns)}\nFROM {source}\nGROUP BY {groups}"
         # Intervals that overlap begin inside windows in which they do not end.
         columns = [*self._keys, "around AS w", *columns]
-        inner = f"SELECT *, {_call(node.window, 'w.start')} AS around"
+        inner = f"SELECT *, {window_call(node.window, 'w.start')} AS around"
         groups = ", ".join([*self._keys, "around"])
         return (
-            f"SELECT {_listed(columns)}\nFROM (\n  {inner}\n  FROM {self._tables[parent]}\n)\n"
+            f"SELECT {listed(columns)}\nFROM (\n  {inner}\n  FROM {self._tables[parent]}\n)\n"
             f"WHERE w.end <= around.end\nGROUP BY {groups}"
         )
 
@@ -108,11 +92,14 @@ class _Statement:
         position = {
             key: name for key, name in zip(self._tree.grouping.keys, self._keys, strict=True)
         }
-        names = {name: position[squeeze(key)] for name, key in query.key_expressions.items()}
-        names["window"] = "w"
-        names.update(
-            {name: self._lowered(aggregate) for name, aggregate in query.aggregates.items()}
-        )
+        known = {
+            **{name: position[squeeze(key)] for name, key in query.key_expressions.items()},
+            **{name: query.null_of(key).fill(NAMES) for name, key in query.left_out.items()},
+            "window": "w",
+            **{name: self._lowered(aggregate) for name, aggregate in query.aggregates.items()},
+            **query.mark_values,
+        }
+        names = {name: known[name] for name in query.names}
         source = self._tables[self._tree.nodes[-1].window]
         alone = [query.named_alone(column.expression) for column in query.columns]
         if query.having is None and None not in alone:
@@ -123,16 +110,16 @@ class _Statement:
             ]
         else:
             # The user's expressions are resolved among columns that have the names they use.
-            inner = _listed([_named(text, name) for name, text in names.items()])
+            inner = listed([_named(text, name) for name, text in names.items()])
             rows = f"SELECT {inner}\nFROM {source}"
             source = f"(\n{_indented(rows)}\n)"
             columns = [_named(column.expression, column.name) for column in query.columns]
         having = f"\nWHERE {query.having}" if query.having else ""
-        answer = f"SELECT {_listed(columns)}\nFROM {source}{having}"
+        answer = f"SELECT {listed(columns)}\nFROM {source}{having}"
         if all(column.name for column in query.columns):
             return answer
         # Columns without a name get the one that Spark gives them in the plain query.
-        plain = query.to_sql().fill(_NAMES).strip().rstrip(";")
+        plain = query.asked.to_sql().fill(NAMES).strip().rstrip(";")
         return f"SELECT * FROM (\n{_indented(plain)}\n) WHERE false\nUNION ALL\n{answer}"
 
     def _lowered(self, aggregate: Aggregate) -> str:
@@ -151,32 +138,8 @@ class _Statement:
                 return text if kind is None else f"CAST({text} AS {kind})"
 
 
-def lifted(part: Component) -> str:
-    """What a slice keeps of a component."""
-    scalars = part.lifted()
-    if len(scalars) == 1:
-        return next(iter(scalars.values()))
-    fields = ",\n".join(f"    '{name}', {sql}" for name, sql in scalars.items())
-    return f"named_struct(\n{fields})"
-
-
-def _call(window: Window, time: str) -> str:
-    lengths = [window.size]
-    if not window.is_tumbling or window.offset:
-        lengths.append(window.slide)
-    if window.offset:
-        lengths.append(window.offset)
-    texts = ", ".join(f"'{format_duration(length)}'" for length in lengths)
-    return f"window({time}, {texts})"
-
-
 def _named(expression: str, name: str | None) -> str:
     return expression if name is None or name == expression else f"{expression} AS {quoted(name)}"
-
-
-def _listed(columns: list[str]) -> str:
-    line = ", ".join(columns)
-    return line if len(line) <= 80 else ",\n  ".join(columns)
 
 
 def _indented(text: str) -> str:

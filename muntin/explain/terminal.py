@@ -16,6 +16,7 @@ from muntin.explain.rows import (
     passes_of,
     reading,
     rows_of,
+    stored_relations,
 )
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery
@@ -104,6 +105,8 @@ def text(plan: Plan, width: int | None = None) -> str:
     page = [*_heading(plan, width), *_strategies(plan, width)]
     for story in passes_of(plan):
         page += ["", *_pass(story, width)]
+    for line in stored_relations(plan):
+        page += ["", *textwrap.wrap(line, width)]
     for number, (tree, lines) in enumerate(zip(trees, windows, strict=True), start=1):
         name = f"tree {number} of {len(trees)}: " if len(trees) > 1 else "tree: "
         page += ["", *_root(tree, name, width)]
@@ -149,7 +152,8 @@ def _strategies(plan: Plan, width: int) -> Iterator[str]:
     if not (plan.considered and plan.trees):
         return
     yield ""
-    yield "strategies by cost" + (", before trees share passes" if plan.passes else "")
+    before = ", before filters and keys share passes" if words.groupings_share(plan) else ""
+    yield f"strategies by cost{before}"
     yield from _table(
         [
             (words.cost(cost), beside, ", ".join(names))

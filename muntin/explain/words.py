@@ -123,8 +123,8 @@ def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
     """
     groups: dict[str, tuple[float, list[str]]] = {}
     tried = plan.considered.items()
-    # Strategies are compared before their trees are put into passes.
-    base = min(plan.considered.values()) if plan.passes else plan.cost
+    # Strategies are compared for each grouping by itself.
+    base = min(plan.considered.values()) if groupings_share(plan) else plan.cost
     for name, spent in sorted(tried, key=lambda item: (item[1], item[0] not in plan.taken)):
         beside = "" if name in plan.taken else ratio(spent, base)
         least, names = groups.setdefault("" if beside == "the same" else beside, (spent, []))
@@ -136,31 +136,37 @@ def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
         yield least, beside, names
 
 
+def groupings_share(plan: Plan) -> bool:
+    """Whether some pass makes the slices of several filters or sets of keys."""
+    passes = ({tree.grouping for tree in plan.trees_of(shared)} for shared in plan.passes)
+    return any(len(groupings) > 1 for groupings in passes)
+
+
 def why(plan: Plan) -> str:
     """Explains why a plan shares or not: how many events of a key fall into one slice."""
     windows: dict[Grouping, list[Window]] = {}
-    trees: dict[Grouping, int] = {}
-    for tree in plan.trees:
-        trees[tree.grouping] = trees.get(tree.grouping, 0) + 1
+    readings: dict[Grouping, set[object]] = {}
+    for number, tree in enumerate(plan.trees):
+        readings.setdefault(tree.grouping, set()).add(tree.made_in or number)
         asked = [node.window for node in tree.nodes if node.queries]
         windows.setdefault(tree.grouping, []).extend(asked)
-    if not trees:
+    if not readings:
         return ""
-    grouping = max(trees, key=lambda candidate: trees[candidate])
+    grouping = max(readings, key=lambda candidate: len(readings[candidate]))
     common = slicing(windows[grouping])
     mean = plan.rate / occupied(common.rate, rate=plan.rate, keys=plan.keys)
     events = f"{mean:.1f} events" if mean < 10 else f"{amount(mean)} events"
-    if trees[grouping] == 1:
+    if len(readings[grouping]) == 1:
         return f"Sharing pays: a slice has {events} of a key on average, and windows merge slices."
     return (
         f"Sharing everything would not pay: a slice would have only {events} of a key on average. "
-        f"The events are read {trees[grouping]} times instead."
+        f"The events are read {len(readings[grouping])} times instead."
     )
 
 
-def relation(grouping: Grouping | Family) -> str:
+def relation(grouping: Grouping | Family | SqlText) -> str:
     """Names what the events come from: a table, or the SQL of the relation."""
-    source = grouping.relation
+    source = grouping if isinstance(grouping, SqlText) else grouping.relation
     if len(source.tables) == 1 and source == SqlText.table(source.tables[0]):
         return clean(source.tables[0])
     return clean(source.fill()) or "data"

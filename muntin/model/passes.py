@@ -1,5 +1,6 @@
 """Passes: one reading of a relation each, in which the slices of several trees are made."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muntin.errors import ModelError
@@ -37,3 +38,12 @@ class Pass:
     def serves(self, keys: tuple[str, ...], slicing: Slicing) -> bool:
         """Whether slices by these keys and edges can be made in it."""
         return set(keys) <= set(self.keys) and self.slicing.includes(slicing)
+
+
+def common_filter(filters: Sequence[str | None]) -> str | None:
+    """Returns a filter that lets in every event that one of these does, or None for no filter."""
+    distinct = dict.fromkeys(filters)
+    if None in distinct:
+        return None
+    texts = [text for text in distinct if text is not None]
+    return texts[0] if len(texts) == 1 else " OR ".join(f"({text})" for text in texts)

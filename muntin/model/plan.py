@@ -1,6 +1,7 @@
 """The plan: trees of nodes, what each reads and costs. Optimizers return it, engines run it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -9,9 +10,10 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.any_tree import AnyTree
 from muntin.model.passes import Pass
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import Grouping, PlainQuery, Query, Workload
+from muntin.model.query import Family, Grouping, PlainQuery, Query, Workload, parts_of
 from muntin.model.record_tree import RecordTree
 from muntin.model.slicing import Slicing
+from muntin.model.sql_text import SqlText
 from muntin.model.windows.window import Window
 
 # The technique that combines anew for every window; the default of a node.
@@ -173,6 +175,46 @@ class Tree(AnyTree):
         return replace(self, nodes=tuple(reversed(kept)), native=native)
 
 
+def cost_of(trees: Iterable[Tree]) -> float:
+    """Returns the operations per second of some trees, and of the passes that they are made in."""
+    trees = tuple(trees)
+    return sum(tree.cost for tree in trees) + sum(each.cost for each in _passes_of(trees))
+
+
+def made_together(trees: Iterable[Tree]) -> list[tuple[Tree, ...]]:
+    """Returns the trees of each grouping that are made in one pass, and every other tree alone."""
+    together: dict[object, list[Tree]] = {}
+    for number, tree in enumerate(trees):
+        place = number if tree.made_in is None else (tree.grouping, tree.made_in)
+        together.setdefault(place, []).append(tree)
+    return [tuple(members) for members in together.values()]
+
+
+def by_family(trees: Iterable[Tree]) -> dict[Family, list[Tree]]:
+    """Returns the trees of each relation and time."""
+    families: dict[Family, list[Tree]] = {}
+    for tree in trees:
+        families.setdefault(tree.grouping.family, []).append(tree)
+    return families
+
+
+def with_own_passes(trees: Sequence[Tree]) -> list[Tree]:
+    """Returns trees whose passes have the keys of these trees only, since others have left."""
+    keys: dict[Pass | None, set[str]] = {}
+    for tree in trees:
+        keys.setdefault(tree.made_in, set()).update(tree.grouping.keys)
+    narrower = {
+        each: each and replace(each, keys=tuple(sorted(of_trees)))
+        for each, of_trees in keys.items()
+    }
+    return [replace(tree, made_in=narrower[tree.made_in]) for tree in trees]
+
+
+def _passes_of(trees: Iterable[Tree]) -> tuple[Pass, ...]:
+    named = (tree.made_in for tree in trees)
+    return tuple(dict.fromkeys(each for each in named if each is not None))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
     """Trees for the queries that share, and the queries that Spark answers alone."""
@@ -200,23 +242,43 @@ class Plan:
     # if the user chose the strategy.
     considered: Mapping[str, float] = field(default_factory=dict)
     taken: tuple[str, ...] = ()
+    # Relations whose events Spark computes, by a join or a Python function, rather than reads.
+    computed: frozenset[SqlText] = frozenset()
 
     def __post_init__(self) -> None:
         answered = [name for tree in self.all_trees for name in tree.queries]
-        wanted = sorted(query.name for query in self.queries if isinstance(query, Query))
+        wanted = sorted(query.name for query in parts_of(self.queries))
         if sorted(answered) != wanted:
             raise ModelError(f"the plan answers {sorted(answered)}, the queries are {wanted}")
 
     @property
     def cost(self) -> float:
         """Operations per second of all passes and trees."""
-        return sum(tree.cost for tree in self.all_trees) + sum(each.cost for each in self.passes)
+        return cost_of(self.trees) + sum(tree.cost for tree in self.record_trees)
 
     @property
     def passes(self) -> tuple[Pass, ...]:
         """The passes that several trees may share; every other tree reads its relation itself."""
-        named = (tree.made_in for tree in self.trees)
-        return tuple(dict.fromkeys(each for each in named if each is not None))
+        return _passes_of(self.trees)
+
+    @property
+    def readings(self) -> Counter[SqlText]:
+        """How often each relation is read: once in a pass, and by each tree that has none."""
+        in_passes = {each: self.trees_of(each)[0].grouping.relation for each in self.passes}
+        alone = (
+            tree for tree in self.all_trees if isinstance(tree, RecordTree) or not tree.made_in
+        )
+        return Counter([*in_passes.values(), *(tree.grouping.relation for tree in alone)])
+
+    @property
+    def stored(self) -> tuple[SqlText, ...]:
+        """The relations that are computed once and stored in a batch, since several passes read
+        them."""
+        return tuple(
+            relation
+            for relation, times in self.readings.items()
+            if times > 1 and relation in self.computed
+        )
 
     def trees_of(self, shared: Pass) -> tuple[Tree, ...]:
         """Returns the trees whose slices are made in a pass."""
@@ -236,6 +298,10 @@ class Plan:
     def _by_name(self) -> dict[str, Query | PlainQuery]:
         return {query.name: query for query in self.queries}
 
+    @cached_property
+    def _parts(self) -> dict[str, Query]:
+        return {query.name: query for query in parts_of(self.queries)}
+
     def query(self, name: str) -> Query | PlainQuery:
         """Returns the query of that name; raises an error that suggests the nearest name."""
         try:
@@ -246,9 +312,8 @@ class Plan:
             ) from None
 
     def queries_of(self, tree: AnyTree) -> dict[str, Query]:
-        """Returns the queries that a tree answers, by name."""
-        queries = {name: self.query(name) for name in tree.queries}
-        return {name: query for name, query in queries.items() if isinstance(query, Query)}
+        """Returns the queries that a tree answers, by name, one for each grouping set."""
+        return {name: self._parts[name] for name in tree.queries}
 
     def workload_of(self, queries: Iterable[Query | PlainQuery]) -> Workload:
         """Returns a workload of `queries` with this plan's rate, keys, prices and techniques."""

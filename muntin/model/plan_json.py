@@ -6,6 +6,7 @@ from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
+from muntin.model.grouping_sets import Mark
 from muntin.model.passes import Pass
 from muntin.model.plan import Node, Plan, Tree
 from muntin.model.query import Column, Grouping, PlainQuery, Query
@@ -31,6 +32,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "technique": plan.technique,
         "latency": plan.latency,
         "queries": [query_to_json(query) for query in plan.queries],
+        "computed": [_text_to_json(relation) for relation in plan.stored],
         "trees": [tree_to_json(tree) for tree in plan.trees],
         "discretized": [record_tree_to_json(tree) for tree in plan.record_trees],
     }
@@ -53,6 +55,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         technique=data.get("technique"),
         latency=data.get("latency", False),
         queries=tuple(query_from_json(query) for query in data["queries"]),
+        computed=frozenset(_text_from_json(relation) for relation in data.get("computed", ())),
         trees=tuple(tree_from_json(tree) for tree in data["trees"]),
         record_trees=tuple(record_tree_from_json(tree) for tree in data.get("discretized", ())),
     )
@@ -76,6 +79,8 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
         ],
         "time": query.time,
         "keys": [list(pair) for pair in query.key_expressions.items()],
+        "sets": None if query.sets is None else [list(keys) for keys in query.sets],
+        "marks": [[name, list(mark.keys), mark.is_id] for name, mark in query.marks.items()],
         "where": query.where,
         "having": query.having,
         "relation": _text_to_json(query.source),
@@ -108,6 +113,10 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
         aggregates={name: aggregate_from_json(aggregate) for name, aggregate in data["aggregates"]},
         time=data["time"],
         keys=dict(data["keys"]),
+        sets=data.get("sets"),
+        marks={
+            name: Mark(keys=tuple(keys), is_id=is_id) for name, keys, is_id in data.get("marks", ())
+        },
         where=data["where"],
         having=data["having"],
         relation=_text_from_json(data["relation"]),

@@ -27,6 +27,8 @@ class Prices:
     # put in order for the runtime.
     folded: float = 15.0
     packed: float = 100.0
+    # An event of a relation that is computed once and stored, since several passes read it.
+    stored: float = 150.0
     # A record of a data window that Spark sorts and hands to the runtime.
     record: float = 1400.0
     combine: float = 1.0

@@ -6,7 +6,7 @@ from math import exp
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.user_aggregate import UserAggregate
-from muntin.model.plan import Plan
+from muntin.model.plan import Plan, cost_of
 from muntin.model.query import Grouping, Query, Workload
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.time import SECOND
@@ -49,10 +49,12 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
     for host in plan.record_trees:
         guests = [tree for tree in plan.trees if tree.grouping == host.grouping]
         asked = [query for tree in (host, *guests) for query in plan.queries_of(tree).values()]
-        if not guests or any(_group(query) != _RECORDS for query in asked):
+        # The sets of a query are answered together, from slices.
+        is_set = any(query.whole is not None for query in asked)
+        if not guests or is_set or any(_group(query) != _RECORDS for query in asked):
             continue
         joined = _tree(host.grouping, asked, workload)
-        if joined.cost < host.cost + sum(tree.cost for tree in guests):
+        if joined.cost < host.cost + cost_of(guests):
             plan = replace(
                 plan,
                 trees=tuple(tree for tree in plan.trees if tree not in guests),

@@ -82,7 +82,11 @@ def exact(workload: Workload) -> Plan:
             read = sum(
                 cost.combine_cost(cut, node.window, node.aggregates, workload) for node in few
             )
-            return cost.cut_cost(cut, workload) + read + sum(answers[i] for i in part)
+            columns = cost.slicer_columns(
+                [queries[0].grouping], (a for node in few for a in node.aggregates)
+            )
+            cutting = cost.cut_cost(cut, workload, columns=columns)
+            return cutting + read + sum(answers[i] for i in part)
 
         return [
             tree_of(queries[0].grouping, [nodes[i] for i in part], workload)

@@ -73,6 +73,7 @@ class Hanging:
         """`nodes` are those asked for, one per window; `offered` are the candidates."""
         self._grouping, self._nodes, self._workload = grouping, nodes, workload
         everything = frozenset(a for node in nodes for a in node.aggregates)
+        self._columns = cost.slicer_columns([grouping], everything)
         self._asked = {node.window: frozenset(node.aggregates) for node in nodes}
         self._queries = {node.window: len(node.queries) for node in nodes}
         self._windows = sorted({*self._asked, *offered})
@@ -146,7 +147,7 @@ class Hanging:
                 self._workload,
                 queries=self._queries.get(window, 0),
             )
-        return total + cost.cut_cost(slices, self._workload)
+        return total + cost.cut_cost(slices, self._workload, columns=self._columns)
 
     def tree(self, parents: dict[Window, Window | None]) -> Tree:
         """Returns the tree in which each window reads its parent."""

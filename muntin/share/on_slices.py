@@ -1,11 +1,11 @@
 """Turns a plan into one that a stream runs: every periodic window reads the slices of its tree."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from muntin.model.plan import Plan, Tree
-from muntin.model.query import Query
-from muntin.share.costs import cost
+from muntin.model.plan import Plan, Tree, made_together
+from muntin.model.query import Query, parts_of
+from muntin.share.groupings.choose_passes import by_the_slicer
 from muntin.share.shared import shared
 from muntin.share.trees import flat_tree
 
@@ -22,37 +22,54 @@ def on_slices(plan: Plan) -> Plan:
         for query in plan.queries_of(tree).values()
         if query.is_periodic
     ]
-    return reading_slices(sliced(plan, guests) if guests else plan)
+    return reading_slices(cut_once(sliced(plan, guests) if guests else plan))
+
+
+def cut_once(plan: Plan) -> Plan:
+    """Returns the plan with the groups of TriWeave in one tree, whose slices all of them read.
+
+    As trees of their own, the groups would be cut from the events, each for itself.
+    """
+    groups = made_together(plan.trees)
+    if "triweave" not in (plan.strategy, *plan.taken) or len(groups) == len(plan.trees):
+        return plan
+    trees = tuple(group[0] if len(group) == 1 else _flat(group, plan) for group in groups)
+    return replace(plan, trees=trees, considered={}, taken=())
 
 
 def reading_slices(plan: Plan) -> Plan:
-    """Returns the plan with every node reading the slices, cut only at edges of asked windows.
+    """Returns the plan with every node reading the slices, cut only at edges of asked windows, and
+    the slices of all trees made by the slicer.
 
     A stream answers only the windows that have just closed. To keep a node's long history for its
     readers would cost more than it saves, so factor windows and their slices are of no use.
     """
     trees = tuple(_reading_slices(tree, plan) for tree in plan.trees)
-    if trees == plan.trees:
+    found = by_the_slicer(replace(plan, trees=trees))
+    if found.trees == plan.trees:
         return plan
     # The costs of other strategies are of plans that a stream does not run.
-    return replace(plan, trees=trees, considered={}, taken=())
+    return replace(found, considered={}, taken=())
 
 
 def _reading_slices(tree: Tree, plan: Plan) -> Tree:
     """Returns the flat tree of a stream, without what is decided for batches only."""
-    tree = replace(tree, native=(), time_part=None)
-    if tree.is_flat and tree.made_in is None:
+    tree = replace(tree, native=(), time_part=None, made_in=None)
+    if tree.is_flat:
         return tree
-    queries = tuple(plan.queries_of(tree).values())
-    facts = plan.workload_of(queries)
-    grown = flat_tree(queries, facts)
-    return replace(grown, cut_cost=cost.cut_cost(grown.slicing, facts, may_slice=False))
+    return _flat([tree], plan)
+
+
+def _flat(trees: Iterable[Tree], plan: Plan) -> Tree:
+    """Returns one tree for the queries of some trees of one grouping; all nodes read its slices."""
+    queries = [query for tree in trees for query in plan.queries_of(tree).values()]
+    return flat_tree(queries, plan.workload_of(queries))
 
 
 def sliced(plan: Plan, guests: Collection[Query]) -> Plan:
     """Moves some queries with periodic windows from records to slices of their own."""
     names = {query.name for query in guests}
-    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in names]
+    left = [query for query in parts_of(plan.queries) if query.name not in names]
     trees = [tree.answering(left) for tree in plan.record_trees]
     return replace(
         plan,

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan, Tree, cost_of
 from muntin.model.query import Grouping, Query, Workload
 from muntin.share.costs.lower_bounds import least_with_one_tree, least_with_two_trees
 from muntin.share.data_windows import hosting
 from muntin.share.exact import exact, exact_factor
 from muntin.share.factor_windows.coverage import coverage
 from muntin.share.factor_windows.factor_windows import factor
-from muntin.share.groupings.choose_passes import with_passes
+from muntin.share.groupings.choose_passes import made_cost, with_passes
 from muntin.share.intermediate import best_tree, intermediate
 from muntin.share.name_techniques import check_forced
 from muntin.share.shared import shared
@@ -30,14 +30,14 @@ _FIRST: dict[str, Strategy] = {
     "shared": shared,
     "intermediate": intermediate,
 }
-# Other ways to arrange the windows of one tree.
+# Other ways to arrange the windows of a grouping, whose events are cut once, at all edges.
 _TREES: dict[str, Strategy] = {
     "coverage": coverage,
     "factor": factor,
     "exact_factor": exact_factor,
     "triweave": triweave,
 }
-# Several trees for a grouping, each with slices of its own.
+# Several trees for a grouping, each cut by itself.
 _GROUPS: dict[str, Strategy] = {
     "weave": weave,
     "subsume": subsume,
@@ -67,6 +67,7 @@ def auto(workload: Workload) -> Plan:
         (len({q.window for q in queries}) for queries in workload.groupings.values()), default=0
     )
     best: dict[Grouping, tuple[str, tuple[Tree, ...]]] = {}
+    least: dict[Grouping, float] = {}
     tried: dict[str, float] = {}
 
     def consider(strategies: Mapping[str, Strategy]) -> None:
@@ -78,22 +79,26 @@ def auto(workload: Workload) -> Plan:
             except PlanError:
                 # The exact strategies refuse what is too large for them.
                 continue
-            tried[name] = plan.cost
+            tried[name] = sum(tree.cost for tree in plan.record_trees)
             for grouping in workload.groupings:
                 trees = tuple(tree for tree in plan.trees if tree.grouping == grouping)
-                if grouping not in best or _cost(trees) < _cost(best[grouping][1]):
-                    best[grouping] = name, trees
+                # Without sharing, each tree reads the events itself.
+                spent = cost_of(trees) if name == "unshared" else made_cost(trees, workload)
+                tried[name] += spent
+                if grouping not in best or spent < least[grouping]:
+                    best[grouping], least[grouping] = (name, trees), spent
 
     def may_be_cheaper(bound: Callable[[Iterable[Query], Workload], float]) -> bool:
         return any(
-            _cost(best[grouping][1]) > bound(queries, workload) * _CLOSE_ENOUGH
+            least[grouping] > bound(queries, workload) * _CLOSE_ENOUGH
             for grouping, queries in workload.groupings.items()
         )
 
     consider(_FIRST)
     if may_be_cheaper(least_with_one_tree):
         consider(_TREES)
-    if may_be_cheaper(least_with_two_trees):
+    # Trees may also be made in one pass, which costs at least what one tree does.
+    if may_be_cheaper(least_with_two_trees) or may_be_cheaper(least_with_one_tree):
         consider(_GROUPS)
         if windows <= _MOST_WINDOWS["intermediate"]:
             for grouping, (name, trees) in best.items():
@@ -103,11 +108,10 @@ def auto(workload: Workload) -> Plan:
     return hosting(replace(chosen, considered=tried, taken=taken), workload)
 
 
-def _cost(trees: Iterable[Tree]) -> float:
-    return sum(tree.cost for tree in trees)
-
-
 def _rehung(tree: Tree, workload: Workload) -> Tree:
+    """Returns the tree with intermediate windows if that is cheaper; one of a pass stays."""
+    if tree.made_in is not None:
+        return tree
     queries = {query.name: query for query in workload.shared}
     asked = nodes_of(queries[name] for name in tree.queries)
     return min(
@@ -136,8 +140,28 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
         )
     check_forced(workload)
     parts = workload.by_grouping or (workload,)
-    plan = _united([STRATEGIES[strategy](part) for part in parts], workload)
-    return plan if strategy == "unshared" else with_passes(plan, workload)
+    plans = [STRATEGIES[strategy](part) for part in parts]
+    if strategy == "unshared":
+        return _united(plans, workload)
+    made = _made(plans, workload)
+    if strategy != DEFAULT or len(parts) == 1 or all(len(plan.trees) < 2 for plan in plans):
+        return made
+    # Several trees that are cheapest for one grouping may cost more in the pass of several.
+    fewer = [_in_one_tree(plan, part) for plan, part in zip(plans, parts, strict=True)]
+    return min(made, _made(fewer, workload), key=lambda plan: plan.cost)
+
+
+def _made(plans: Sequence[Plan], workload: Workload) -> Plan:
+    """Returns the plans of all groupings as one, in the passes that cost least."""
+    united = replace(_united(plans, workload), computed=workload.computed)
+    return with_passes(united, workload)
+
+
+def _in_one_tree(plan: Plan, workload: Workload) -> Plan:
+    """Returns the plan of one grouping, or one with a single tree if it has several."""
+    if len(plan.trees) < 2:
+        return plan
+    return replace(plan, trees=intermediate(workload).trees, taken=("intermediate",))
 
 
 def _united(plans: Sequence[Plan], workload: Workload) -> Plan:

@@ -44,12 +44,15 @@ def tree_of(
     asked: Iterable[Node],
     workload: Workload,
     parents: Mapping[Window, Window | None] | None = None,
+    *,
+    may_be_alone: bool = True,
 ) -> Tree:
     """Returns a tree of the asked nodes, each below its entry in `parents`, with its costs.
 
     Windows in `parents` that were not asked for become factor windows. Every node has the
     aggregates that its readers need. A node that may not read its parent reads the nearest ancestor
-    that it may, at last the slices. A factor window without readers is left out.
+    that it may, at last the slices. A factor window without readers is left out. Spark answers one
+    tumbling window by itself, unless `may_be_alone` is false: the tree will share a pass.
     """
     parents = parents or {}
     nodes = {node.window: node for node in asked}
@@ -79,9 +82,14 @@ def tree_of(
         grouping=grouping,
         slicing=slicing,
         nodes=with_techniques(hung, slicing, technique=technique, latency=latency),
-        cut_cost=cost.cut_cost(slicing, workload),
+        cut_cost=cost.cut_cost(slicing, workload, columns=_columns(grouping, hung)),
     )
-    return _as_sparks_own(tree, workload) if tree.is_alone else tree
+    return _as_sparks_own(tree, workload) if tree.is_alone and may_be_alone else tree
+
+
+def _columns(grouping: Grouping, nodes: Iterable[Node]) -> int:
+    aggregates = (aggregate for node in nodes for aggregate in node.aggregates)
+    return cost.slicer_columns([grouping], aggregates)
 
 
 def _as_sparks_own(tree: Tree, workload: Workload) -> Tree:
@@ -113,12 +121,14 @@ def single_slicing(slide: int, offset: int, rest: int) -> Slicing:
     return edges.slicing([Window(size=slide + rest, slide=slide, offset=offset)])
 
 
-def single_cost(window: Window, aggregates: frozenset[Aggregate], workload: Workload) -> float:
-    """Returns the cost of one query with a tree of its own."""
+def single_cost(
+    window: Window, aggregates: frozenset[Aggregate], workload: Workload, *, columns: int
+) -> float:
+    """Returns the cost of one query with a tree of its own, which reads `columns` of an event."""
     if window.is_tumbling:
         return sum(cost.alone_cost(window, workload))
     slicing = single_slicing(window.slide, window.offset, window.size % window.slide)
-    return cost.cut_cost(slicing, workload) + cost.node_cost(
+    return cost.cut_cost(slicing, workload, columns=columns) + cost.node_cost(
         window, aggregates, slicing, workload, queries=1
     )
 
@@ -130,7 +140,12 @@ def plan_of(
     trees = tuple(tree for queries in workload.groupings.values() for tree in grow(queries))
     # Equal queries cost the same, and there may be very many of them.
     alike = Counter(
-        (query.periodic_window, frozenset(query.aggregates.values())) for query in workload.shared
+        (
+            query.periodic_window,
+            frozenset(query.aggregates.values()),
+            cost.slicer_columns([query.grouping], query.aggregates.values()),
+        )
+        for query in workload.shared
     )
     # Data windows are compared with a tree each: Spark supports few of them.
     apart = record_trees_cost(workload)
@@ -146,13 +161,13 @@ def plan_of(
         latency=workload.latency,
         unshared_cost=apart
         + sum(
-            count * single_cost(window, aggregates, workload)
-            for (window, aggregates), count in alike.items()
+            count * single_cost(window, aggregates, workload, columns=columns)
+            for (window, aggregates, columns), count in alike.items()
         ),
         plain_cost=apart
         + sum(
             count * cost.plain_cost(window, len(aggregates), workload)
-            for (window, aggregates), count in alike.items()
+            for (window, aggregates, _), count in alike.items()
         ),
         record_trees=record_trees(workload),
     )

@@ -1,16 +1,18 @@
 """TriWeave: the stream is cut once, at all edges, and several groups read those slices.
 
 Incremental MQO, section 3.1.1. The cost is λ + m·E + Σ Eᵢ·Ωᵢ, with E the rate of the finest slices:
-Weave Share with E in place of λ. It suits Spark, where the scan is paid once.
+Weave Share with E in place of λ. It suits Spark, where the scan is paid once: one pass makes the
+finest slices, and each group is a tree whose slices are composed from them.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import count
 
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query, Workload
 from muntin.model.slicing import Slicing
-from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
+from muntin.share.groupings.choose_passes import in_one_pass
 from muntin.share.slicing import edges
 from muntin.share.trees import nodes_of, plan_of, tree_of
 from muntin.share.weave_share.groups import Group, GroupCost, group_of, same_edges
@@ -30,32 +32,27 @@ def triweave_groups(groups: Sequence[Group], *, technique: str) -> list[Group]:
     return weave_groups(groups, GroupCost(overhead=finest, technique=technique))
 
 
-def coarser(group: Group, finest: Slicing) -> Window | None:
-    """Returns the tumbling window that makes a group's own slices, or None if it does not pay.
-
-    The finest slices must cut it, it must have fewer edges than these, and more than one window
-    must read it.
-    """
-    cell = edges.grid(group.edges)
-    window = Window(size=cell.period, slide=cell.period, offset=cell.phase)
-    fewer = SECOND / cell.period < finest.rate
-    if len(group.windows) > 1 and fewer and finest.cuts(window):
-        return window
-    return None
-
-
 def triweave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
-    """Plans one tree per grouping; each group reads a tumbling window of its own."""
+    """Plans a tree for each group of windows, cut at its own edges; one pass cuts the events."""
+    numbers = count()
 
     def grow(queries: tuple[Query, ...]) -> list[Tree]:
-        nodes = nodes_of(queries)
-        windows = [node.window for node in nodes]
-        finest = edges.slicing(windows)
-        parents: dict[Window, Window | None] = {}
-        for group in triweave_groups(same_edges(windows), technique=technique):
-            middle = coarser(group, finest)
-            parents |= {window: middle for window in group.windows if window != middle}
-        tree = tree_of(queries[0].grouping, nodes, workload, parents)
-        return [tree]
+        nodes = {node.window: node for node in nodes_of(queries)}
+        # Groups whose slices come out the same, because both are cut on one grid, are one tree.
+        alike: dict[Slicing, list[Window]] = {}
+        for group in triweave_groups(same_edges(nodes), technique=technique):
+            alike.setdefault(edges.slicing(group.windows), []).extend(group.windows)
+        trees = [
+            tree_of(
+                queries[0].grouping,
+                [nodes[window] for window in windows],
+                workload,
+                may_be_alone=len(alike) == 1,
+            )
+            for windows in alike.values()
+        ]
+        if len(trees) == 1:
+            return trees
+        return list(in_one_pass(trees, workload, number=next(numbers)))
 
     return plan_of("triweave", workload, grow)

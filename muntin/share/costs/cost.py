@@ -5,18 +5,15 @@ the runtime, one per live (key, slice) pair; combines; and answers handed back. 
 prices are the workload's. At a fixed ratio of rate to keys, costs are proportional to the keys.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from math import expm1
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.query import Workload
+from muntin.model.query import Grouping, Workload
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import SEARCH, Window
 from muntin.share.costs.operations import steady_operations
-
-# Columns of an event that most trees need of the slicer: time, a key and an argument.
-_COLUMNS = 3
 
 
 def harmless(aggregates: Collection[Aggregate]) -> bool:
@@ -41,26 +38,35 @@ def partials_per_second(source: Slicing | Window, workload: Workload) -> float:
     return occupied(SECOND / source.slide, rate=rate * source.overlap, keys=keys)
 
 
-def cut_cost(slicing: Slicing, workload: Workload, *, may_slice: bool = True) -> float:
+def cut_cost(slicing: Slicing, workload: Workload, *, columns: int) -> float:
     """Returns the cost of cutting events into slices (λ in Weave Share) and handing these over.
 
-    Spark's GROUP BY makes them, or the compiled slicer where that is cheaper; `may_slice` is false
-    in a stream, which has none.
+    Spark's GROUP BY makes them, or the compiled slicer where that is cheaper, which needs so many
+    `columns` of an event.
     """
-    return cutting_cost(partials_per_second(slicing, workload), workload, may_slice=may_slice)
+    return cutting_cost(partials_per_second(slicing, workload), workload, columns=columns)
 
 
-def cutting_cost(handed: float, workload: Workload, *, may_slice: bool = True) -> float:
+def cutting_cost(handed: float, workload: Workload, *, columns: int) -> float:
     """Returns the cost of reading events and handing over so many partials."""
     prices, rate = workload.prices, workload.rate
     grouped = prices.event * rate + prices.partial * handed
-    sliced = (prices.handed + _COLUMNS * prices.column + prices.sliced) * rate
-    return prices.packed * handed + (min(grouped, sliced) if may_slice else grouped)
+    sliced = (prices.handed + columns * prices.column + prices.sliced) * rate
+    return prices.packed * handed + min(grouped, sliced)
 
 
-def handing_cost(handed: float, workload: Workload) -> float:
-    """Returns the cost of handing over so many partials, beyond one reading of the events."""
-    return cutting_cost(handed, workload) - workload.prices.event * workload.rate
+def slicer_columns(groupings: Iterable[Grouping], aggregates: Iterable[Aggregate]) -> int:
+    """Returns how many columns of an event the slicer needs: time, keys, arguments and a filter."""
+    groupings = tuple(groupings)
+    keys = {key for grouping in groupings for key in grouping.keys}
+    arguments = {
+        (argument, aggregate.where)
+        for aggregate in aggregates
+        if aggregate.argument is not None
+        for argument in (aggregate.argument, *aggregate.others)
+    }
+    is_filtered = any(grouping.where is not None for grouping in groupings)
+    return 1 + len(keys) + len(arguments) + is_filtered
 
 
 def held(source: Slicing | Window, window: Window) -> float:

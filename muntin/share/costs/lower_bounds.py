@@ -19,7 +19,8 @@ _RATIOS = tuple(10.0**power for power in range(-5, 6))
 
 
 def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
-    """Returns the least cost of any one-tree plan of a grouping, cut at all its edges."""
+    """Returns the least cost of any plan of a grouping whose events are cut once, at all edges."""
+    queries = tuple(queries)
     nodes = nodes_of(queries)
     prices = workload.prices
     densest = edges_of(node.window for node in nodes)[:_FEW_PROGRESSIONS]
@@ -27,7 +28,8 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
     if len(nodes) == 1 and nodes[0].window.is_tumbling and len(nodes[0].queries) == 1:
         return sum(cost.alone_cost(nodes[0].window, workload))
     combines = _own_combines(nodes, workload)
-    return _answers(nodes, workload, prices.answer) + cost.cutting_cost(handed, workload) + combines
+    cutting = cost.cutting_cost(handed, workload, columns=_columns(queries))
+    return _answers(nodes, workload, prices.answer) + cutting + combines
 
 
 def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
@@ -36,11 +38,13 @@ def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
     Some windows have a tree of their own, which Spark answers alone. The other trees hand over at
     least the slices of their finest window, and combine the slices of each window.
     """
+    queries = tuple(queries)
     nodes = nodes_of(queries)
     prices = workload.prices
     handed = {node.window: _own_partials(node, workload) for node in nodes}
     combines = _own_combines([node for node in nodes if not node.window.is_tumbling], workload)
     scan = prices.event * workload.rate
+    columns = min(_columns([query]) for query in queries)
     options = []
     finest_first = sorted(nodes, key=lambda node: handed[node.window], reverse=True)
     # Queries of the finest windows that have a tree each, and what their answers cost.
@@ -48,7 +52,8 @@ def least_with_two_trees(queries: Iterable[Query], workload: Workload) -> float:
     either = min(prices.answer, prices.group)
     for number, node in enumerate(finest_first):
         rest = _answers(finest_first[number:], workload, either)
-        shared = cost.handing_cost(handed[node.window], workload) + combines
+        cutting = cost.cutting_cost(handed[node.window], workload, columns=columns)
+        shared = cutting - scan + combines
         options.append(scan * max(2, alone + 1) + given + rest + shared)
         if not node.window.is_tumbling:
             break
@@ -69,13 +74,19 @@ def depends_on_data(workload: Workload) -> bool:
         cut = slicing(node.window for node in nodes)
         for ratio in _RATIOS:
             tried = replace(workload, rate=ratio, keys=1.0)
-            flat = cost.cut_cost(cut, tried) + sum(
+            flat = cost.cut_cost(cut, tried, columns=_columns(queries)) + sum(
                 cost.node_cost(node.window, node.aggregates, cut, tried, queries=len(node.queries))
                 for node in nodes
             )
             if len(nodes) > 1 and flat > _WORTH_A_LOOK * least_with_two_trees(queries, tried):
                 return True
     return False
+
+
+def _columns(queries: Sequence[Query]) -> int:
+    """Returns the columns that the slicer needs for some queries of one grouping."""
+    aggregates = (aggregate for query in queries for aggregate in query.aggregates.values())
+    return cost.slicer_columns([queries[0].grouping], aggregates)
 
 
 def _answers(nodes: Iterable[Node], workload: Workload, price: float) -> float:

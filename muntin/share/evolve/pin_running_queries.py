@@ -13,7 +13,7 @@ from muntin.model.plan_json import definition
 from muntin.model.query import Query
 from muntin.share.evolve.pin_data_windows import pinned_trees
 from muntin.share.intermediate import best_tree
-from muntin.share.on_slices import reading_slices
+from muntin.share.on_slices import cut_once, reading_slices
 from muntin.share.optimizer import STRATEGIES
 from muntin.share.trees import nodes_of
 
@@ -24,6 +24,7 @@ def pinned(plan: Plan, running: Plan) -> Plan:
     A new query joins the tree that holds most of the queries that `plan` puts beside it. A tree
     whose queries differ from the plan's is built again.
     """
+    plan = cut_once(plan)
     homes = _homes(plan, running)
     groups: dict[tuple[str, int], list[str]] = {}
     for number, tree in enumerate(plan.trees):

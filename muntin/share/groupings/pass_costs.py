@@ -1,6 +1,6 @@
 """What it costs to make the slices of some trees in one pass, by either maker."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from muntin.model.query import Workload
 from muntin.model.slicing import Slicing
 from muntin.share.costs import cost
 from muntin.share.slicing.edges import common_slicing
+from muntin.sql.filters import split_by_keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class Members:
     @cached_property
     def cheapest(self) -> PassCost:
         """The cost by the cheaper maker."""
-        return min(self._by_group_by, self._by_slicer, key=lambda each: each.total)
+        return min(self._by_group_by, self.by_slicer, key=lambda each: each.total)
 
     def __add__(self, other: "Members") -> "Members":
         return self.of((*self.trees, *other.trees))
@@ -69,7 +70,6 @@ class Members:
             (tree,) = self.trees
             return PassCost(maker=GROUP_BY, reading=self.left_out, trees=(tree.cut_cost,))
         kept = workload.rate * self._share
-        components = len(_components(self.trees))
         rows = cost.occupied(
             self.slicing.rate,
             rate=kept,
@@ -78,7 +78,7 @@ class Members:
         reading = (
             self.left_out
             + prices.event * kept
-            + prices.component * kept * (components - 1)
+            + prices.component * kept * _further_components(self.trees, self.keys)
             + prices.partial * rows
         )
         return PassCost(
@@ -92,17 +92,13 @@ class Members:
         )
 
     @cached_property
-    def _by_slicer(self) -> PassCost:
+    def by_slicer(self) -> PassCost:
         """Compiled code gets the columns that all trees need, and slices events for each tree."""
         prices, workload = self.workload.prices, self.workload
-        arguments = {
-            (argument, component.where)
-            for component, _ in _components(self.trees)
-            for argument in component.arguments
-            if component.argument is not None
-        }
-        filters = {tree.grouping.where for tree in self.trees} - {None}
-        columns = 1 + len(self.keys) + len(arguments) + bool(filters)
+        columns = cost.slicer_columns(
+            (tree.grouping for tree in self.trees),
+            (aggregate for tree in self.trees for aggregate in tree.aggregates),
+        )
         kept = workload.rate * self._share
         reading = self.left_out + (prices.handed + prices.column * columns) * kept
         return PassCost(
@@ -141,11 +137,18 @@ class Members:
         return self.known[id(tree)]
 
 
-def _components(trees: Sequence[Tree]) -> Collection[tuple[Component, str | None]]:
-    """Returns what a GROUP BY keeps: components under the filter of their tree, once each."""
-    return dict.fromkeys(
-        (component, tree.grouping.where)
-        for tree in trees
-        for aggregate in tree.aggregates
-        for component in aggregate.components
-    )
+def _further_components(trees: Sequence[Tree], keys: Sequence[str]) -> int:
+    """Returns how many components a GROUP BY keeps beyond those of the filter that has the most.
+
+    A component under what the keys leave of another filter is another one. The price of an event
+    includes the components of one filter, since trees that are made alone pay no more than that.
+    """
+    left = {
+        where: where and split_by_keys(where, keys)[1]
+        for where in {tree.grouping.where for tree in trees}
+    }
+    kept: dict[str | None, set[Component]] = {}
+    for tree in trees:
+        parts = (part for aggregate in tree.aggregates for part in aggregate.components)
+        kept.setdefault(left[tree.grouping.where], set()).update(parts)
+    return sum(map(len, kept.values())) - max(map(len, kept.values()))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.model.passes import GROUP_BY, SLICER
+from muntin.model.plan_json import plan_from_json, plan_to_json
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Workload
 from muntin.model.time import MINUTE
@@ -54,6 +55,21 @@ def test_what_a_filter_may_guard_shares_with_the_same_filter_only():
         query("e", 5),
     ]
     assert sorted(passes(*asked)) == [["a", "b", "c"], ["d", "e"]]
+
+
+def test_a_relation_that_is_computed_is_read_once_or_stored():
+    asked = (query("a", keys=["device"]), query("b", 2, keys=["site"]))
+    relation = asked[0].source
+    work = Workload(queries=asked, keys=1e4, keys_known=True, computed=frozenset([relation]))
+    # Slices by both keys would be about as many as events, and the slicer is too dear.
+    cheap, dear = Prices(handed=1e9, stored=0), Prices(handed=1e9, stored=1e9)
+    apart = optimize(replace(work, prices=cheap), "shared")
+    assert (apart.readings, apart.stored) == ({relation: 2}, (relation,))
+    together = optimize(replace(work, prices=dear), "shared")
+    assert (together.readings, together.stored) == ({relation: 1}, ())
+    assert optimize(replace(work, prices=cheap), "unshared").stored == ()
+    assert optimize(replace(work, prices=dear, computed=frozenset()), "shared").stored == ()
+    assert plan_from_json(plan_to_json(apart)).stored == apart.stored
 
 
 def test_what_is_random_shares_nothing():

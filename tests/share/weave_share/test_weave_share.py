@@ -10,7 +10,6 @@ from muntin.model.time import SECOND
 from muntin.share.costs.operations import OPERATIONS
 from muntin.share.generators import incremental_gen, weave_share_gen
 from muntin.share.optimizer import optimize
-from muntin.share.triweave import triweave_cost, triweave_groups
 from muntin.share.weave_share import rivals
 from muntin.share.weave_share import weave_share as weaving
 from muntin.share.weave_share.cost_lookup import Lookup
@@ -129,23 +128,6 @@ def test_weave_share_beats_its_rivals():
             assert sorted(w for group in groups for w in group.windows) == sorted(windows)
             assert cost.plan(groups) <= cost.plan(no_share) * (1 + 1e-9)
             assert woven <= cost.plan(groups) * 1.05
-
-
-@given(st.lists(my.windows(unit=SECOND), min_size=1, max_size=8, unique=True))
-def test_triweave_pays_the_finest_slices_for_each_tree(windows):
-    groups = triweave_groups(same_edges(windows), technique="panes")
-    finest = group_of(windows).rate
-    expected = 7.0 + len(groups) * finest + sum(g.rate * g.load.overlap for g in groups)
-    assert triweave_cost(groups, rate=7.0, technique="panes") == pytest.approx(expected)
-
-
-def test_triweave_is_one_tree_with_a_coarser_window_per_group():
-    windows = [window(4, 1), window(5, 1), window(240, 60), window(300, 60), window(600, 120)]
-    (tree,) = optimize(my.workload(windows, rate=1.0), "triweave").trees
-    assert tree.slicing.width == SECOND
-    middle = window(60, 60)
-    assert tree.node(middle).is_factor
-    assert {node.window for node in tree.children(middle)} == set(windows[2:])
 
 
 @settings(max_examples=50)

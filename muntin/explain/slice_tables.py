@@ -1,0 +1,149 @@
+"""The table expressions that make the slices of a tree: from events, or from those of its pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.passes import GROUP_BY, common_filter
+from muntin.model.plan import Plan, Tree
+from muntin.model.slicing import Slicing
+from muntin.model.time import format_duration
+from muntin.model.windows.window import Window
+from muntin.share.slicing.edges import grid
+
+SLICES = "slices"
+# The name of the relation where a query has none.
+NAMES = {"": "data"}
+# Counts the events of a filter: a tree has the slices in which its filter let in an event.
+_COUNT = Component(kind="count")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceTables:
+    """The slices of a tree as table expressions, and the columns of the last, which is `slices`."""
+
+    # Names and bodies, each after those that it reads.
+    tables: tuple[tuple[str, str], ...]
+    # The tumbling window that a row is of.
+    cut: Window
+    # The columns of the tree's keys and of its components.
+    keys: tuple[str, ...]
+    names: dict[Component, str]
+
+
+def slice_tables(tree: Tree, plan: Plan) -> SliceTables:
+    """Returns the expressions that make the slices of a tree, or of a part of one.
+
+    A pass of Spark's GROUP BY is an expression of its own, the same for all its trees. The slicer
+    makes the slices of each tree from the events, and so does the statement.
+    """
+    shared = tree.made_in
+    tables: tuple[tuple[str, str], ...]
+    if shared is None or shared.maker != GROUP_BY:
+        events = _GroupedEvents([tree], tree.grouping.keys, tree.slicing)
+        tables = ((SLICES, events.text()),)
+    else:
+        events = _GroupedEvents(plan.trees_of(shared), shared.keys, shared.slicing)
+        name = f"pass_{shared.number + 1}"
+        tables = ((name, events.text()), (SLICES, _folded(tree, events, name)))
+    return SliceTables(
+        tables=tables,
+        cut=_cut(tree.slicing),
+        keys=events.keys_of(tree),
+        names=events.names_of(tree),
+    )
+
+
+class _GroupedEvents:
+    """One GROUP BY of events, for some trees: the components of each stand under its filter."""
+
+    def __init__(self, trees: Sequence[Tree], keys: Sequence[str], slicing: Slicing) -> None:
+        self._grouping = trees[0].grouping
+        self._common = common_filter([tree.grouping.where for tree in trees])
+        self._keys = {key: f"k{index}" for index, key in enumerate(keys)}
+        self._slice = window_call(_cut(slicing), self._grouping.time)
+        self._names: dict[tuple[Component, str | None], str] = {}
+        for tree in trees:
+            guard = self._guard(tree)
+            for component in (*_components(tree), *([] if guard is None else [_COUNT])):
+                self._names.setdefault((component, guard), f"c{len(self._names)}")
+
+    def keys_of(self, tree: Tree) -> tuple[str, ...]:
+        """Returns the columns of a tree's keys."""
+        return tuple(self._keys[key] for key in tree.grouping.keys)
+
+    def names_of(self, tree: Tree) -> dict[Component, str]:
+        """Returns the columns of a tree's components."""
+        guard = self._guard(tree)
+        return {component: self._names[component, guard] for component in _components(tree)}
+
+    def count_for(self, tree: Tree) -> str | None:
+        """Returns the column that counts the events of a tree; None if every event is its."""
+        guard = self._guard(tree)
+        return None if guard is None else self._names[_COUNT, guard]
+
+    def text(self) -> str:
+        """Returns the statement; the slice is its column `w`."""
+        columns = [f"{key} AS {name}" for key, name in self._keys.items()]
+        columns.append(f"{self._slice} AS w")
+        columns += [
+            f"{_lifted(component.under(guard))} AS {name}"
+            for (component, guard), name in self._names.items()
+        ]
+        where = f"\nWHERE {self._common}" if self._common else ""
+        groups = ", ".join([*self._keys, self._slice])
+        relation = self._grouping.relation.fill(NAMES).strip()
+        return f"SELECT {listed(columns)}\nFROM {relation}{where}\nGROUP BY {groups}"
+
+    def _guard(self, tree: Tree) -> str | None:
+        """Returns the filter of a tree, unless no other event is read anyway."""
+        where = tree.grouping.where
+        return None if where == self._common else where
+
+
+def _folded(tree: Tree, events: _GroupedEvents, source: str) -> str:
+    """Returns the slices of a tree from those of its pass, whose keys and edges may be finer."""
+    keys = events.keys_of(tree)
+    columns = [*keys, "window AS w"]
+    columns += [f"{part.combined(name)} AS {name}" for part, name in events.names_of(tree).items()]
+    count = events.count_for(tree)
+    where = "" if count is None else f"\nWHERE {count} > 0"
+    groups = ", ".join([*keys, window_call(_cut(tree.slicing), "w.start")])
+    return f"SELECT {listed(columns)}\nFROM {source}{where}\nGROUP BY {groups}"
+
+
+def _components(tree: Tree) -> dict[Component, None]:
+    return dict.fromkeys(part for aggregate in tree.aggregates for part in aggregate.components)
+
+
+def _cut(slicing: Slicing) -> Window:
+    """Returns slices as a window of Spark's, which has one width: edges that fill no grid are cut
+    on the grid that holds them."""
+    cell = grid(slicing.edges)
+    return Window(size=cell.period, slide=cell.period, offset=cell.phase)
+
+
+def _lifted(part: Component) -> str:
+    """What a slice keeps of a component."""
+    scalars = part.lifted()
+    if len(scalars) == 1:
+        return next(iter(scalars.values()))
+    fields = ",\n".join(f"    '{name}', {sql}" for name, sql in scalars.items())
+    return f"named_struct(\n{fields})"
+
+
+def window_call(window: Window, time: str) -> str:
+    """Returns Spark's `window` of a time."""
+    lengths = [window.size]
+    if not window.is_tumbling or window.offset:
+        lengths.append(window.slide)
+    if window.offset:
+        lengths.append(window.offset)
+    texts = ", ".join(f"'{format_duration(length)}'" for length in lengths)
+    return f"window({time}, {texts})"
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Returns columns in one line, or in a line each if they are long."""
+    line = ", ".join(columns)
+    return line if len(line) <= 80 else ",\n  ".join(columns)
