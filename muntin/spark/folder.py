@@ -12,9 +12,10 @@ class Folder:
         # By its whole name: for each part of a name the JVM would look for a class in all its jars.
         self._path = getattr(session._jvm, "org.apache.hadoop.fs.Path")
         self._texts = getattr(session._jvm, "org.apache.commons.io.IOUtils")
+        self._files = getattr(session._jvm, "org.apache.hadoop.fs.FileUtil")
         self._directory = directory
-        configuration = session.sparkContext._jsc.hadoopConfiguration()
-        self._system = self._path(directory).getFileSystem(configuration)
+        self._configuration = session.sparkContext._jsc.hadoopConfiguration()
+        self._system = self._path(directory).getFileSystem(self._configuration)
 
     def has(self, name: str) -> bool:
         """Whether there is a file or folder of a name."""
@@ -58,6 +59,12 @@ class Folder:
     def make(self, name: str) -> None:
         """Make a folder, if there is none."""
         self._system.mkdirs(self._at(name))
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file, or a folder with all that is in it, to a place that is free."""
+        places = self._system, self._at(source), self._system, self._at(target)
+        if not self._files.copy(*places, False, self._configuration):
+            raise RunError(f"{self._directory}/{source} could not be copied to {target}")
 
     def move(self, source: str, target: str) -> None:
         """Move a file or folder to the place of another, which is deleted."""

@@ -145,15 +145,15 @@ def streaming_verb(
 @bench.command("memory", short_help="A million keys; 50 million events of one.")
 def memory_verb(
     keys: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Keys, with an event each, of the one shape.")
+        int, typer.Option(metavar="N", min=1, help="Keys, with an event each, of two shapes.")
     ] = 1_000_000,
     events: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Events of the one key of the other shape.")
+        int, typer.Option(metavar="N", min=1, help="Events of the one key of another shape.")
     ] = 50_000_000,
     strategy: Strategy = DEFAULT,
     json: Json = None,
 ) -> None:
-    """Many keys with an event each, and one key with many events: memory of all processes.
+    """Many keys, one key with many events, a hundred queries that differ: memory of all processes.
 
     \b
     $ muntin bench memory

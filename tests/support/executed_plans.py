@@ -58,3 +58,20 @@ def _kind(plan: Any) -> str:
 def _listed(nodes: Any) -> list[Any]:
     """Returns the items of a Scala sequence."""
     return [nodes.apply(index) for index in range(nodes.length())]
+
+
+def stored_by(session) -> set[int]:
+    """What Spark keeps in its storage; what earlier tests left may go at any moment."""
+    return set(session.sparkContext._jsc.getPersistentRDDs().keySet())
+
+
+def counting_rows(frame: DataFrame):
+    """The frame by a Python function, and a counter of the rows that it has ever seen."""
+    seen = frame.sparkSession.sparkContext.accumulator(0)
+
+    def look(batches):
+        for batch in batches:
+            seen.add(batch.num_rows)
+            yield batch
+
+    return frame.mapInArrow(look, frame.schema), seen

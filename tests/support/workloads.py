@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.table import FUNCTIONS
+from muntin.model.grouping_sets import grouping, grouping_id
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 
@@ -162,10 +163,17 @@ _GUARDS = {
 }
 
 
+def grouping_sets(keys: list[str]) -> st.SearchStrategy[list[list[str]]]:
+    """Sets of keys, some of them twice."""
+    return st.lists(st.lists(st.sampled_from(keys), unique=True), min_size=1, max_size=4)
+
+
 @st.composite
 def queries(draw: st.DrawFn, name: str) -> Query:
     asked = draw(st.lists(aggregates(), min_size=1, max_size=3))
     guard = draw(st.sampled_from([None, None, None, *(text for text in _GUARDS if text)]))
+    keys = {f"key{index}": key for index, key in enumerate(draw(st.sampled_from(_KEYS)))}
+    sets = draw(grouping_sets(sorted(keys))) if keys and draw(st.integers(0, 7)) == 0 else None
     if guard is not None:
         # An argument that fails where the filter does not hold, with ANSI on.
         asked.append(Aggregate(function=draw(st.sampled_from(["max", "sum"])), argument=guard))
@@ -173,11 +181,9 @@ def queries(draw: st.DrawFn, name: str) -> Query:
         name=name,
         window=draw(windows()),
         aggregates={f"a{index}": aggregate for index, aggregate in enumerate(asked)},
-        keys=draw(
-            st.sampled_from(_KEYS).map(
-                lambda keys: {f"key{index}": key for index, key in enumerate(keys)}
-            )
-        ),
+        keys=keys,
+        sets=sets,
+        marks={"mark": grouping("key0"), "id": grouping_id()} if sets else {},
         time=draw(st.sampled_from(["ts", "ts", "ts", "local"])),
         where=draw(st.sampled_from(_GUARDS[guard])),
     )

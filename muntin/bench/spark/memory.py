@@ -1,4 +1,5 @@
-"""`bench memory`: a million keys, and one key with very many events, in four gigabytes."""
+"""`bench memory`: a million keys, one key with very many events, and a hundred queries that
+differ in keys and filters, in four gigabytes."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -11,6 +12,7 @@ from rich.table import Table
 from muntin.bench.harness.events import compute, one_each, readings
 from muntin.bench.harness.machine import machine
 from muntin.bench.harness.measure import measure, memory
+from muntin.bench.harness.teams import draw_teams
 from muntin.console.progress import Steps
 from muntin.model.aggregates.aggregate import avg, count, max_, min_
 from muntin.model.query import Query
@@ -105,25 +107,32 @@ def queries() -> list[Query]:
     ]
 
 
-def peaks(session: SparkSession, *, keys: int, events: int, strategy: str = DEFAULT) -> Report:
-    """Runs both shapes: `keys` keys with an event each, and one key with `events` events."""
-    shapes: dict[str, tuple[int, int, Callable[[], DataFrame]]] = {
-        "many keys": (keys, keys, lambda: one_each(session, keys)),
-        "one key": (events, 1, lambda: readings(session, events, 1)),
+def peaks(
+    session: SparkSession, *, keys: int, events: int, teams: int = 100, strategy: str = DEFAULT
+) -> Report:
+    """Runs all shapes: `keys` keys with an event each, for a few queries and for `teams` that
+    differ in keys and filters, and one key with `events` events."""
+    few, many = queries(), draw_teams(teams)
+    shapes: dict[str, tuple[int, int, list[Query], Callable[[], DataFrame]]] = {
+        "many keys": (keys, keys, few, lambda: one_each(session, keys)),
+        "one key": (events, 1, few, lambda: readings(session, events, 1)),
+        f"teams{teams}": (keys, keys, many, lambda: readings(session, keys, keys)),
     }
     with Steps(len(shapes)) as bar:
         measured = {}
-        for name, (rows, distinct, build) in shapes.items():
+        for name, (rows, distinct, asked, build) in shapes.items():
             with bar.step(f"{name}: {rows:,} events"):
-                measured[name] = _shape(build, rows, distinct, strategy)
+                measured[name] = _shape(asked, build, rows, distinct, strategy)
     return Report(shapes=measured, strategy=strategy)
 
 
-def _shape(build: Callable[[], DataFrame], events: int, keys: int, strategy: str) -> Shape:
+def _shape(
+    asked: list[Query], build: Callable[[], DataFrame], events: int, keys: int, strategy: str
+) -> Shape:
     answers = Observation()
 
     def work() -> None:
-        frame = run(queries(), build(), strategy=strategy).together()
+        frame = run(asked, build(), strategy=strategy).together()
         counted = frame.observe(answers, expr("count(*) AS rows"))
         compute(counted)
 

@@ -60,13 +60,14 @@ def _fill(axes: Any, pairs: Sequence[Pair]) -> None:
 
 def _numbers(axes: Any, pair: Pair, place: int) -> None:
     """Writes the seconds beside the dots, and their ratio between them."""
-    left = {"textcoords": "offset points", "va": "center", "ha": "right"}
-    axes.annotate(f"{pair.muntin:.1f}", (pair.muntin, place), (-9, 0), color=MUNTIN, **left)
+    left = {"textcoords": "offset points", "va": "center", "ha": "right", "xytext": (-9, 0)}
+    right = {**left, "ha": "left", "xytext": (9, 0)}
+    # The lesser one stands at the left, whoever has it.
+    first, second = (right, left) if pair.plain and pair.plain < pair.muntin else (left, right)
+    axes.annotate(f"{pair.muntin:.1f}", (pair.muntin, place), color=MUNTIN, **first)
     if pair.plain is None:
         return
-    axes.annotate(
-        f"{pair.plain:.1f}", (pair.plain, place), (9, 0), color=PLAIN, **{**left, "ha": "left"}
-    )
+    axes.annotate(f"{pair.plain:.1f}", (pair.plain, place), color=PLAIN, **second)
     if pair.ratio is not None and pair.ratio >= 2:
         middle = (pair.plain * pair.muntin) ** 0.5
         told = f"{pair.ratio:.1f}x" if pair.ratio < 10 else f"{pair.ratio:.0f}x"

@@ -42,7 +42,7 @@ WARMING_TURNS = 6
 # turns would be compiled again every time, unlike one that keeps running.
 SESSION = {"spark.sql.codegen.cache.maxEntries": "1000"}
 # Sets that plain Spark can stream.
-STREAMED = ("one", "tumb5", "slide3", "dash10", "sess", "sess10")
+STREAMED = ("one", "tumb5", "slide3", "dash10", "teams10", "sess", "sess10")
 
 
 class Report(sharing_report.Report):

@@ -61,7 +61,9 @@ def combine_compiled(
         ]
     )
     same_python(packed.sparkSession)
-    return packed.mapInArrow(partial(_run, runs=runs, schema=to_arrow_schema(schema)), schema)
+    return packed.mapInArrow(
+        partial(_run, runs=runs, schema=to_arrow_schema(schema, timezone="UTC")), schema
+    )
 
 
 def slot_fields(slots: Iterable[str]) -> list[StructField]:

@@ -1,6 +1,6 @@
 """Runs one tree of data windows on Spark: its records, and its queries' answers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 import pyarrow as pa
@@ -22,7 +22,9 @@ from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
 from muntin.spark.output.project import Projection, from_slots, projection
+from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack
+from muntin.spark.sinks.sink import Stack
 from muntin.spark.worker import begin_task, same_python
 
 
@@ -61,19 +63,30 @@ class RecordAnswers:
             number = self._bound.tree.number_of(query.name)
             return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
 
-    def gather(self) -> Iterator[tuple[str, DataFrame]]:
-        """Yields every query's answer."""
-        for name in self.queries:
-            yield name, self.answer(name)
+    def stacks(self) -> Iterator[Stack]:
+        """Yields the answers of all queries, those with the same columns in one frame.
 
-    def scatter(self) -> None:
-        """Nothing is stored for `gather` alone."""
+        If there are several frames, Spark stores the answers when the first is computed.
+        """
+        if self._bound.tree.is_alone:
+            yield from by_columns({name: self.answer(name) for name in self.queries})
+            return
+        with blaming_one(self.answer, self.queries):
+            stacks = stacked(
+                self._projections, list(self.queries), self._bound.tree.nodes, self._combined
+            )
+        if self._kept is None and len(stacks) > 1:
+            self._kept = stored(self._combined)
+        yield from stacks
+
+    def release_answers(self) -> None:
+        """Nothing is stored for `stacks` alone."""
 
     def together(self, column: str = QUERY) -> list[DataFrame]:
         """Returns all queries' answers under their names, in one DataFrame."""
         if self._bound.tree.is_alone:
             return [named(name, self.answer(name), column) for name in self.queries]
-        projections = {name: self._project(query) for name, query in self.queries.items()}
+        projections = self._projections(list(self.queries))
         with blaming_one(self.answer, projections):
             return [stack(projections, self._bound.tree.nodes, self._combined, column)]
 
@@ -83,12 +96,14 @@ class RecordAnswers:
             self._kept.unpersist()
             self._kept = None
 
+    def _projections(self, names: Sequence[str]) -> dict[str, Projection]:
+        return {name: self._project(self.queries[name]) for name in names}
+
     def _project(self, query: Query) -> Projection:
         tree = self._bound.tree
         node = tree.nodes[tree.number_of(query.name)]
         slots: dict[Aggregate, str] = from_slots(node, self._ordered.layout.layout, self._bound)
-        unnamed = any(column.name is None for column in query.columns)
-        plain = self._relations.check(query).schema if unnamed else None
+        plain = self._relations.names_of(query)
         window = query.window
         size = f"{window.size}L" if isinstance(window, Window) else None
         return projection(query, slots, self._bound, size=size, plain=plain)

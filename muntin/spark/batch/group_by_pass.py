@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from muntin.model.aggregates.aggregate import Component
+from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
+from muntin.model.sql_text import only_where
 from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.slicer.target import Target
-from muntin.spark.batch.slices import START, Slices, guarded, lift, number_of
+from muntin.spark.batch.safe_expressions import SafeExpressions
+from muntin.spark.batch.slices import START, Slices, lift, number_of
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi
+from muntin.sql.filters import split_by_keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +40,8 @@ def group_by_pass(
     """Aggregates a family's events by `keys` and slice, once for all trees.
 
     `names` has the column of each key. An event counts for a tree where the tree's filter holds; if
-    all trees have the same one, no other event is read.
+    all trees have the same one, no other event is read. What the keys decide of a filter is not
+    asked of events: it chooses among the rows.
     """
     columns = _Columns(relations)
     common = common_filter([bound.tree.grouping.where for bound in trees.values()])
@@ -47,12 +52,15 @@ def group_by_pass(
         where=common,
         keys=tuple(keys),
     )
+    safe = SafeExpressions(grouping.relation, relations)
     layouts, components, counts = {}, {}, {}
     for number, bound in trees.items():
         where = bound.tree.grouping.where
-        guard = None if where == common else where
+        of_keys, guard = None, None if where == common else where
+        if guard is not None and safe.is_filter(guard) and safe.are_arguments(bound):
+            of_keys, guard = split_by_keys(guard, keys)
         components[number] = columns.names_of(bound, guard)
-        counts[number] = None if guard is None else columns.count(guard)
+        counts[number] = columns.count(guard, of_keys)
         layouts[number] = Layout(
             key_columns=tuple(names[key] for key in bound.tree.grouping.keys),
             start=START,
@@ -88,15 +96,6 @@ def group_by_pass(
     )
 
 
-def common_filter(filters: Sequence[str | None]) -> str | None:
-    """Returns a filter that lets in every event that one of these does, or None for no filter."""
-    distinct = dict.fromkeys(filters)
-    if None in distinct:
-        return None
-    texts = [text for text in distinct if text is not None]
-    return texts[0] if len(texts) == 1 else " OR ".join(f"({text})" for text in texts)
-
-
 class _Columns:
     """The columns of a GROUP BY: the calls of every component under its filter, once each."""
 
@@ -104,7 +103,6 @@ class _Columns:
         self.calls: dict[str, str] = {}
         self._ansi = is_ansi(relations.session)
         self._names: dict[tuple[Component, str | None, bool], str] = {}
-        self._counts: dict[str, str] = {}
 
     def names_of(self, bound: BoundTree, guard: str | None) -> dict[Component, str]:
         """Returns the column of each component of a tree, and adds those that are new."""
@@ -126,12 +124,19 @@ class _Columns:
             for component, entry in self._kept(bound).items()
         ]
 
-    def count(self, guard: str) -> str:
-        """Returns the column that counts the events of a filter."""
-        if guard not in self._counts:
-            self._counts[guard] = f"n{len(self._counts)}"
-            self.calls[self._counts[guard]] = f"count(CASE WHEN {guard} THEN 1 END)"
-        return self._counts[guard]
+    def count(self, guard: str | None, of_keys: str | None) -> str | None:
+        """Returns a column that is above zero where events were let in; None if all were."""
+        if guard is None and of_keys is None:
+            return None
+        count = "1L" if guard is None else f"count({only_where(guard, '1')})"
+        if of_keys is not None:
+            count = f"IF({of_keys}, {count}, 0L)"
+        for name, sql in self.calls.items():
+            if sql == count:
+                return name
+        name = f"n{len(self.calls)}"
+        self.calls[name] = count
+        return name
 
     def _kept(self, bound: BoundTree) -> dict[Component, Kept]:
         return {
@@ -150,5 +155,5 @@ class _Columns:
         place = component, guard, entry is not None
         if place not in self._names:
             self._names[place] = f"c{len(self._names)}"
-            self.calls.update(lift(guarded(component, guard), self._names[place], entry))
+            self.calls.update(lift(component.under(guard), self._names[place], entry))
         return self._names[place]

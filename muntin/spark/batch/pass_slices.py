@@ -21,7 +21,7 @@ from muntin.spark.worker import begin_task, same_python
 # Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
 # and every reader starts as many Python tasks.
 _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
-_PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
+PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
 # Few cores get several buckets each, so that all have about as much to do.
 _MOST_BUCKETS = 64
 _BUCKETS_PER_CORE = 8
@@ -83,7 +83,7 @@ class PassSlices:
         buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
         time = TIME if isinstance(made, SlicerPass) else START
         return made.frame.select(*_read(made.targets, time)).mapInArrow(
-            partial(_slice, targets=made.targets, time=time, buckets=buckets), _PACKED
+            partial(_slice, targets=made.targets, time=time, buckets=buckets), PACKED
         )
 
     def slices(self, number: int) -> Slices:

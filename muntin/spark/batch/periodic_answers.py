@@ -1,15 +1,17 @@
 """Answers the queries with periodic windows over one family, from the slices of its passes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial, reduce
 
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import col, lit
 from pyspark.sql.types import StructField
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.passes import Pass
 from muntin.model.plan import Node, Plan, Tree
-from muntin.model.query import Query
+from muntin.model.query import Query, parts_of
+from muntin.model.sql_text import squeeze
 from muntin.runtime.periodic.tree import NODE
 from muntin.runtime.slicer.packing import TARGET
 from muntin.runtime.slicer.target import Target
@@ -19,14 +21,18 @@ from muntin.spark.batch.pass_slices import PassSlices, in_order, stored
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
-from muntin.spark.output.project import Projection, from_columns, from_slots, projection
-from muntin.spark.output.together import QUERY, may_be_null, named, pick, stack
+from muntin.spark.output.naming import NUMBER
+from muntin.spark.output.project import RESERVED, Projection, from_columns, from_slots, projection
+from muntin.spark.output.stacking import by_columns, stacked
+from muntin.spark.output.together import QUERY, may_be_null, named, pick, stack, united
+from muntin.spark.sinks.sink import Stack
 
 
 class FamilyAnswers:
     """The answers of all queries with periodic windows over one family.
 
-    Their trees are numbered. A pass makes the slices of some of them; see `PassSlices`.
+    Their trees are numbered. A pass makes the slices of some of them; see `PassSlices`. A tree
+    answers parts of queries, a grouping set each. Most queries have just one part: themselves.
     """
 
     def __init__(self, trees: Sequence[BoundTree], plan: Plan, relations: Relations) -> None:
@@ -35,14 +41,17 @@ class FamilyAnswers:
         self._of_tree = {
             number: plan.queries_of(bound.tree) for number, bound in self._trees.items()
         }
-        self.queries = {
-            name: query for queries in self._of_tree.values() for name, query in queries.items()
-        }
-        keys = sorted({key for bound in trees for key in bound.tree.grouping.keys})
+        parts = [part for parts in self._of_tree.values() for part in parts.values()]
+        self.queries = {part.asked.name: part.asked for part in parts}
+        # Keys that are in no grouping set are columns, too.
+        self._relation = parts[0].source
+        keys = sorted(
+            {squeeze(key) for part in parts for key in part.asked.key_expressions.values()}
+        )
         self._names = {key: key_column(index) for index, key in enumerate(keys)}
         self._passes = list(_passes(self._trees, self._names, relations))
         self._kept: dict[int, DataFrame] = {}
-        self._gathered: DataFrame | None = None
+        self._answers: DataFrame | None = None
 
     # Where a query is answered.
 
@@ -50,9 +59,20 @@ class FamilyAnswers:
         """Returns the number of the tree that answers a query."""
         return next(number for number, queries in self._of_tree.items() if name in queries)
 
-    def _is_compiled(self, name: str) -> bool:
-        tree = self._trees[self._number(name)].tree
-        return not tree.is_alone and name not in tree.native
+    def _tree(self, name: str) -> Tree:
+        return self._trees[self._number(name)].tree
+
+    def _compiled(self, query: Query) -> list[Query]:
+        """Returns the parts of a query that the compiled runtime answers."""
+        trees = {part.name: self._tree(part.name) for part in query.parts}
+        return [
+            part
+            for part in query.parts
+            if not trees[part.name].is_alone and part.name not in trees[part.name].native
+        ]
+
+    def _is_compiled(self, query: Query) -> bool:
+        return len(self._compiled(query)) == len(query.parts)
 
     def _pass_of(self, number: int) -> PassSlices:
         return next(each for each in self._passes if number in each.trees)
@@ -69,13 +89,13 @@ class FamilyAnswers:
             # Spark combines others from the rows before they are packed, which are stored instead.
             slices.keep()
             return rows
-        if self._has_several(slices):
+        if len({part.asked.name for part in self._parts_in(slices)}) > 1:
             self._kept[place] = rows = stored(rows)
         return rows
 
-    def _has_several(self, slices: PassSlices) -> bool:
-        """Whether a pass has several queries, which may be asked for one after the other."""
-        return sum(len(self._of_tree[number]) for number in slices.trees) > 1
+    def _parts_in(self, slices: PassSlices) -> list[Query]:
+        """Returns what is answered from a pass; several queries may be asked for one by one."""
+        return [part for number in slices.trees for part in self._of_tree[number].values()]
 
     def release(self) -> None:
         """Give the storage back."""
@@ -90,67 +110,131 @@ class FamilyAnswers:
     def answer(self, name: str) -> DataFrame:
         """Returns one query's answer, computed without those of the others."""
         query = self.queries[name]
+        if all(self._tree(part.name).is_alone for part in query.parts):
+            return self._relations.check(query)
         with blaming(query):
-            return self._answer(query)
+            compiled = self._compiled(query)
+            frames = [self._by_spark(part) for part in query.parts if part not in compiled]
+            if compiled:
+                runs = self._runs(compiled)
+                combined = combine_compiled(runs, self._rows(runs), self._key_fields)
+                frames.insert(0, self._from_runtime(compiled, runs, combined))
+            return self._in_one(query, frames)
 
-    def _answer(self, query: Query) -> DataFrame:
-        number = self._number(query.name)
+    def _rows(self, runs: Mapping[int, TreeRun]) -> DataFrame:
+        """Returns the packed slices of some trees."""
+        frames = []
+        for slices in self._passes:
+            numbers = sorted(runs.keys() & slices.trees.keys())
+            if numbers:
+                here = f"{TARGET} IN ({', '.join(map(str, numbers))})"
+                frames.append(self._packed(slices).where(here))
+        return reduce(DataFrame.unionAll, frames)
+
+    def _by_spark(self, part: Query) -> DataFrame:
+        """Returns the answer to a part that the compiled runtime does not take."""
+        number = self._number(part.name)
         bound = self._trees[number]
         if bound.tree.is_alone:
-            return self._relations.check(query)
+            return self._relations.check(part)
         slices = self._pass_of(number)
-        if self._is_compiled(query.name):
-            rows = self._packed(slices).where(f"{TARGET} = {number}")
-            runs = self._runs([query])
-            return self._from_runtime(query, runs, combine_compiled(runs, rows, self._key_fields))
-        if self._has_several(slices):
+        if len(self._parts_in(slices)) > 1:
             slices.keep()
-        node = bound.tree.answering([query]).nodes[-1]
+        node = bound.tree.answering([part]).nodes[-1]
         frame = combine_natively(node, slices.slices(number), bound.types)
-        return self._project(query, from_columns(node)).apply(frame)
+        nulls = [
+            lit(None).cast(field.dataType).alias(field.name)
+            for field in self._key_fields
+            if field.name not in frame.columns
+        ]
+        return self._project(part, from_columns(node)).apply(frame.select("*", *nulls))
 
-    def gather(self) -> Iterator[tuple[str, DataFrame]]:
-        """Yields every query's answer; the first that is used computes all.
+    def _in_one(self, query: Query, frames: Sequence[DataFrame]) -> DataFrame:
+        """Returns the answers to the parts of a query as one, in the columns that Spark gives."""
+        if query.sets is None:
+            return frames[0]
+        frame = reduce(DataFrame.unionAll, frames)
+        plain = self._relations.names_of(query)
+        if plain is None:
+            return frame
+        fields = plain.fields
+        places = [f"{RESERVED}{index}" for index in range(len(fields))]
+        return frame.toDF(*places).select(
+            *(
+                col(place).alias(field.name, metadata=field.metadata)
+                for place, field in zip(places, fields, strict=True)
+            )
+        )
 
-        Spark stores the answers until `scatter`.
+    def stacks(self) -> Iterator[Stack]:
+        """Yields the answers of all queries, those with the same columns in one frame.
+
+        Each is to be used once. The first computes all that the compiled runtime answers; if there
+        are others, Spark stores the answers until `release_answers`.
         """
-        compiled = [query for name, query in self.queries.items() if self._is_compiled(name)]
-        runs = self._runs(compiled)
         for slices in self._passes:
             # Spark combines some answers from the rows that others are packed from.
             if any(bound.tree.native for bound in slices.trees.values()):
                 slices.keep()
-        if len(compiled) > 1:
-            self._gathered = stored(self._combined(runs))
-        for name, query in self.queries.items():
-            if self._gathered is not None and self._is_compiled(name):
-                yield name, self._from_runtime(query, runs, self._gathered)
-            else:
-                yield name, self.answer(name)
+        compiled = [
+            query
+            for query in self.queries.values()
+            if query.sets is None and self._is_compiled(query)
+        ]
+        others = [name for name, query in self.queries.items() if query not in compiled]
+        if compiled:
+            runs = self._runs(compiled)
+            nodes, combined = _nodes(runs), self._combined(runs)
+            with blaming_one(self.answer, [query.name for query in compiled]):
+                stacks = stacked(
+                    partial(self._projections, runs),
+                    [query.name for query in compiled],
+                    nodes,
+                    combined,
+                )
+            if len(stacks) > 1:
+                self._answers = stored(combined)
+            yield from stacks
+        yield from by_columns({name: self.answer(name) for name in others})
 
-    def scatter(self) -> None:
-        """Give back what `gather` stored."""
-        if self._gathered is not None:
-            self._gathered.unpersist()
-            self._gathered = None
+    def release_answers(self) -> None:
+        """Give back what `stacks` stored."""
+        if self._answers is not None:
+            self._answers.unpersist()
+            self._answers = None
 
     def together(self, column: str = QUERY) -> list[DataFrame]:
         """Returns all queries' answers under their names, in as few DataFrames as possible."""
-        compiled = [query for name, query in self.queries.items() if self._is_compiled(name)]
-        others = [name for name in self.queries if not self._is_compiled(name)]
+        compiled = [query for query in self.queries.values() if self._is_compiled(query)]
+        others = [name for name, query in self.queries.items() if query not in compiled]
         frames = [named(name, self.answer(name), column) for name in others]
         if compiled:
-            runs = self._runs(compiled)
+            parts = parts_of(compiled)
+            runs = self._runs(parts)
             nodes = _nodes(runs)
             sizes = pick([f"{node.window.size}L" for node in nodes], NODE)
             is_nullable = may_be_null(nodes)
             projections = {
-                query.name: self._project(query, self._slots(query, runs), sizes, is_nullable)
-                for query in compiled
+                part.name: self._project(part, self._slots(part, runs), sizes, is_nullable)
+                for part in parts
             }
-            with blaming_one(self.answer, projections):
-                frames.insert(0, stack(projections, nodes, self._combined(runs), column))
+            called = {part.name: part.asked.name for part in parts}
+            with blaming_one(self.answer, called.values()):
+                frames.insert(0, stack(projections, nodes, self._combined(runs), column, called))
         return frames
+
+    def _projections(
+        self, runs: Mapping[int, TreeRun], names: Sequence[str]
+    ) -> dict[str, Projection]:
+        """Returns the projections of some queries over rows with the number of their query."""
+        nodes = [self._node(name, runs) for name in names]
+        size = pick([f"{node.window.size}L" for node in nodes], NUMBER)
+        is_nullable = may_be_null(nodes)
+        queries = [self.queries[name] for name in names]
+        return {
+            query.name: self._project(query, self._slots(query, runs), size, is_nullable)
+            for query in queries
+        }
 
     def _combined(self, runs: Mapping[int, TreeRun]) -> DataFrame:
         """Returns the answers of all nodes, the slices of all their passes made in one job."""
@@ -165,6 +249,8 @@ class FamilyAnswers:
             for bound in self._trees.values()
             for key, field in zip(bound.tree.grouping.keys, bound.keys, strict=True)
         }
+        for key in self._names.keys() - types.keys():
+            types[key] = self._relations.type_of(self._relation, key)
         return [StructField(name, types[key]) for key, name in self._names.items()]
 
     @cached_property
@@ -185,18 +271,23 @@ class FamilyAnswers:
         return runs
 
     def _from_runtime(
-        self, query: Query, runs: Mapping[int, TreeRun], combined: DataFrame
+        self, parts: Sequence[Query], runs: Mapping[int, TreeRun], combined: DataFrame
     ) -> DataFrame:
-        run = runs[self._number(query.name)]
-        number = run.first + run.tree.number_of(query.name)
-        rows = combined.where(f"{NODE} = {number}")
-        return self._project(query, self._slots(query, runs)).apply(rows)
+        """Returns the rows of some parts of one query from the answers of all nodes."""
+        projections = {part.name: self._project(part, self._slots(part, runs)) for part in parts}
+        if len(parts) > 1:
+            return united(projections, _nodes(runs), combined)
+        ((name, project),) = projections.items()
+        run = runs[self._number(name)]
+        return project.apply(combined.where(f"{NODE} = {run.first + run.tree.number_of(name)}"))
 
     def _slots(self, query: Query, runs: Mapping[int, TreeRun]) -> dict[Aggregate, str]:
         number = self._number(query.name)
-        run = runs[number]
-        node = run.tree.nodes[run.tree.number_of(query.name)]
-        return from_slots(node, run.layout, self._trees[number])
+        return from_slots(self._node(query.name, runs), runs[number].layout, self._trees[number])
+
+    def _node(self, name: str, runs: Mapping[int, TreeRun]) -> Node:
+        tree = runs[self._number(name)].tree
+        return tree.nodes[tree.number_of(name)]
 
     def _project(
         self,
@@ -206,15 +297,15 @@ class FamilyAnswers:
         is_nullable: bool | None = None,
     ) -> Projection:
         bound = self._trees[self._number(query.name)]
-        unnamed = any(column.name is None for column in query.columns)
         return projection(
             query,
             answers,
             bound,
             size=size or f"{query.periodic_window.size}L",
             is_nullable=is_nullable,
-            plain=self._relations.check(query).schema if unnamed else None,
+            plain=self._relations.names_of(query.asked),
             keys=[self._names[key] for key in bound.tree.grouping.keys],
+            left_out={name: self._names[squeeze(key)] for name, key in query.left_out.items()},
         )
 
 

@@ -11,6 +11,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query, Workload
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch.data_window_answers import RecordAnswers
+from muntin.spark.batch.pass_slices import stored
 from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import write
 from muntin.spark.binding.bind_data_windows import bind_record_trees
@@ -18,6 +19,7 @@ from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
+from muntin.spark.output.stacking import by_columns
 from muntin.spark.output.together import QUERY, check_names, in_one, named
 
 
@@ -45,18 +47,21 @@ class Results(Mapping[str, DataFrame]):
     """The answers by query name, each an ordinary DataFrame.
 
     Each tree's slices are computed by the first action that needs them and kept in Spark's storage
-    for the next, until `release()` or the end of a `with` block.
+    for the next, until `release()` or the end of a `with` block. So are relations that several
+    passes would compute.
     """
 
     def __init__(self, plan: Plan, data: Data = None) -> None:
         self._relations = Relations(data, plan.queries)
         plan, record_trees = bind_record_trees(plan, self._relations)
         cores = self._relations.session.sparkContext.defaultParallelism
-        bound = decide_batch(bind(plan, self._relations), cores=cores)
+        bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
         self._bound = bound
         # The plan that runs: queries that cannot share because of their types are plain ones now,
         # and trees say who computes what.
         self.plan = bound.plan
+        # Before any statement over them is analysed.
+        self._stored = [stored(self._relations.whole(each)) for each in self.plan.stored]
         families: dict[Family, list[BoundTree]] = {}
         for tree in bound.trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
@@ -114,22 +119,23 @@ class Results(Mapping[str, DataFrame]):
         flatten: bool = False,
         **options: str,
     ) -> None:
-        """Write every answer to a folder of its query's name, in one pass per tree.
+        """Write every answer to a folder of its query's name, in a job for each list of columns.
 
         `mode` is "error" (the default: refuse if a folder is there), "overwrite" or "append".
         `flatten` writes the fields of structs as columns: `window_start` and `window_end` instead
         of `window`. Files of csv, which have no place for structs, are always flat.
         Nothing is put in place before everything has been computed and written.
         """
-        answers = chain(
-            chain.from_iterable(each.gather() for each in self._answering),
-            ((query.name, self[query.name]) for query in self.plan.plain),
+        stacks = chain(
+            chain.from_iterable(each.stacks() for each in self._answering),
+            # A plain query may have an order, which is that of its files.
+            *(by_columns({query.name: self[query.name]}) for query in self.plan.plain),
         )
         session = self._relations.session
         try:
             write(
                 session,
-                answers,
+                stacks,
                 list(self),
                 directory,
                 format=format,
@@ -139,12 +145,15 @@ class Results(Mapping[str, DataFrame]):
             )
         finally:
             for each in self._answering:
-                each.scatter()
+                each.release_answers()
 
     def release(self) -> None:
         """Free Spark's storage; the DataFrames stay valid, and are computed again."""
         for each in self._answering:
             each.release()
+        for frame in self._stored:
+            frame.unpersist()
+        self._stored.clear()
 
     def __enter__(self) -> "Results":
         return self

@@ -4,19 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import NumericType
 
 from muntin.model.aggregates.aggregate import Component
+from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
 from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.slicer.target import Target
-from muntin.spark.batch.group_by_pass import common_filter
-from muntin.spark.batch.slices import START, arguments_of, guarded, number_of
+from muntin.spark.batch.safe_expressions import SafeExpressions
+from muntin.spark.batch.slices import START, arguments_of, number_of
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
-from muntin.sql.filters import conjuncts, is_reference, is_simple
+from muntin.sql.filters import conjuncts
 
 TIME = "t"
 # The bits of an integer that say which conditions hold; the sign is left out.
@@ -48,8 +48,8 @@ def slicer_pass(
         where=common_filter([bound.tree.grouping.where for bound in trees.values()]),
         keys=tuple(keys),
     )
-    arguments = _Arguments(grouping, relations)
-    conditions = _Conditions(grouping, relations)
+    safe = SafeExpressions(grouping.relation, relations)
+    arguments, conditions = Arguments(safe), Conditions(safe)
     targets = []
     for number, bound in trees.items():
         tree, where = bound.tree, bound.tree.grouping.where
@@ -91,13 +91,12 @@ def _entries(bound: BoundTree, *, ansi: bool) -> list[Kept]:
     return list(entries.values())
 
 
-class _Arguments:
+class Arguments:
     """The columns of arguments, each once; computed only where the filter of its tree holds."""
 
-    def __init__(self, grouping: Grouping, relations: Relations) -> None:
-        self._grouping, self._relations = grouping, relations
+    def __init__(self, safe: SafeExpressions) -> None:
+        self._safe = safe
         self._names: dict[str, str] = {}
-        self._safe: dict[str, bool] = {}
 
     @property
     def columns(self) -> dict[str, str]:
@@ -110,8 +109,8 @@ class _Arguments:
         needs_guard = guard is not None and (
             component.argument is not None or component.where is not None
         )
-        if needs_guard and not self._is_safe(component):
-            component = guarded(component, guard)
+        if needs_guard and not self._safe.is_argument(component):
+            component = component.under(guard)
         values = arguments_of(
             Kept(
                 component=component,
@@ -122,29 +121,17 @@ class _Arguments:
         )
         return tuple(self._names.setdefault(sql, f"v{len(self._names)}") for sql in values)
 
-    def _is_safe(self, component: Component) -> bool:
-        """Whether the arguments can be computed for any event: they are columns of numbers."""
-        return component.where is None and all(map(self._is_number, component.arguments))
 
-    def _is_number(self, argument: str) -> bool:
-        if argument not in self._safe:
-            self._safe[argument] = is_reference(argument) and isinstance(
-                self._relations.type_of(self._grouping.relation, argument), NumericType
-            )
-        return self._safe[argument]
-
-
-class _Conditions:
+class Conditions:
     """Conditions as bits of a few integers, each condition once.
 
     A filter whose conjuncts cannot fail has a bit for each of them, which other filters may share;
     any other filter has one bit.
     """
 
-    def __init__(self, grouping: Grouping, relations: Relations) -> None:
-        self._grouping, self._relations = grouping, relations
+    def __init__(self, safe: SafeExpressions) -> None:
+        self._safe = safe
         self._bits: dict[str, int] = {}
-        self._safe: dict[str, bool] = {}
 
     @property
     def columns(self) -> dict[str, str]:
@@ -158,19 +145,12 @@ class _Conditions:
     def masks(self, where: str) -> dict[str, int]:
         """Returns, by column, the bits that are set where a filter holds."""
         parts = conjuncts(where)
-        conditions = parts if all(map(self._is_safe, parts)) else (f"({where})",)
+        conditions = parts if self._safe.is_filter(where) else (f"({where})",)
         masks: dict[str, int] = {}
         for condition in conditions:
             bit = self._bits.setdefault(condition, len(self._bits))
             masks[_column(bit)] = masks.get(_column(bit), 0) | 1 << bit % _BITS
         return masks
-
-    def _is_safe(self, condition: str) -> bool:
-        if condition not in self._safe:
-            self._safe[condition] = is_simple(condition) and not self._relations.casts(
-                self._grouping.relation, condition
-            )
-        return self._safe[condition]
 
 
 def _column(bit: int) -> str:

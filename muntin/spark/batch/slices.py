@@ -1,6 +1,6 @@
 """Writes what slices keep of their events, as Spark SQL: aggregate calls, or their arguments."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DoubleType, FloatType
@@ -9,6 +9,7 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_WIDE
 from muntin.model.aggregates.table import FLOAT, INTEGER
 from muntin.model.aggregates.user_aggregate import UserComponent
+from muntin.model.sql_text import only_where
 from muntin.runtime.columns.layout import Kept, Layout
 from muntin.spark.binding.grouping_sql import call
 
@@ -59,25 +60,6 @@ def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
     return {name: value}
 
 
-def guarded(component: Component, where: str | None) -> Component:
-    """Returns a component over the events that a filter lets in.
-
-    Its arguments are computed for no other event: one query's filter may guard them from errors.
-    """
-    if where is None:
-        return component
-    return replace(
-        component,
-        argument=_only_where(where, component.arguments[0]),
-        others=tuple(_only_where(where, other) for other in component.others),
-        where=component.where and _only_where(where, component.where),
-    )
-
-
-def _only_where(where: str, value: str) -> str:
-    return f"CASE WHEN {where} THEN {value} END"
-
-
 def arguments_of(entry: Kept) -> tuple[str, ...]:
     """Returns what a component is lifted from, as Spark SQL; nothing if it counts every row."""
     component = entry.component
@@ -93,7 +75,7 @@ def arguments_of(entry: Kept) -> tuple[str, ...]:
         cast = "BIGINT" if entry.number == INTEGER else "DOUBLE"
         values = list(component.values(cast).values())
     if component.where is not None:
-        values = [_only_where(component.where, value) for value in values]
+        values = [only_where(component.where, value) for value in values]
     return tuple(values)
 
 

@@ -7,7 +7,7 @@ from pyspark.sql.types import BooleanType, NumericType
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
-from muntin.model.query import PlainQuery, Query
+from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.share.on_slices import sliced
@@ -47,7 +47,7 @@ def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Bou
         return plan, tuple(trees)
     if guests:
         plan = sliced(plan, guests.values())
-    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone | guests]
+    left = [query for query in parts_of(plan.queries) if query.name not in alone | guests]
     trees = [replace(bound, tree=bound.tree.answering(left)) for bound in trees]
     trees = [bound for bound in trees if bound.tree.nodes]
     plan = replace(
@@ -61,15 +61,16 @@ def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Bou
 def _bind_tree(tree: RecordTree, plan: Plan, relations: Relations) -> BoundRecordTree:
     queries = plan.queries_of(tree).values()
     try:
-        keys, time_type, types = answer_types(tree.grouping, tree.aggregates, relations)
+        known = answer_types([tree.grouping], tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
         for query in queries:
             with blaming(query):
-                answer_types(tree.grouping, tuple(query.aggregates.values()), relations)
+                answer_types([tree.grouping], tuple(query.aggregates.values()), relations)
         raise RunError(f"the queries of {tree.grouping}: {first_line(error)}") from None
     for query in queries:
         _check_window(query, relations)
+    keys, time_type, types = known.of(tree.grouping, tree.aggregates)
     return BoundRecordTree(tree=tree, time_type=time_type, keys=keys, types=types)
 
 

@@ -1,5 +1,6 @@
 """Binds a plan to its data: finds types, and with them who computes what."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
@@ -27,14 +28,21 @@ from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.table import DOUBLE
-from muntin.model.plan import Plan, Tree
-from muntin.model.query import PlainQuery, Query
+from muntin.model.plan import Plan, Tree, by_family, with_own_passes
+from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.runtime.columns.layout import kept
 from muntin.share.name_techniques import with_techniques
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bound_tree import AnyBoundTree
-from muntin.spark.binding.grouping_sql import answer_types
-from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
+from muntin.spark.binding.grouping_sql import AnswerTypes, answer_types
+from muntin.spark.binding.relations import (
+    Relations,
+    first_line,
+    has_legacy_statistics,
+    is_ansi,
+    is_case_sensitive,
+)
+from muntin.sql.filters import is_reference
 
 # Types of answers that the compiled runtime takes.
 NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
@@ -46,6 +54,11 @@ _CARRIED = (
     DecimalType,
     TimestampType,
     TimestampNTZType,
+)
+# Settings by which `grouping_id` has another type, or its bits another order.
+_OTHER_MARKS = (
+    "spark.sql.legacy.integerGroupingId",
+    "spark.sql.legacy.groupingIdWithAppendedUserGroupBy",
 )
 
 
@@ -68,24 +81,31 @@ class BoundPlan:
 
 def bind(plan: Plan, relations: Relations) -> BoundPlan:
     """Find the types; queries that only Spark can answer leave their tree, with a reason."""
-    bound = [_bind_tree(tree, plan, relations) for tree in plan.trees]
+    for query in plan.queries:
+        if isinstance(query, Query) and query.sets is not None:
+            # Spark resolves less in the HAVING of grouping sets than in that of each set.
+            relations.check(query)
+    known = _types_of_families(plan.trees, relations)
+    bound = [
+        _bind_tree(tree, plan, relations, known.get(tree.grouping.family)) for tree in plan.trees
+    ]
     alone: dict[str, PlainQuery] = {}
     for bound_tree in bound:
-        for name, query in plan.queries_of(bound_tree.tree).items():
-            reason = reason_alone(query, bound_tree.types, relations)
+        for part in plan.queries_of(bound_tree.tree).values():
+            reason = reason_alone(part, bound_tree.types, relations)
             if reason is not None:
-                alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
-    left = [q for q in plan.queries if isinstance(q, Query) and q.name not in alone]
-    trees = (
-        [replace(bound_tree, tree=bound_tree.tree.answering(left)) for bound_tree in bound]
-        if alone
-        else bound
-    )
-    trees = [
-        _with_techniques(bound_tree, plan, relations)
-        for bound_tree in trees
-        if bound_tree.tree.nodes
-    ]
+                # What holds for one grouping set holds for all, and Spark answers them at once.
+                asked = part.asked
+                alone[asked.name] = PlainQuery(
+                    name=asked.name, statement=asked.to_sql(), reason=reason
+                )
+    left = [part for part in parts_of(plan.queries) if part.asked.name not in alone]
+    if alone:
+        answered = [each.tree.answering(left) for each in bound]
+        stays = [each for each, tree in zip(bound, answered, strict=True) if tree.nodes]
+        narrower = with_own_passes([tree for tree in answered if tree.nodes])
+        bound = [replace(each, tree=tree) for each, tree in zip(stays, narrower, strict=True)]
+    trees = [_with_techniques(bound_tree, plan, relations) for bound_tree in bound]
     return BoundPlan(
         plan=replace(
             plan,
@@ -96,15 +116,41 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
     )
 
 
-def _bind_tree(tree: Tree, plan: Plan, relations: Relations) -> BoundTree:
-    """Ask Spark for the types of a grouping's keys, time and aggregates, in one analysis."""
+def _types_of_families(trees: Iterable[Tree], relations: Relations) -> dict[Family, AnswerTypes]:
+    """Asks Spark for the types of all trees of a family at once.
+
+    Families are left out whose keys are more than columns, and those of which Spark refuses
+    something: their trees are asked for one by one.
+    """
+    known = {}
+    for family, members in by_family(trees).items():
+        groupings = [tree.grouping for tree in members]
+        if len(members) == 1 or not all(
+            is_reference(key) for each in groupings for key in each.keys
+        ):
+            continue
+        aggregates = tuple(dict.fromkeys(a for tree in members for a in tree.aggregates))
+        try:
+            types = answer_types(groupings, aggregates, relations)
+        except (AnalysisException, ParseException):
+            continue
+        if all(isinstance(kind, BooleanType) for kind in types.filters):
+            known[family] = types
+    return known
+
+
+def _bind_tree(
+    tree: Tree, plan: Plan, relations: Relations, known: AnswerTypes | None
+) -> BoundTree:
+    """Returns a tree with the types of its keys, time and aggregates, which may be known."""
     try:
-        keys, time_type, types = answer_types(tree.grouping, tree.aggregates, relations)
+        known = known or answer_types([tree.grouping], tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
         for query in plan.queries_of(tree).values():
-            relations.check(query)
+            relations.check(query.asked)
         raise RunError(f"the queries of {tree.grouping}: {first_line(error)}") from None
+    keys, time_type, types = known.of(tree.grouping, tree.aggregates)
     carried = all(is_carried(field.dataType) for field in keys)
     return BoundTree(
         tree=tree,
@@ -150,20 +196,24 @@ def reason_alone(
     query: Query, types: dict[Aggregate, DataType], relations: Relations
 ) -> str | None:
     """Returns why a query cannot be built from slices of this data; None if it can."""
-    tells_cases_apart = is_case_sensitive(relations.session)
-    if query.mixes_case and tells_cases_apart:
+    # Each look at a setting is a call of the JVM, and there may be very many queries.
+    if query.mixes_case and is_case_sensitive(relations.session):
         return "spark.sql.caseSensitive is on, and it spells a column in two cases"
     if query.names_window:
         columns = relations.columns(query.source)
+        tells_cases_apart = is_case_sensitive(relations.session)
         if "window" in (columns if tells_cases_apart else map(str.lower, columns)):
             return "its source has a column that is called window, too"
-    legacy = relations.session.conf.get("spark.sql.legacy.statisticalAggregate", "false")
+    if query.marks:
+        for setting in _OTHER_MARKS:
+            if relations.session.conf.get(setting, "false") == "true":
+                return f"{setting} is on"
     for aggregate in query.aggregates.values():
         kind = types[aggregate]
         row = aggregate.definition
         if row.result == DOUBLE and not isinstance(kind, DoubleType):
             return f"{aggregate} is {kind.simpleString()}, which Spark rounds once, at the end"
-        if row.has_legacy and legacy == "true":
+        if row.has_legacy and has_legacy_statistics(relations.session):
             return "spark.sql.legacy.statisticalAggregate is on"
         if row.casts and not is_ansi(relations.session):
             # A slice could not tell text that is no number from null.

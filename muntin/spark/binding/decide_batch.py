@@ -4,16 +4,29 @@ from dataclasses import replace
 
 from muntin.model.passes import SLICER
 from muntin.model.plan import NATIVE, Node, Plan, Tree
+from muntin.model.sql_text import SqlText
 from muntin.spark.batch.time_split import part_width
 from muntin.spark.binding.bind_periodic import BoundPlan, BoundTree
+from muntin.spark.binding.relations import Relations
 
 
-def decide_batch(bound: BoundPlan, *, cores: int) -> BoundPlan:
+def decide_batch(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
     """Returns the plan with trees that say which queries Spark combines, and how few keys are split
-    by time over `cores`."""
+    by time over `cores`; and with the relations that are computed for several passes."""
     trees = tuple(_decided(bound_tree, bound.plan, cores) for bound_tree in bound.trees)
     plan = replace(bound.plan, trees=tuple(bound_tree.tree for bound_tree in trees))
-    return BoundPlan(plan=plan, trees=trees)
+    return BoundPlan(plan=replace(plan, computed=_computed(plan, relations)), trees=trees)
+
+
+def _computed(plan: Plan, relations: Relations) -> frozenset[SqlText]:
+    """Returns the relations that are read several times and cost more than reading.
+
+    Without sharing, every query is computed as Spark alone would.
+    """
+    if plan.strategy == "unshared":
+        return frozenset()
+    several = [relation for relation, times in plan.readings.items() if times > 1]
+    return frozenset(relation for relation in several if relations.is_computed(relation))
 
 
 def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:

@@ -1,6 +1,7 @@
 """Writes the SQL over a grouping's relation: its events, or its events grouped by its keys."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql.types import DataType, StructField, StructType
 
@@ -26,28 +27,55 @@ def grouped(grouping: Grouping, by: str, columns: dict[str, str]) -> SqlText:
     return selected(grouping, {**keys, **columns}).inside("", groups)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AnswerTypes:
+    """Spark's types of what slices are made of, for one grouping or for several of a family."""
+
+    keys: Mapping[str, StructField]
+    time: DataType
+    aggregates: Mapping[Aggregate, DataType]
+    # Those of the filters, if they were asked for.
+    filters: tuple[DataType, ...] = ()
+
+    def of(
+        self, grouping: Grouping, aggregates: Iterable[Aggregate]
+    ) -> tuple[tuple[StructField, ...], DataType, dict[Aggregate, DataType]]:
+        """Returns the types of a grouping's keys, its time and some aggregates."""
+        return (
+            tuple(self.keys[key] for key in grouping.keys),
+            self.time,
+            {aggregate: self.aggregates[aggregate] for aggregate in aggregates},
+        )
+
+
 def answer_types(
-    grouping: Grouping, aggregates: Sequence[Aggregate], relations: Relations
-) -> tuple[tuple[StructField, ...], DataType, dict[Aggregate, DataType]]:
-    """Returns Spark's types of a grouping's keys, its time and some aggregates, in one analysis.
+    groupings: Sequence[Grouping], aggregates: Sequence[Aggregate], relations: Relations
+) -> AnswerTypes:
+    """Returns Spark's types for groupings of one family, in one analysis.
 
     No column gets a name here: the user's expressions must be resolved among the events' columns.
     """
-    window = f"window({grouping.time}, '1 second')"
-    columns = ", ".join([*grouping.keys, window, *(aggregate.to_sql() for aggregate in aggregates)])
-    where = f" WHERE {grouping.where}" if grouping.where else ""
-    text = grouping.relation.inside(
-        f"SELECT {columns} FROM ", f"{where} GROUP BY {', '.join([*grouping.keys, window])}"
+    first = groupings[0]
+    keys = list(dict.fromkeys(key for grouping in groupings for key in grouping.keys))
+    filters = list(dict.fromkeys(each.where for each in groupings if each.where is not None))
+    # A filter may stand for others only if each is a condition.
+    asked = [f"first(({where}))" for where in filters] if len(groupings) > 1 else []
+    window = f"window({first.time}, '1 second')"
+    columns = [*keys, window, *(aggregate.to_sql() for aggregate in aggregates), *asked]
+    conditions = filters if len(filters) == 1 else [f"({where})" for where in filters]
+    where = f" WHERE {' AND '.join(conditions)}" if filters else ""
+    text = first.relation.inside(
+        f"SELECT {', '.join(columns)} FROM ", f"{where} GROUP BY {', '.join([*keys, window])}"
     )
     fields = relations.sql(text).schema.fields
-    count = len(grouping.keys)
-    bounds = fields[count].dataType
+    bounds = fields[len(keys)].dataType
     assert isinstance(bounds, StructType)
-    types = (field.dataType for field in fields[count + 1 :])
-    return (
-        tuple(fields[:count]),
-        bounds["start"].dataType,
-        dict(zip(aggregates, types, strict=True)),
+    types = [field.dataType for field in fields[len(keys) + 1 :]]
+    return AnswerTypes(
+        keys=dict(zip(keys, fields[: len(keys)], strict=True)),
+        time=bounds["start"].dataType,
+        aggregates=dict(zip(aggregates, types[: len(aggregates)], strict=True)),
+        filters=tuple(types[len(aggregates) :]),
     )
 
 

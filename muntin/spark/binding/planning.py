@@ -1,12 +1,16 @@
 """Makes plans for data: rate and live keys are given, or read off the data if they matter."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from pyspark.errors import PySparkException
+
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query, Workload, workload
+from muntin.model.sql_text import SqlText
 from muntin.share.costs.lower_bounds import depends_on_data
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import DEFAULT, STEADY, optimize
@@ -66,11 +70,24 @@ def plan_for_batch(
     if isinstance(queries, Plan):
         return queries
     work = _rewritten(workload(queries), strategy)
+    if strategy != "unshared" and len(work.groupings) > 1:
+        work = replace(work, computed=_computed(work, Relations(data, work.queries)))
     if strategy == "auto" and not isinstance(queries, Workload) and len(work.shared) > 1:
         # Who makes the slices depends on the data, too, but matters only where there is much of it.
         least = 0 if depends_on_data(work) else MANY_ROWS
         work = with_facts(work, Relations(data, work.queries), least_rows=least)
     return optimize(_computed_by(work, technique, latency), strategy)
+
+
+def _computed(work: Workload, relations: Relations) -> frozenset[SqlText]:
+    """Returns the relations of several groupings that cost more than reading."""
+    groupings = Counter(grouping.relation for grouping in work.groupings)
+    several = [relation for relation, times in groupings.items() if times > 1]
+    try:
+        return frozenset(relation for relation in several if relations.is_computed(relation))
+    except PySparkException:
+        # What is wrong with a query is said when it is bound to its data.
+        return frozenset()
 
 
 def plan_for_stream(

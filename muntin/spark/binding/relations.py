@@ -1,19 +1,25 @@
 """What the queries read: the caller's DataFrames, or relations of the session by their names."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RefusedError, RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText
 
+# Operators that hand on what they read.
+_READING = {"Filter", "Project", "SubqueryAlias", "Union", "View"}
 # A DataFrame for the one relation of the queries, several by name, or None for the session's.
 Data = DataFrame | Mapping[str, DataFrame] | None
+
+# A number of an expression, as Spark shows that it casts it.
+_WIDENED = re.compile(r"cast\(-?[\d.]+ as (bigint|double)\)")
 
 
 class Relations:
@@ -33,6 +39,8 @@ class Relations:
                 )
         self.session = _session(self._frames)
         self._columns: dict[SqlText, list[str]] = {}
+        self._computed: dict[SqlText, bool] = {}
+        self._named: dict[Query, StructType] = {}
 
     def sql(self, text: SqlText) -> DataFrame:
         """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
@@ -46,12 +54,44 @@ class Relations:
                     self._frames[table].createTempView(views[table])
             return self.session.sql(text.fill(views))
         finally:
+            # Not by the session's own `dropTempView`: that also drops what is stored of `whole`.
+            catalog = self.session._jsparkSession.sessionState().catalog()
             for view in views.values():
-                self.session.catalog.dropTempView(view)
+                catalog.dropTempView(view)
 
     def frame(self, relation: SqlText) -> DataFrame | None:
         """The caller's DataFrame, if what stands after FROM is that alone."""
         return self._frames.get(relation.tables[0]) if len(relation.tables) == 1 else None
+
+    def is_computed(self, relation: SqlText) -> bool:
+        """Whether Spark computes the rows of what stands after FROM, by more than reading,
+        filtering and projecting: a join, say, or a Python function."""
+        if relation not in self._computed:
+            waiting = [self.whole(relation)._jdf.queryExecution().optimizedPlan()]
+            operators = set()
+            while waiting:
+                node = waiting.pop()
+                children = node.children()
+                inputs = [children.apply(index) for index in range(children.size())]
+                operators |= {node.nodeName()} if inputs else set()
+                waiting += inputs
+            self._computed[relation] = not operators <= _READING
+        return self._computed[relation]
+
+    def whole(self, relation: SqlText) -> DataFrame:
+        """The rows of what stands after FROM, as the plan that every statement over it contains.
+
+        If Spark stores it, none of these statements computes it again.
+        """
+        frame = self.sql(relation.inside("SELECT * FROM ", ""))
+        plan = frame._jdf.queryExecution().analyzed()
+        if plan.nodeName() != "Project":
+            # With common table expressions inside, other statements have another plan.
+            return frame
+        # The asterisk is a projection, which other statements do not have.
+        datasets = getattr(self.session._jvm, "org.apache.spark.sql.classic.Dataset")
+        bare = datasets.ofRows(self.session._jsparkSession, plan.children().apply(0))
+        return DataFrame(bare, self.session)
 
     def columns(self, relation: SqlText) -> list[str]:
         """The columns of what stands after FROM."""
@@ -65,14 +105,26 @@ class Relations:
         return frame.schema.fields[0].dataType
 
     def casts(self, relation: SqlText, expression: str) -> bool:
-        """Whether Spark casts a value to compute an expression over what stands after FROM."""
+        """Whether Spark casts a value to compute an expression over what stands after FROM.
+
+        Numbers that are written out do not count: they can be cast to wider types.
+        """
         frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
-        return "cast(" in frame._jdf.queryExecution().analyzed().expressions().toString().lower()
+        analyzed = frame._jdf.queryExecution().analyzed().expressions().toString().lower()
+        return "cast(" in _WIDENED.sub("", analyzed)
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """The query as plain Spark, or an error that names it and says what Spark found wrong."""
         with blaming(query):
             return self.sql(query.to_sql() if isinstance(query, Query) else query.statement)
+
+    def names_of(self, query: Query) -> StructType | None:
+        """The columns that Spark gives the query, if it names some of them; None if it does not."""
+        if all(column.name is not None for column in query.columns):
+            return None
+        if query not in self._named:
+            self._named[query] = self.check(query).schema
+        return self._named[query]
 
 
 @contextmanager
@@ -83,7 +135,8 @@ def blaming(query: Query | PlainQuery) -> Iterator[None]:
     except (AnalysisException, ParseException) as error:
         context = error.getQueryContext()
         fragment = context[0].fragment() if context else None
-        raise RefusedError(query.name, first_line(error), fragment) from None
+        name = query.asked.name if isinstance(query, Query) else query.name
+        raise RefusedError(name, first_line(error), fragment) from None
 
 
 @contextmanager
@@ -106,6 +159,11 @@ def is_ansi(session: SparkSession) -> bool:
 def is_case_sensitive(session: SparkSession) -> bool:
     """Whether a session tells apart columns whose names differ in case alone."""
     return session.conf.get("spark.sql.caseSensitive", "false") == "true"
+
+
+def has_legacy_statistics(session: SparkSession) -> bool:
+    """Whether variances of one value are NaN in a session, not null."""
+    return session.conf.get("spark.sql.legacy.statisticalAggregate", "false") == "true"
 
 
 def first_line(error: PySparkException) -> str:

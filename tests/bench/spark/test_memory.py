@@ -1,8 +1,9 @@
 from muntin.bench.spark.memory import LIMIT, peaks
 
 
-def test_both_shapes_are_answered_and_watched(spark):
-    report = peaks(spark, keys=500, events=5000)
+def test_all_shapes_are_answered_and_watched(spark):
+    report = peaks(spark, keys=500, events=5000, teams=3)
+    assert report.shapes["teams3"].rows > 0
     many, one = report.shapes["many keys"], report.shapes["one key"]
     # One event in one minute, three quarters and three hours, for each of the keys.
     assert many.rows == 500 * 7

@@ -6,9 +6,10 @@ import muntin as mt
 from muntin.model.passes import GROUP_BY, SLICER
 from muntin.model.prices import Prices
 from muntin.model.query import workload
+from muntin.model.time import MINUTE, SECOND
 from muntin.share.optimizer import optimize
 from tests.support.answers import assert_equal_answers
-from tests.support.executed_plans import scans
+from tests.support.executed_plans import counting_rows, scans, stored_by
 
 WAYS = {GROUP_BY: Prices(event=1e6, handed=1e12), SLICER: Prices(event=1e9, handed=1e6)}
 QUERIES = mt.parse_sql("""
@@ -30,6 +31,13 @@ GROUP BY window(ts, '3 minutes');
 -- name: words
 SELECT alarm, window, max(state) AS last FROM readings WHERE alarm IS NOT NULL
 GROUP BY alarm, window(ts, '10 minutes');
+-- name: of one state
+SELECT device, window, avg(load) AS mean, count(*) AS n FROM readings
+WHERE temp > 5 AND state <> 'b'
+GROUP BY device, window(ts, '4 minutes', '2 minutes');
+-- name: of some devices
+SELECT window, max(temp) AS top FROM readings WHERE device IS NULL OR device = 'a'
+GROUP BY window(ts, '2 minutes');
 -- name: nobody
 SELECT device, window, count(*) AS n FROM readings WHERE temp > 1e9
 GROUP BY device, window(ts, '1 minute')
@@ -60,6 +68,40 @@ def test_writing_and_single_answers_agree(spark, readings, tmp_path, way):
             assert back.count() == results[name].count()
 
 
+HOPS = mt.parse_sql("""
+-- name: seconds
+SELECT device, window, avg(temp) AS mean FROM readings
+GROUP BY device, window(ts, '5 seconds', '1 second');
+-- name: hops
+SELECT device, window, stddev(temp) AS spread, sum(load) AS total FROM readings
+GROUP BY device, window(ts, '5 minutes', '70 seconds');
+-- name: minutes
+SELECT device, window, count(*) AS n, max(temp) AS top FROM readings
+GROUP BY device, window(ts, '1 minute');
+-- name: hot
+SELECT window, count(*) AS n, max(load) AS top FROM readings WHERE temp > 5
+GROUP BY window(ts, '3 minutes', '1 minute')
+""")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_groups_of_windows_are_composed_from_slices_that_are_cut_once(
+    spark, readings, tmp_path, way
+):
+    readings.write.parquet(str(tmp_path / "readings"))
+    stored = spark.read.parquet(str(tmp_path / "readings"))
+    plan = optimize(workload(HOPS, prices=WAYS[way]), "triweave")
+    (shared,) = plan.passes
+    assert (shared.maker, shared.slicing.width) == (way, SECOND)
+    # The last is the grouping of another filter. Edges of the second fill no grid.
+    widths = {tree.queries: tree.slicing.width for tree in plan.trees}
+    assert widths == {("seconds",): SECOND, ("minutes", "hops"): None, ("hot",): MINUTE}
+    with mt.run(plan, stored) as results:
+        assert [tree.made_in for tree in results.plan.trees] == [shared] * 3
+        assert scans(results.together()) == 1
+        assert_equal_answers(results, stored)
+
+
 def test_filters_of_one_meaning_are_one_grouping(readings):
     with mt.run(QUERIES, readings, strategy="shared") as results:
         together = [tree.queries for tree in results.plan.trees if "hot" in tree.queries]
@@ -86,3 +128,102 @@ def test_a_cast_that_a_filter_guards_is_computed_for_its_rows_only(spark):
         plan = optimize(workload(queries, prices=prices), "shared")
         with mt.run(plan, frame) as results:
             assert_equal_answers(results, frame)
+
+
+def test_what_keys_decide_of_a_filter_is_not_asked_of_events(spark, readings):
+    queries = [query for query in QUERIES if query.name in {"devices", "of one state", "guarded"}]
+    plan = optimize(workload(queries, prices=WAYS[GROUP_BY]), "shared")
+    with mt.run(plan, readings) as results:
+        executed = results.together()._jdf.queryExecution().optimizedPlan().toString()
+        assert_equal_answers(results, readings)
+    aggregates = next(line for line in executed.splitlines() if "Aggregate [" in line)
+    assert "CASE WHEN (temp" in aggregates
+    assert "CASE WHEN (NOT (state" not in aggregates
+    assert "if (NOT (" in aggregates
+
+
+# A key that is more than a column, and a filter, which may guard it: two passes.
+APART = """
+-- name: devices
+SELECT device, window, count(*) AS n, max(height) AS top FROM {relation}
+GROUP BY device, window(ts, '1 minute');
+-- name: slow
+SELECT device, window, count(*) AS n FROM {relation}
+GROUP BY device, window(ts, '5 minutes', '1 minute');
+-- name: upper
+SELECT upper(device) AS d, window, sum(load) AS total FROM {relation} WHERE load > 3
+GROUP BY upper(device), window(ts, '2 minutes');
+-- name: upper and slow
+SELECT upper(device) AS d, window, sum(load) AS total FROM {relation} WHERE load > 3
+GROUP BY upper(device), window(ts, '4 minutes', '1 minute')
+"""
+
+
+def test_a_join_is_computed_once_for_several_passes(spark, readings, tmp_path):
+    readings.write.parquet(str(tmp_path / "readings"))
+    heights = spark.sql("SELECT concat('d', id) AS name, id * 10 AS height FROM range(2)")
+    heights.write.parquet(str(tmp_path / "heights"))
+    data = {name: spark.read.parquet(str(tmp_path / name)) for name in ("readings", "heights")}
+    queries = mt.parse_sql(APART.format(relation="readings r JOIN heights h ON r.device = h.name"))
+    before = stored_by(spark)
+    with mt.run(queries, data) as results:
+        assert len(results.plan.stored) == 1
+        told = " ".join(results.plan.explain().split())
+        assert "is computed once and stored, since it is read 2 times" in told
+        assert scans(results.together()) == 2
+        assert_equal_answers(results, data)
+    assert not stored_by(spark) - before
+    with mt.run(queries, data, strategy="unshared") as results:
+        assert results.plan.stored == ()
+    tables = mt.parse_sql(APART.format(relation="readings").replace("max(height)", "max(temp)"))
+    with mt.run(tables, data["readings"]) as results:
+        assert len(results.plan.readings) == 1
+        assert results.plan.stored == ()
+
+
+def test_a_python_function_sees_each_row_once(readings):
+    columns = readings.select("ts", "device", "load", (readings.temp * 10).alias("height"))
+    frame, seen = counting_rows(columns)
+    queries = mt.parse_sql(APART.format(relation="rows"))
+    with mt.run(queries, frame) as results:
+        rows = {name: results[name].count() for name in results}
+        assert results.together().count() == sum(rows.values())
+        assert seen.value == 900
+        assert_equal_answers(results, frame)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_keys_that_are_times(readings, way):
+    keys = "date_trunc('hour', ts), CAST(ts AS DATE), IF(device = 'a', named_struct('t', ts), NULL)"
+    queries = mt.parse_sql(
+        f"""
+        -- name: slide
+        SELECT {keys}, window, count(*) AS n FROM readings
+        GROUP BY {keys}, window(ts, '2 minutes', '1 minute');
+        -- name: local
+        SELECT CAST(ts AS TIMESTAMP_NTZ) AS local, window, max(temp) AS top FROM readings
+        GROUP BY CAST(ts AS TIMESTAMP_NTZ), window(ts, '3 minutes', '1 minute')
+        """
+    )
+    with mt.run(optimize(workload(queries, prices=WAYS[way]), "shared"), readings) as results:
+        assert_equal_answers(results, readings)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_query_that_leaves_a_pass_takes_its_keys_along(spark, readings, way):
+    queries = mt.parse_sql("""
+    -- name: devices
+    SELECT device, window, avg(temp) AS mean FROM readings GROUP BY device, window(ts, '1 minute');
+    -- name: hot
+    SELECT device, window, count(*) AS n FROM readings WHERE temp > 20
+    GROUP BY device, window(ts, '5 minutes', '1 minute');
+    -- name: rounded
+    SELECT state, window, avg(CAST(load AS DECIMAL(9, 2))) AS mean FROM readings
+    GROUP BY state, window(ts, '2 minutes')
+    """)
+    plan = optimize(workload(queries, prices=WAYS[way]), "shared")
+    assert [each.keys for each in plan.passes] == [("device", "state")]
+    with mt.run(plan, readings) as results:
+        assert [query.name for query in results.plan.plain] == ["rounded"]
+        assert [each.keys for each in results.plan.passes] == [("device",)]
+        assert_equal_answers(results, readings)

@@ -7,8 +7,12 @@ from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
+from muntin.model.passes import GROUP_BY, SLICER
 from muntin.model.plan import Plan
+from muntin.model.prices import SHIPPED, Prices
+from muntin.model.query import workload
 from muntin.model.sql_text import SqlText
+from muntin.share.optimizer import optimize
 from tests.support.answers import assert_same, plain
 from tests.support.workloads import SCHEMA, tables, workloads
 
@@ -89,6 +93,58 @@ def test_results_know_the_types(readings):
             assert_same(found, plain(query, readings), query.name)
 
 
+TEAMS = """
+  -- name: devices
+  SELECT device, window, avg(temp) AS mean, count(*) AS n, stddev(load) AS spread FROM readings
+  GROUP BY device, window(ts, '1 minute');
+  -- name: seconds
+  SELECT device, window, min(temp) AS low, max(price) AS most FROM readings
+  GROUP BY device, window(ts, '3 seconds', '1 second');
+  -- name: hot
+  SELECT device AS d, window.end, count(*), max(temp) + 1 FROM readings
+  WHERE temp > 5 AND load > 1
+  GROUP BY device, window(ts, '5 minutes', '1 minute') HAVING count(*) > 1;
+  -- name: guarded
+  SELECT state, device, window, sum(10 / load) AS total, count(temp) FILTER (WHERE load > 3) AS busy
+  FROM readings WHERE load <> 0 GROUP BY device, state, window(ts, '2 minutes');
+  -- name: all
+  SELECT window, sum(load) AS total, corr(temp, load) AS together FROM readings
+  GROUP BY window(ts, '90 seconds', '30 seconds');
+  -- name: alarms
+  SELECT alarm, window, max(state) AS last FROM readings WHERE NOT (temp > 3)
+  GROUP BY alarm, window(ts, '10 minutes', '3 minutes', '1 minute');
+  -- name: nobody
+  SELECT device, window, count(*) AS n FROM readings WHERE temp > 1e9
+  GROUP BY device, window(ts, '1 minute')
+"""
+
+
+def test_trees_of_a_pass_are_grouped_from_its_slices(readings):
+    prices = Prices(event=1e6, handed=1e12)
+    plan = optimize(workload(mt.parse_sql(TEAMS), prices=prices), "triweave")
+    # Trees of one grouping, and of others.
+    assert (len(plan.trees), len({tree.grouping for tree in plan.trees})) == (7, 6)
+    (shared,) = plan.passes
+    assert (shared.maker, shared.keys) == (GROUP_BY, ("alarm", "device", "state"))
+    texts = [plan.to_sql(query.name) for query in plan.queries]
+    # The pass is the same expression in every statement, and all that reads events.
+    (made,) = {text[: text.index("slices AS (")] for text in texts}
+    assert made.startswith("WITH pass_1 AS (")
+    for where in ("temp > 5 AND load > 1", "load <> 0", "NOT (temp > 3)", "temp > 1e9"):
+        assert made.count(f"count(CASE WHEN {where} THEN 1 END)") == 1
+    for text in texts:
+        assert text.count("GROUP BY alarm, device, state, window(ts, ") == 1
+        assert "FROM pass_1" in text
+    assert_equal(plan, readings)
+
+
+def test_what_the_slicer_makes_is_grouped_from_events():
+    prices = Prices(event=1e9, handed=1e6)
+    plan = optimize(workload(mt.parse_sql(TEAMS), prices=prices), "shared")
+    assert [each.maker for each in plan.passes] == [SLICER]
+    assert "pass_1" not in plan.to_sql()
+
+
 @settings(
     max_examples=8,
     deadline=None,
@@ -97,10 +153,11 @@ def test_results_know_the_types(readings):
 )
 @given(data=st.data(), queries=workloads(most=3), rows=tables)
 def test_any_workload(spark: SparkSession, data, queries, rows):
-    strategy = data.draw(st.sampled_from(["shared", "coverage", "factor", "auto"]))
+    strategy = data.draw(st.sampled_from(["shared", "coverage", "factor", "triweave", "auto"]))
     spark.createDataFrame(rows, SCHEMA).coalesce(1).createOrReplaceTempView("data")
     frame = spark.table("data")
-    results = mt.run(mt.plan(queries, strategy=strategy), frame)
+    prices = data.draw(st.sampled_from([SHIPPED, Prices(event=1e6, handed=1e12)]))
+    results = mt.run(optimize(workload(queries, prices=prices), strategy), frame)
     for query in queries:
         try:
             rows_of_plain = (expected := plain(query, frame)).collect()

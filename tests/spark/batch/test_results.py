@@ -15,7 +15,7 @@ from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
 from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
-from tests.support.executed_plans import scans
+from tests.support.executed_plans import counting_rows, scans, stored_by
 
 # As users run it.
 pytestmark = pytest.mark.usefixtures("codegen")
@@ -53,16 +53,9 @@ def stored(readings, tmp_path_factory):
 
 
 @pytest.fixture
-def counted(spark, readings):
+def counted(readings):
     """The readings, and a counter of how many rows were ever read from them."""
-    seen = spark.sparkContext.accumulator(0)
-
-    def look(batches):
-        for batch in batches:
-            seen.add(batch.num_rows)
-            yield batch
-
-    return readings.mapInArrow(look, readings.schema), seen
+    return counting_rows(readings)
 
 
 def test_a_tree_scans_its_source_once(stored):
@@ -75,19 +68,14 @@ def test_a_tree_scans_its_source_once(stored):
 
 def test_one_pass_serves_several_answers_until_released(counted):
     frame, seen = counted
-    before = _stored(frame)
+    before = stored_by(frame.sparkSession)
     with run(ALL, frame) as results:
         for name in results:
             results[name].collect()
         assert seen.value == 900
-        assert _stored(frame) > before
-    assert _stored(frame) == before
+        assert stored_by(frame.sparkSession) - before
+    assert not stored_by(frame.sparkSession) - before
     assert results["minute"].count() > 0
-
-
-def _stored(frame) -> int:
-    """How many things Spark keeps in its storage."""
-    return frame.sparkSession.sparkContext._jsc.getPersistentRDDs().size()
 
 
 def test_one_answer_alone_does_not_compute_the_others(stored):

@@ -1,0 +1,52 @@
+"""Tells which expressions of a relation fail for no row, so that no filter need guard them."""
+
+from pyspark.sql.types import NumericType
+
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.sql_text import SqlText
+from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.relations import Relations
+from muntin.sql.filters import conjuncts, is_reference, is_simple
+
+
+class SafeExpressions:
+    """What is known of the expressions over one relation."""
+
+    def __init__(self, relation: SqlText, relations: Relations) -> None:
+        self._relation, self._relations = relation, relations
+        self._conditions: dict[str, bool] = {}
+        self._numbers: dict[str, bool] = {}
+
+    def is_filter(self, where: str) -> bool:
+        """Whether every conjunct can be evaluated for any row."""
+        return all(map(self.is_condition, conjuncts(where)))
+
+    def is_condition(self, condition: str) -> bool:
+        """Whether a condition compares columns, without a cast."""
+        if condition not in self._conditions:
+            self._conditions[condition] = is_simple(condition) and not self._relations.casts(
+                self._relation, condition
+            )
+        return self._conditions[condition]
+
+    def are_arguments(self, bound: BoundTree) -> bool:
+        """Whether all that a tree aggregates can be computed for any row."""
+        return all(
+            self.is_argument(component)
+            for aggregate in bound.tree.aggregates
+            for component in aggregate.components
+        )
+
+    def is_argument(self, component: Component) -> bool:
+        """Whether a component is of columns of numbers, or counts rows."""
+        return component.where is None and all(
+            component.argument is None or self._is_number(argument)
+            for argument in component.arguments
+        )
+
+    def _is_number(self, argument: str) -> bool:
+        if argument not in self._numbers:
+            self._numbers[argument] = is_reference(argument) and isinstance(
+                self._relations.type_of(self._relation, argument), NumericType
+            )
+        return self._numbers[argument]
