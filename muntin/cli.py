@@ -17,7 +17,7 @@ from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
 from muntin.spark.session import one_line
-from muntin.spark.stream.source import SPARE, WATERMARK
+from muntin.spark.stream.source import WATERMARK
 from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer
@@ -301,10 +301,6 @@ def stream_verb(
         str,
         typer.Option(metavar="DURATION", help="How long slices are kept for queries to come."),
     ] = "0 seconds",
-    spare: Annotated[
-        int,
-        typer.Option(metavar="N", min=0, help="Columns of each kind kept free for such queries."),
-    ] = SPARE,
     files: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="At most so many files in a batch.")
     ] = None,
@@ -334,7 +330,6 @@ def stream_verb(
             format=format,
             planning=Planning(strategy=strategy, technique=technique, latency=latency),
             retain=retain,
-            spare=spare,
             files=files,
             flatten=flatten,
         )

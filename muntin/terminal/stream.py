@@ -47,7 +47,6 @@ class Job:
     format: str | None
     planning: Planning
     retain: str
-    spare: int
     files: int | None
     flatten: bool
 
@@ -106,7 +105,6 @@ def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -
             trigger=job.trigger,
             **job.planning,
             retain=job.retain,
-            spare=job.spare,
             format=format,
             flatten=job.flatten,
             options={"header": "true"} if format == "csv" else None,

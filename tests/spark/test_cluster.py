@@ -38,7 +38,7 @@ SCRIPT = """
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_executor_processes_give_the_same_answers(tmp_path):
     script = tmp_path / "cluster.py"
     script.write_text(textwrap.dedent(SCRIPT))

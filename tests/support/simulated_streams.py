@@ -1,9 +1,10 @@
-"""What Spark does with a running plan, in a few lines: slices, watermark, eviction, timers.
+"""What Spark does with a running plan, in a few lines: slices, watermark, state.
 
 A stand-in for the engine, so that changes of queries can be tried by the thousand. The same on
 Spark itself is tested in tests/spark.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query, workload
 from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
+from muntin.runtime.state.lane import EVENTS, START
+from muntin.runtime.state.late_rows import count_late
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.share.evolve.pin_running_queries import pinned
@@ -55,7 +58,6 @@ def needs_of(plan: Plan) -> list[Needs]:
 class Bucket:
     store: Memory = field(default_factory=Memory)
     state: bytes | None = None
-    timers: set[int] = field(default_factory=set)
 
 
 class Engine:
@@ -80,14 +82,12 @@ class Engine:
             delay=delay,
             retain=retain,
             ansi=False,
-            spare=9,
         )
-        self._open: dict[tuple[int, str, int, int], dict[str, int | None]] = {}
         self._buckets = [Bucket() for _ in range(buckets)]
         # The watermark of the next batch, and of the last one.
         self.watermark: int | None = None
         self._before: int | None = None
-        self.late = 0
+        self.late: Counter[str] = Counter()
         self.answers: dict[str, list[tuple]] = {}
 
     def change(self, queries: Iterable[Query]) -> None:
@@ -98,16 +98,9 @@ class Engine:
 
     def batch(self, events: list[Event]) -> None:
         now = self.watermark or 0
-        for event in events:
-            self._cut(*event)
-        arrived = self._evict(now)
+        arrived = self._cut(events)
         for number, bucket in enumerate(self._buckets):
-            if number in arrived:
-                self._step(bucket, arrived[number], now)
-            fired = {timer for timer in bucket.timers if timer <= now}
-            bucket.timers -= fired
-            for _ in fired:
-                self._step(bucket, {}, now)
+            self._step(bucket, arrived.get(number, {}), now)
         self._before = now
         latest = max((t for _, t, _ in events), default=None)
         if latest is not None:
@@ -116,65 +109,45 @@ class Engine:
         elif self.watermark is None:
             self.watermark = 0
 
-    def _cut(self, key: str, time: int, value: int | None) -> None:
+    def _cut(self, events: list[Event]) -> dict[int, dict[int, pa.Table]]:
+        """The slices of a batch, by bucket and lane."""
+        cut: dict[int, dict[int, pa.Table]] = {}
         for lane in self.running.lanes:
-            edges = lane.tree.slicing.edges
-            start = time - min((time - one.phase) % one.period for one in edges)
-            end = lane.tree.slicing.edge_from(time + 1)
-            if end <= (self._before or 0):
-                self.late += 1
-                continue
-            # Columns that a lane does not use stay as they are, whoever used them before.
-            kept = self._open.setdefault((lane.number, key, start, end), {})
-            for one in lane.held:
-                kind = one.component.kind
-                old = kept.get(one.name)
-                if kind == "count":
-                    new = (old or 0) + 1
-                elif value is None:
-                    new = old
-                elif kind == "sum":
-                    new = (old or 0) + value
-                else:
-                    new = value if old is None else max(old, value)
-                kept[one.name] = new
-
-    def _evict(self, now: int) -> dict[int, dict[int, pa.Table]]:
-        gone = [place for place in self._open if place[3] <= now]
-        lanes = {lane.number: lane for lane in self.running.lanes}
-        slots = {one.name for lane in self.running.lanes for one in lane.held}
-        grouped: dict[tuple[int, int], list] = {}
-        for place in gone:
-            number, key, start, _ = place
-            values = self._open.pop(place)
-            if number in lanes:
-                bucket = sum(key.encode()) % len(self._buckets)
-                grouped.setdefault((bucket, number), []).append((key, start, values))
-        found: dict[int, dict[int, pa.Table]] = {}
-        for (bucket, number), rows in grouped.items():
-            columns = {
-                **{slot: pa.array([row[0] for row in rows]) for slot in lanes[number].key_slots},
-                "start": pa.array([row[1] for row in rows], pa.int64()),
-                **{s: pa.array([row[2].get(s) for row in rows], pa.int64()) for s in slots},
-            }
-            found.setdefault(bucket, {})[number] = pa.table(columns)
-        return found
+            slices: dict[tuple[str, int], list[int | None]] = {}
+            for key, time, value in events:
+                edges = lane.tree.slicing.edges
+                start = time - min((time - each.phase) % each.period for each in edges)
+                slices.setdefault((key, start), []).append(value)
+            for bucket in range(len(self._buckets)):
+                here = {
+                    place: values
+                    for place, values in slices.items()
+                    if sum(place[0].encode()) % len(self._buckets) == bucket
+                }
+                columns = {name: pa.array([key for key, _ in here]) for name in lane.key_columns}
+                columns[START] = pa.array([start for _, start in here], pa.int64())
+                for each in lane.held:
+                    partials = [_partial(each.component.kind, values) for values in here.values()]
+                    columns[each.name] = pa.array(partials, pa.int64())
+                columns[EVENTS] = pa.array([len(values) for values in here.values()], pa.int64())
+                if here:
+                    cut.setdefault(bucket, {})[lane.number] = pa.table(columns)
+        return cut
 
     def _step(self, bucket: Bucket, arrived: dict[int, pa.Table], now: int) -> None:
         state = BucketState() if bucket.state is None else BucketState.from_bytes(bucket.state)
-        if not arrived and state.given is not None and state.given >= now:
-            return
         lanes = [
-            one.at_run_time(ansi=False, retain=self.running.retain) for one in self.running.lanes
+            each.at_run_time(ansi=False, retain=self.running.retain) for each in self.running.lanes
         ]
         runtime = BucketRuntime(lanes, bucket.store, state)
+        for (lane, node), late in count_late(arrived, lanes, [], runtime.given).items():
+            tree = next(each.tree for each in lanes if each.number == lane)
+            for name in tree.nodes[node].queries:
+                self.late[name] += late
         for number, answers in runtime.step(arrived, now):
-            lane = next(one for one in lanes if one.number == number)
+            lane = next(each for each in lanes if each.number == number)
             self._take(lane.tree, lane.layout, answers)
         bucket.state = runtime.state.to_bytes()
-        due = runtime.due()
-        if due is not None:
-            bucket.timers.add(-(-due // 1000) * 1000)
 
     def _take(self, tree: Tree, layout, answers: pa.RecordBatch) -> None:
         for row in answers.to_pylist():
@@ -187,3 +160,12 @@ class Engine:
                     values = [row[slots[one][0]] for one in query.aggregates.values()]
                     key = row[layout.key_columns[0]]
                     self.answers.setdefault(name, []).append((key, row["begin"], *values))
+
+
+def _partial(kind: str, values: list[int | None]) -> int | None:
+    present = [value for value in values if value is not None]
+    if kind == "count":
+        return len(values)
+    if not present:
+        return None
+    return sum(present) if kind == "sum" else max(present)

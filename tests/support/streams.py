@@ -183,3 +183,31 @@ def assert_closed(found: DataFrame, query: Query, data: DataFrame, watermark, si
     keys = [name for name in found.columns if name not in query.aggregates]
     assert max(Counter(tuple(row[k] for k in keys) for row in rows).values(), default=1) == 1
     return len(rows)
+
+
+def with_late_rows(made: list[list[dict]], seed: int, share: float = 0.2) -> list[list[dict]]:
+    """Files of events, some of which are late: by seconds, or by longer than any window."""
+    rng = random.Random(seed)
+
+    def late(row: dict) -> dict:
+        behind = rng.choice([5, 30, 70, 130, 400, 2000])
+        return {**row, "t": row["t"] - rng.randint(0, behind) * SECOND}
+
+    return [[late(row) if rng.random() < share else row for row in batch] for batch in made]
+
+
+def plain_stream(spark: SparkSession, query: Query, source: Input, check: Path) -> DataFrame:
+    """What Spark's own streaming query gives for all files, a batch each."""
+    rows: list = []
+    frame = source.stream().withWatermark("ts", f"{DELAY // SECOND} seconds")
+    answers = spark.sql(query.to_sql().fill({"": "{frame}"}), frame=frame)
+    running = (
+        answers.writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
+        .option("checkpointLocation", str(check))
+        .start()
+    )
+    running.processAllAvailable()
+    running.stop()
+    schema = run([query], source.batch())[query.name].schema
+    assert answers.columns == schema.names
+    return spark.createDataFrame(rows, schema)

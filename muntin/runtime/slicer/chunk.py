@@ -66,6 +66,10 @@ class Chunk:
                 return None
         return self._once(_partials_of(entry, target), lambda: self._lifted(entry, target))
 
+    def column(self, name: str) -> pa.Array:
+        """Returns a column of the rows."""
+        return self._batch.column(name)
+
     def key(self, name: str, rows: Int64s) -> tuple[pa.Array, Int64s]:
         """Returns the values of a key in some rows, and their hashes."""
         codes, values, hashed = self._encoded(name)

@@ -103,6 +103,8 @@ class Slicer:
         arrays[target.layout.start] = pa.array(starts)
         for entry, column in zip(target.layout.kept, columns, strict=True):
             arrays |= write_partials(entry, column)
+        for name in target.carried:
+            arrays[name] = chunk.column(name).take(pa.array(firsts))
         batch = pa.RecordBatch.from_pydict(arrays)
         if target.part_width is not None:
             rows, parts = parts_of(starts, target.part_width, target.longest)

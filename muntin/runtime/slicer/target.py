@@ -28,6 +28,8 @@ class Target:
     # Whether rows are its slices already: distinct (keys, start), cut at its edges. They are
     # selected and packed, not grouped.
     is_whole: bool = False
+    # Columns that are packed as they are, if rows are.
+    carried: tuple[str, ...] = ()
     # Few keys are split by time, too: into parts of so many microseconds, for windows that are at
     # most `longest` long. Each slice goes to every part that reads it.
     part_width: int | None = None

@@ -1,7 +1,8 @@
 """Runs a bucket of keys: takes slices and a watermark, gives the answers of windows that closed.
 
-All keys of a bucket are open up to the same instant. What a bucket remembers is small and rewritten
-with every batch (`BucketState`); slices are kept in segments, which are not rewritten.
+A slice counts for every window that has not been given out, however late it is. Windows are given
+out when the watermark passes their end. What a bucket remembers is small and rewritten with every
+batch (`BucketState`); slices are kept in segments, which are not rewritten.
 """
 
 import json
@@ -30,8 +31,10 @@ class BucketState:
     number: int = 0
     segments: Mapping[int, list[Segment]] = field(default_factory=dict)
     cells: Mapping[int, Rollups] = field(default_factory=dict)
-    # For lanes of data windows: the number of their state in the store, and when they are due.
+    # For lanes of data windows: the number of their state in the store, and when they are due;
+    # and the numbers of records that wait for the watermark.
     open: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
+    waiting: Mapping[int, list[int]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Returns the state as JSON."""
@@ -39,7 +42,8 @@ class BucketState:
         cells = {str(lane): [rollups.number, rollups.width] for lane, rollups in self.cells.items()}
         opened = {str(lane): list(place) for lane, place in self.open.items()}
         state = {"given": self.given, "number": self.number, "runs": segments, "cells": cells}
-        return json.dumps({**state, "open": opened}).encode()
+        waiting = {str(lane): numbers for lane, numbers in self.waiting.items()}
+        return json.dumps({**state, "open": opened, "waiting": waiting}).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> "BucketState":
@@ -56,6 +60,7 @@ class BucketState:
                 for lane, (number, width) in fields["cells"].items()
             },
             open={int(lane): (number, due) for lane, (number, due) in fields["open"].items()},
+            waiting={int(lane): numbers for lane, numbers in fields["waiting"].items()},
         )
 
 
@@ -77,7 +82,7 @@ class BucketRuntime:
     def step(
         self, arrived: Mapping[int, pa.Table], until: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Take in slices by lane, all of which end by the watermark `until`; yield answers by lane.
+        """Take in slices and records by lane; yield answers, by lane, of what ends by `until`.
 
         Slices of lanes that the plan no longer has are removed. `state` is updated after the last
         answer.
@@ -88,6 +93,9 @@ class BucketRuntime:
         self._forget(self.state.segments.keys() - self._lanes.keys())
         for gone in self.state.open.keys() - self._records.keys():
             self._store.remove(self.state.open[gone][0])
+        for gone in self.state.waiting.keys() - self._records.keys():
+            for place in self.state.waiting[gone]:
+                self._store.remove(place)
         for lane in self._lanes.values():
             slices = SliceStore(
                 self._store,
@@ -111,19 +119,38 @@ class BucketRuntime:
             if slices.cells is not None:
                 cells[lane.number] = slices.cells
         opened: dict[int, tuple[int, int | None]] = {}
+        waiting: dict[int, list[int]] = {}
         for record_lane in self._records.values():
-            known = self.state.open.get(record_lane.number)
             stepped = step_records(
-                record_lane, arrived.get(record_lane.number), known, until, self._store, number
+                record_lane,
+                arrived.get(record_lane.number),
+                known=self.state.open.get(record_lane.number),
+                waiting=self.state.waiting.get(record_lane.number, []),
+                given=self.given,
+                until=until,
+                store=self._store,
+                number=number,
             )
             for answer in stepped.answers:
                 yield record_lane.number, answer
             number = stepped.number
             if stepped.open is not None:
                 opened[record_lane.number] = stepped.open
+            if stepped.waiting:
+                waiting[record_lane.number] = stepped.waiting
         self.state = BucketState(
-            given=until, number=number, segments=segments, cells=cells, open=opened
+            given=until,
+            number=number,
+            segments=segments,
+            cells=cells,
+            open=opened,
+            waiting=waiting,
         )
+
+    @property
+    def given(self) -> int:
+        """The watermark up to which answers were given; Spark's begins with 1970."""
+        return 0 if self.state.given is None else self.state.given
 
     def _forget(self, lanes: Iterable[int]) -> None:
         for lane in lanes:
@@ -135,7 +162,7 @@ class BucketRuntime:
     def _answers(
         self, lane: Lane, slices: SliceStore, new: pa.Table | None, until: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        after = self.state.given
+        after = self.given
         begins = begins_between(lane.flat, after=after, until=until)
         if all(first > last for first, last in begins.values()):
             return
@@ -149,22 +176,3 @@ class BucketRuntime:
         runtime = TreeRuntime(lane.flat, lane.layout)
         for answer in runtime.between(batch, after=after, until=until):
             yield lane.number, answer
-
-    def due(self) -> int | None:
-        """Returns when to be called next even if nothing arrives; None if nothing is retained.
-
-        That is the next edge of what is retained. Windows end there, also those of a query that is
-        added later and reads these slices, and slices expire there.
-        """
-        if self.state.given is None:
-            return None
-        edges = [
-            self._lanes[number].tree.slicing.edge_from(self.state.given + 1)
-            for number in self.state.segments
-        ]
-        dues = [
-            self._records[number].due(due)
-            for number, (_, due) in self.state.open.items()
-            if due is not None
-        ]
-        return min([*edges, *dues], default=None)

@@ -9,6 +9,11 @@ from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Tree
 from muntin.runtime.columns.layout import Layout
 
+# The column with the start of a slice, or with the instant of a record.
+START = "start"
+# The column with the number of events of a slice or record that has arrived.
+EVENTS = "events"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:

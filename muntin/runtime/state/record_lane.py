@@ -1,14 +1,12 @@
 """Lanes of data windows: a tree, and where the columns of its records are.
 
-Spark groups events by all that windows and aggregates look at, and counts those that are alike. If
-events close together are always in the same window, it groups them by a grain of time instead, as
-slices.
+A record is an event with all that windows and aggregates look at. If events close together are
+always in the same window, a record is a grain of time with their partials, as a slice is.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,14 +15,14 @@ from muntin.model.query import Query
 from muntin.model.record_tree import RecordTree
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.data_windows import Session
+from muntin.runtime.columns.layout import Layout
+from muntin.runtime.periodic.rollups import combined
 from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.state.lane import START
 from muntin.runtime.stream_plan.component_columns import Held
-from muntin.runtime.stream_plan.room import Use, uses_of
 
 # How many grains a gap has. A session is given out when the grain after it is over.
 _GRAINS_IN_A_GAP = 8
-# Counts the events that a record stands for, if events that are alike are one record.
-ALIKE = Component(kind="count")
 
 
 def grains(tree: RecordTree) -> Slicing | None:
@@ -46,18 +44,6 @@ class RecordNeeds:
     columns: Mapping[str, str]
     numbers: Mapping[Component, str]
 
-    @property
-    def groups(self) -> list[str]:
-        """The kinds of all columns that Spark groups by."""
-        return [*self.keys, *self.columns.values()]
-
-    def uses(self, *, ansi: bool) -> dict[Component, tuple[Use, ...]]:
-        """The columns that its components take."""
-        return {
-            component: uses_of(component, number, ansi=ansi)
-            for component, number in self.numbers.items()
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunningRecords:
@@ -65,8 +51,8 @@ class RunningRecords:
 
     number: int
     tree: RecordTree
-    key_slots: tuple[str, ...]
-    # The columns of records by their Spark SQL, and the slot of each.
+    key_columns: tuple[str, ...]
+    # The columns of records, by their Spark SQL.
     columns: Mapping[str, str]
     held: tuple[Held, ...]
     # It takes no records from before this; None if it has seen all.
@@ -87,38 +73,36 @@ class RecordLane:
     number: int
     tree: RecordTree
     layout: RecordLayout
-    # The slot and the type of every column of the records that is not in a slot of its own name.
+    # The column and the type of what windows look at, by the name that they know it by.
     columns: Mapping[str, tuple[str, pa.DataType]] = field(default_factory=dict)
-    # The column that counts events that are alike.
-    alike: str | None = None
+    # How grains arrive, which are slices with their first and their last instant.
+    grains: Layout | None = None
     since: int | None = None
+
+    @property
+    def arriving(self) -> tuple[str, ...]:
+        """The columns that arrive: keys, the instant or the start of a grain, what is carried."""
+        keys = self.layout.layout.key_columns
+        if self.grains is None:
+            return tuple(dict.fromkeys((*keys, START, *(c for c, _ in self.columns.values()))))
+        return (*keys, START, *(name for entry in self.grains.kept for name in entry.columns))
 
     def released(self, watermark: int) -> int:
         """Returns the instant before which all records have arrived."""
         slicing = grains(self.tree)
         return watermark if slicing is None else watermark - watermark % slicing.edges[0].period
 
-    def due(self, released: int) -> int:
-        """Returns the least watermark by which all records before an instant have arrived."""
-        slicing = grains(self.tree)
-        return released if slicing is None else slicing.edge_from(released)
-
     def records(self, table: pa.Table) -> pa.RecordBatch:
-        """Returns the rows that Spark sent as records."""
+        """Returns rows that have arrived as records; there are some."""
         layout = self.layout.layout
-        if self.alike is not None:
-            counts = table.column(self.alike).to_numpy()
-            table = table.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
-            names = [*layout.key_columns, layout.start]
-            columns = {name: table.column(name) for name in names}
-            for name, (slot, kind) in self.columns.items():
-                columns[name] = decoded(table.column(slot), kind)
+        if self.grains is None:
+            columns = {name: table.column(name) for name in (*layout.key_columns, START)}
+            for name, (column, kind) in self.columns.items():
+                columns[name] = decoded(table.column(column), kind)
+            records = pa.table(columns)
         else:
-            assert self.layout.last is not None
-            partial_columns = (name for entry in layout.kept for name in entry.columns)
-            names = [*layout.key_columns, layout.start, self.layout.last, *partial_columns]
-            columns = {name: table.column(name) for name in dict.fromkeys(names)}
-        records = pa.table(columns)
+            # Parts of a grain may have arrived one by one.
+            records = combined(table, self.grains, width=1)
         if self.since is not None:
             records = records.filter(pc.greater_equal(records.column(layout.start), self.since))
         batches = records.combine_chunks().to_batches()
@@ -126,7 +110,7 @@ class RecordLane:
 
 
 def decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Returns a column in its own type; Spark sent it in the type of its slot."""
+    """Returns a column in its own type; it arrives in the type of its kind."""
     if pa.types.is_date(kind):
         column = column.cast(pa.int32())
     return column.cast(kind)

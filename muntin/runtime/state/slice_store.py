@@ -1,6 +1,7 @@
 """The retained slices of one lane: a batch writes new ones, and reads what its windows need.
 
-A batch adds a segment. Eight segments are merged into one, and combined into cells (`rollups`).
+A batch adds a segment. Eight segments are merged into one, in which a slice of several batches is
+one row, and combined into cells (`rollups`).
 Eight merged ones are merged again while that stays short beside what is retained. So a window that
 closes reads the segments at its begin and its end, and the cells between, whose number does not
 depend on how much is retained. Segments whose slices have all expired are dropped whole.
@@ -124,10 +125,13 @@ class SliceStore:
     def _merge(self, segments: list[Segment], *, level: int) -> None:
         """Merge segments into one of a level, or, if it would be too long, only set their level."""
         if self._is_short(segments):
-            # Columns that earlier plans kept stay, whatever this plan keeps.
             tables = [from_bytes(self._store.read(segment.number)) for segment in segments]
             self._remove(segments)
-            self._write_segment(pa.concat_tables(tables, promote_options="default"), level=level)
+            table = pa.concat_tables(tables, promote_options="default")
+            # Columns that earlier plans kept stay, whatever this plan keeps, and are not combined.
+            if set(table.column_names) == set(self._lane.columns):
+                table = combined(table, self._lane.layout, width=1)
+            self._write_segment(table, level=level)
         else:
             self.segments = [
                 replace(segment, level=level) if segment in segments else segment

@@ -1,16 +1,21 @@
 """Changes a running plan: which lane each tree continues, from when new answers are complete."""
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from muntin.errors import RunError
 from muntin.model.plan import Plan, Tree
 from muntin.model.plan_json import definition
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_records import changed_records, record_homes
-from muntin.runtime.stream_plan.component_columns import Held, functions_of
-from muntin.runtime.stream_plan.room import columns_of, kind_of, placed, room_for
-from muntin.runtime.stream_plan.stream_plan import Epoch, Needs, RunningLane, StreamPlan
+from muntin.runtime.stream_plan.component_columns import Held
+from muntin.runtime.stream_plan.stream_plan import (
+    Epoch,
+    Needs,
+    RunningLane,
+    StreamPlan,
+    key_columns,
+    kind_of,
+)
 
 
 def first_start(
@@ -22,20 +27,11 @@ def first_start(
     delay: int,
     retain: int,
     ansi: bool,
-    spare: int,
 ) -> StreamPlan:
-    """Returns the running plan of a new checkpoint, and decide how many columns it has."""
-    wanted = [(list(need.keys), need.uses(ansi=ansi).values()) for need in needs]
-    wanted += [(need.groups, need.uses(ansi=ansi).values()) for need in records]
-    room = room_for(wanted, spare=spare)
-    if any(need.columns for need in records):
-        # Later records may have more columns, mostly numbers and conditions.
-        more = {kind: room.keys[kind] + spare for kind in ("long", "double")}
-        room = replace(room, keys={**room.keys, **more})
+    """Returns the running plan of a new checkpoint."""
     nothing = StreamPlan(
         plan=replace(plan, trees=(), queries=(), record_trees=()),
         lanes=(),
-        room=room,
         buckets=buckets,
         delay=delay,
         retain=retain,
@@ -70,22 +66,13 @@ def changed(
     before = {query.name: definition(query) for query in running.plan.queries}
     same = {q.name for q in plan.queries if before.get(q.name) == definition(q)}
     homes_of_records = record_homes(running, plan, records, same)
-    # The function of each column, first of those that stay.
-    staying = [
-        entry
-        for need, home in zip(needs, homes, strict=True)
-        if home is not None
-        for entry in _stays(home, need)
-    ]
-    staying += [entry for home in homes_of_records if home is not None for entry in home.held]
-    functions = functions_of(staying, ansi=running.ansi)
     lanes: list[RunningLane] = []
     number = running.next_lane
     for tree, need, home in zip(plan.trees, needs, homes, strict=True):
         if home is not None:
-            lanes.append(_change_lane(home, tree, need, running, given, unseen, functions))
+            lanes.append(_change_lane(home, tree, need, running, given, unseen))
         else:
-            lanes.append(_new_lane(number, tree, need, running, unseen, functions))
+            lanes.append(_new_lane(number, tree, need, unseen))
             number += 1
     complete: dict[str, int | None] = {}
     for lane, home in zip(lanes, homes, strict=True):
@@ -102,8 +89,6 @@ def changed(
         homes_of_records,
         unseen=unseen,
         number=number,
-        functions=functions,
-        no_room=_no_room,
     )
     return replace(
         running,
@@ -144,7 +129,7 @@ def _fits(lane: RunningLane, tree: Tree, need: Needs) -> bool:
     """Whether a tree can continue a lane: the same grouping, and types that have not changed."""
     return (
         lane.tree.grouping == tree.grouping
-        and [kind_of(slot) for slot in lane.key_slots] == list(need.keys)
+        and [kind_of(column) for column in lane.key_columns] == list(need.keys)
         and all(
             need.numbers.get(entry.component, entry.number) == entry.number for entry in lane.held
         )
@@ -158,11 +143,11 @@ def _change_lane(
     running: StreamPlan,
     given: int | None,
     unseen: int | None,
-    functions: MutableMapping[str, str],
 ) -> RunningLane:
     """Returns a lane with its next tree: components that stay keep their columns, others start."""
     since = None if unseen is None else old.tree.slicing.edge_from(unseen)
-    held = _hold(_stays(old, need), need, running, since, tree, functions)
+    stays = [entry for entry in old.held if entry.component in need.numbers]
+    held = _held(stays, need, since, old.columns)
     kept_from, epochs = old.kept_from, list(old.epochs)
     if given is not None and since is not None:
         span = old.at_run_time(ansi=running.ansi, retain=running.retain).span
@@ -174,66 +159,39 @@ def _change_lane(
     return RunningLane(
         number=old.number,
         tree=tree,
-        key_slots=old.key_slots,
+        key_columns=old.key_columns,
         held=held,
+        columns=old.columns + len(held) - len(stays),
         kept_from=kept_from,
         epochs=tuple(epochs),
     )
 
 
-def _stays(lane: RunningLane, need: Needs) -> list[Held]:
-    """Returns the components of a lane that are still needed."""
-    return [entry for entry in lane.held if entry.component in need.numbers]
-
-
-def _new_lane(
-    number: int,
-    tree: Tree,
-    need: Needs,
-    running: StreamPlan,
-    unseen: int | None,
-    functions: MutableMapping[str, str],
-) -> RunningLane:
-    slots: list[str] = []
-    for kind in need.keys:
-        slot = running.room.find_key(kind, slots)
-        if slot is None:
-            raise _no_room(tree.queries, f"{need.keys.count(kind)} keys of the kind {kind}")
-        slots.append(slot)
-    held = _hold([], need, running, unseen, tree, functions)
+def _new_lane(number: int, tree: Tree, need: Needs, unseen: int | None) -> RunningLane:
+    held = _held([], need, unseen, 0)
     return RunningLane(
-        number=number, tree=tree, key_slots=tuple(slots), held=held, kept_from=unseen
+        number=number,
+        tree=tree,
+        key_columns=key_columns(need.keys),
+        held=held,
+        columns=len(held),
+        kept_from=unseen,
     )
 
 
-def _hold(
-    stays: list[Held],
-    need: Needs,
-    running: StreamPlan,
-    since: int | None,
-    tree: Tree,
-    functions: MutableMapping[str, str],
-) -> tuple[Held, ...]:
-    """Returns columns for all components; those that stay keep theirs."""
-    entries = {entry.component: entry for entry in stays}
-    taken = [slot for entry in stays for slot in entry.slots]
-    wanted = need.uses(ansi=running.ansi)
-    for component, uses in wanted.items():
-        if component in entries:
-            continue
-        slots = placed(uses, running.room, taken, functions)
-        if slots is None:
-            raise _no_room(tree.queries, columns_of(wanted.values()))
-        entries[component] = Held(
-            component=component, number=need.numbers[component], slots=slots, since=since
-        )
-    return tuple(entries.values())
-
-
-def _no_room(queries: Sequence[str], what: str) -> RunError:
-    names = ", ".join(map(repr, sorted(queries)))
-    return RunError(
-        f"the queries {names} need {what}, and the checkpoint was started with room for fewer; "
-        f"start all queries on a new checkpoint and a new sink, with a larger spare= if more may "
-        f"come later"
+def _held(stays: list[Held], need: Needs, since: int | None, columns: int) -> tuple[Held, ...]:
+    """Returns columns for all components: those that stay keep theirs, others begin."""
+    there = {entry.component for entry in stays}
+    begins = [component for component in need.numbers if component not in there]
+    return (
+        *stays,
+        *(
+            Held(
+                component=component,
+                number=need.numbers[component],
+                name=f"c{columns + index}",
+                since=since,
+            )
+            for index, component in enumerate(begins)
+        ),
     )

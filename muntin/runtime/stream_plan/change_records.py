@@ -1,18 +1,13 @@
 """Changes the lanes of data windows from one running plan to the next."""
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.record_tree import RecordTree
 from muntin.runtime.state.record_lane import RecordNeeds, RunningRecords, grains
 from muntin.runtime.stream_plan.component_columns import Held
-from muntin.runtime.stream_plan.room import columns_of, kind_of, placed
-from muntin.runtime.stream_plan.stream_plan import StreamPlan
-
-# Makes the error of a tree for which there are too few columns.
-NoRoom = Callable[[Sequence[str], str], RunError]
+from muntin.runtime.stream_plan.stream_plan import StreamPlan, key_columns, kind_of
 
 
 def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
@@ -45,15 +40,13 @@ def changed_records(
     *,
     unseen: int | None,
     number: int,
-    functions: MutableMapping[str, str],
-    no_room: NoRoom,
 ) -> tuple[tuple[RunningRecords, ...], dict[str, int | None], int]:
     """Returns (the lanes, the begin of each query's first complete window, the next number)."""
     lanes: list[RunningRecords] = []
     complete: dict[str, int | None] = {}
     for tree, need, home in zip(plan.record_trees, needs, homes, strict=True):
         if home is None:
-            lanes.append(_begins(number, tree, need, running, unseen, functions, no_room))
+            lanes.append(_begins(number, tree, need, unseen))
             number += 1
         else:
             lanes.append(_goes_on(home, tree, need))
@@ -78,11 +71,11 @@ def _home(
     for lane in lanes:
         if not names <= stays & set(lane.tree.queries):
             continue
-        kinds = {sql: kind_of(slot) for sql, slot in lane.columns.items()}
+        kinds = {sql: kind_of(column) for sql, column in lane.columns.items()}
         same = (
             lane.tree.grouping == tree.grouping
             and lane.tree.grain == tree.grain
-            and [kind_of(slot) for slot in lane.key_slots] == list(need.keys)
+            and [kind_of(column) for column in lane.key_columns] == list(need.keys)
             and need.columns.items() <= kinds.items()
             and need.numbers.items()
             <= {entry.component: entry.number for entry in lane.held}.items()
@@ -96,46 +89,25 @@ def _goes_on(lane: RunningRecords, tree: RecordTree, need: RecordNeeds) -> Runni
     return RunningRecords(
         number=lane.number,
         tree=tree,
-        key_slots=lane.key_slots,
+        key_columns=lane.key_columns,
         columns={sql: lane.columns[sql] for sql in need.columns},
         held=tuple(entry for entry in lane.held if entry.component in need.numbers),
         since=lane.since,
     )
 
 
-def _begins(
-    number: int,
-    tree: RecordTree,
-    need: RecordNeeds,
-    running: StreamPlan,
-    unseen: int | None,
-    functions: MutableMapping[str, str],
-    no_room: NoRoom,
-) -> RunningRecords:
+def _begins(number: int, tree: RecordTree, need: RecordNeeds, unseen: int | None) -> RunningRecords:
     """Returns a new lane, which starts at an instant that no event has reached yet."""
-    slots: list[str] = []
-    for kind in need.groups:
-        slot = running.room.find_key(kind, slots)
-        if slot is None:
-            what = f"{need.groups.count(kind)} columns of records and keys of the kind {kind}"
-            raise no_room(tree.queries, what)
-        slots.append(slot)
-    taken: list[str] = []
-    held: list[Held] = []
-    wanted = need.uses(ansi=running.ansi)
-    for component, uses in wanted.items():
-        places = placed(uses, running.room, taken, functions)
-        if places is None:
-            raise no_room(tree.queries, columns_of(wanted.values()))
-        number_class = need.numbers[component]
-        held.append(Held(component=component, number=number_class, slots=places, since=None))
+    columns = key_columns([*need.keys, *need.columns.values()])
     grained = grains(tree)
-    since = unseen if unseen is None or grained is None else grained.edge_from(unseen)
     return RunningRecords(
         number=number,
         tree=tree,
-        key_slots=tuple(slots[: len(need.keys)]),
-        columns=dict(zip(need.columns, slots[len(need.keys) :], strict=True)),
-        held=tuple(held),
-        since=since,
+        key_columns=columns[: len(need.keys)],
+        columns=dict(zip(need.columns, columns[len(need.keys) :], strict=True)),
+        held=tuple(
+            Held(component=component, number=number_class, name=f"c{index}", since=None)
+            for index, (component, number_class) in enumerate(need.numbers.items())
+        ),
+        since=unseen if unseen is None or grained is None else grained.edge_from(unseen),
     )

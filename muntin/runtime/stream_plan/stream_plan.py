@@ -4,7 +4,7 @@ It is data: the checkpoint has it as JSON (`stream_plan_json`). A change of quer
 from the old (`change_plan`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from muntin.errors import RunError
@@ -14,13 +14,9 @@ from muntin.model.query import Query
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
 from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.state.lane import Lane
+from muntin.runtime.state.lane import START, Lane
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
-from muntin.runtime.stream_plan.room import Room, Use, uses_of
-
-# The column with the start of a slice.
-START = "start"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +25,6 @@ class Needs:
 
     keys: tuple[str, ...]
     numbers: Mapping[Component, str]
-
-    def uses(self, *, ansi: bool) -> dict[Component, tuple[Use, ...]]:
-        """The columns that its components take."""
-        return {
-            component: uses_of(component, number, ansi=ansi)
-            for component, number in self.numbers.items()
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +41,11 @@ class RunningLane:
 
     number: int
     tree: Tree
-    key_slots: tuple[str, ...]
+    # The columns of its keys; a name begins with the kind of the column.
+    key_columns: tuple[str, ...]
     held: tuple[Held, ...]
+    # How many columns of components it has ever had: their names are not used again.
+    columns: int
     # Slices that start before this may have been dropped, or never cut.
     kept_from: int | None = None
     epochs: tuple[Epoch, ...] = ()
@@ -61,7 +53,7 @@ class RunningLane:
     def at_run_time(self, *, ansi: bool, retain: int) -> Lane:
         """Returns the lane as the operator runs it."""
         layout = Layout(
-            key_columns=self.key_slots,
+            key_columns=self.key_columns,
             start=START,
             kept=tuple(
                 kept(entry.component, number=entry.number, name=entry.name, ansi=ansi)
@@ -95,7 +87,6 @@ class StreamPlan:
 
     plan: Plan
     lanes: tuple[RunningLane, ...]
-    room: Room
     # Keys are spread over these.
     buckets: tuple[int, ...]
     # The delay of the watermark, and how long slices are kept for queries to come; microseconds.
@@ -110,11 +101,19 @@ class StreamPlan:
     # Lanes of data windows; numbers are never used again by either kind of lane.
     records: tuple[RunningRecords, ...] = ()
 
-    @property
-    def held(self) -> list[Held]:
-        """The components of all lanes, in their columns."""
-        slices = [entry for lane in self.lanes for entry in lane.held]
-        return slices + [entry for lane in self.records for entry in lane.held]
+
+def key_columns(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Returns a column for each of some keys, named after its kind.
+
+    >>> key_columns(["text", "long", "text"])
+    ('text0', 'long0', 'text1')
+    """
+    return tuple(f"{kind}{kinds[:index].count(kind)}" for index, kind in enumerate(kinds))
+
+
+def kind_of(column: str) -> str:
+    """The kind of a key column, from its name."""
+    return column.rstrip("0123456789")
 
 
 def check_same(running: StreamPlan, *, delay: int, ansi: bool, buckets: int | None) -> None:

@@ -18,10 +18,9 @@ from muntin.model.plan_json import (
 )
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
-from muntin.runtime.stream_plan.room import VALUE_KINDS, Room
 from muntin.runtime.stream_plan.stream_plan import Epoch, RunningLane, StreamPlan
 
-VERSION = 3
+VERSION = 4
 
 
 def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
@@ -32,7 +31,6 @@ def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
         "plan": plan_to_json(running.plan),
         "lanes": [_lane_to_json(lane) for lane in running.lanes],
         "records": [_records_to_json(lane) for lane in running.records],
-        "room": {"keys": dict(running.room.keys), "values": dict(running.room.values)},
         "buckets": list(running.buckets),
         "delay": running.delay,
         "retain": running.retain,
@@ -53,9 +51,8 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
     return StreamPlan(
         plan=plan_from_json(data["plan"]),
         lanes=tuple(_lane_from_json(lane) for lane in data["lanes"]),
-        records=tuple(_records_from_json(lane) for lane in data.get("records", ())),
-        room=_room(data["room"]),
-        buckets=_buckets(data["buckets"]),
+        records=tuple(_records_from_json(lane) for lane in data["records"]),
+        buckets=tuple(data["buckets"]),
         delay=data["delay"],
         retain=data["retain"],
         ansi=data["checked"],
@@ -65,17 +62,13 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
     )
 
 
-def _buckets(buckets: int | list[int]) -> tuple[int, ...]:
-    """Returns the buckets; older checkpoints have only their number, and count from zero."""
-    return tuple(range(buckets) if isinstance(buckets, int) else buckets)
-
-
 def _lane_to_json(lane: RunningLane) -> dict[str, Any]:
     return {
         "number": lane.number,
         "tree": tree_to_json(lane.tree),
-        "key_slots": list(lane.key_slots),
+        "key_columns": list(lane.key_columns),
         "held": [_held_to_json(entry) for entry in lane.held],
+        "columns": lane.columns,
         "kept_from": lane.kept_from,
         "epochs": [
             {"slicing": slicing_to_json(epoch.slicing), "until": epoch.until}
@@ -88,8 +81,9 @@ def _lane_from_json(data: Mapping[str, Any]) -> RunningLane:
     return RunningLane(
         number=data["number"],
         tree=tree_from_json(data["tree"]),
-        key_slots=tuple(data["key_slots"]),
+        key_columns=tuple(data["key_columns"]),
         held=_held(data),
+        columns=data["columns"],
         kept_from=data["kept_from"],
         epochs=tuple(
             Epoch(slicing=slicing_from_json(epoch["slicing"]), until=epoch["until"])
@@ -102,7 +96,7 @@ def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
     return {
         "number": lane.number,
         "tree": record_tree_to_json(lane.tree),
-        "key_slots": list(lane.key_slots),
+        "key_columns": list(lane.key_columns),
         "columns": dict(lane.columns),
         "held": [_held_to_json(entry) for entry in lane.held],
         "since": lane.since,
@@ -113,16 +107,11 @@ def _records_from_json(data: Mapping[str, Any]) -> RunningRecords:
     return RunningRecords(
         number=data["number"],
         tree=record_tree_from_json(data["tree"]),
-        key_slots=tuple(data["key_slots"]),
+        key_columns=tuple(data["key_columns"]),
         columns=data["columns"],
         held=_held(data),
         since=data["since"],
     )
-
-
-def _room(data: Mapping[str, Any]) -> Room:
-    # An older checkpoint has no columns of kinds that were added later.
-    return Room(keys=data["keys"], values={**dict.fromkeys(VALUE_KINDS, 0), **data["values"]})
 
 
 def _held_to_json(entry: Held) -> dict[str, Any]:
@@ -134,7 +123,7 @@ def _held(data: Mapping[str, Any]) -> tuple[Held, ...]:
         Held(
             component=component_from_json(entry["component"]),
             number=entry["number"],
-            slots=tuple(entry["slots"]),
+            name=entry["name"],
             since=entry["since"],
         )
         for entry in data["held"]

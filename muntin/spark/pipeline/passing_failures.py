@@ -1,7 +1,10 @@
-"""Tells failures that pass, so that the same batch may succeed when it is tried again."""
+"""Tells failures that pass, so that the same batch may succeed when it is tried again.
+
+Also tells what is no failure at all: somebody stopped Spark's query.
+"""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -17,6 +20,7 @@ _PASSING = (
     "Python worker exited unexpectedly",
     "Python worker did not connect",
     "[CANNOT_OPEN_SOCKET]",
+    "[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE]",
     "ExecutorLostFailure",
     "ExecutorDeadException",
     "FetchFailed",
@@ -36,6 +40,14 @@ _PASSING = (
     "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
     "BlockMissingException",
     "Filesystem closed",
+)
+# What they say when Spark's query or one of its jobs was stopped.
+_STOPPED = (
+    "java.lang.InterruptedException",
+    "java.io.InterruptedIOException",
+    "java.nio.channels.ClosedByInterruptException",
+    "SPARK_JOB_CANCELLED",
+    "cancelled job group",
 )
 
 
@@ -63,14 +75,23 @@ def is_passing(error: BaseException) -> bool:
 
     An error of a query, of the data or of a user's function never passes, whatever it says.
     """
+    return _says(error, _PASSING)
+
+
+def was_stopped(error: BaseException) -> bool:
+    """Whether Spark failed because somebody stopped its query or its job in the middle."""
+    return _says(error, _STOPPED)
+
+
+def _says(error: BaseException, words: Sequence[str]) -> bool:
+    """Whether an error of Spark's has some of these words; a sink's own error never does."""
     chain = list(_chain(error))
-    # An error that a sink raises itself is not Spark's.
     if isinstance(chain[-1], RunError) or not isinstance(
         chain[-1], PySparkException | Py4JJavaError
     ):
         return False
     said = "\n".join(map(str, chain))
-    return any(words in said for words in _PASSING)
+    return any(word in said for word in words)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -34,7 +34,6 @@ from muntin.spark.sinks.sink_like import SinkLike, sink_for
 from muntin.spark.sinks.sinks import MemorySink
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.source import (
-    SPARE,
     WATERMARK,
     Queries,
     Source,
@@ -58,7 +57,6 @@ def start(
     latency: bool = False,
     retain: Duration = 0,
     buckets: int | None = None,
-    spare: int = SPARE,
     format: str = "parquet",
     flatten: bool = False,
     options: Mapping[str, str] | None = None,
@@ -71,8 +69,8 @@ def start(
     On a checkpoint that exists it goes on where it stopped; with other queries than before, as if
     they had been changed while it ran. `trigger` is the time between batches, such as "10 seconds",
     "available now" for what is there and then an end, or none for as fast as possible. `retain` is
-    how long slices are kept for queries that come later. `buckets` of keys and `spare` columns of
-    each kind for later queries are decided at the first start. `format` and `options` are those of
+    how long slices are kept for queries that come later. How many `buckets` of keys
+    there are is decided at the first start. `format` and `options` are those of
     the files, where `sink` is a folder; `flatten` is as in `Results.write`. `technique` and
     `latency` are as in `plan`.
     """
@@ -115,7 +113,6 @@ def start(
             delay=source.delay,
             retain=retained,
             ansi=is_ansi(session),
-            spare=spare,
         )
         first = runner.made(bound, running)
         with runner.owning():

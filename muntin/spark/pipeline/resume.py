@@ -88,7 +88,12 @@ def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:
 
 def _what_is_kept(plan: Plan) -> dict[str, Any]:
     trees = tuple(
-        replace(tree, nodes=tuple(replace(node, techniques=()) for node in tree.nodes))
+        replace(
+            tree,
+            nodes=tuple(replace(node, techniques=()) for node in tree.nodes),
+            made_in=None,
+            cut_cost=0.0,
+        )
         for tree in plan.trees
     )
     return plan_to_json(replace(plan, trees=trees, technique=None, latency=False))

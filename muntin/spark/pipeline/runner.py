@@ -15,7 +15,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.checkpoint_owner import CheckpointOwner
 from muntin.spark.pipeline.listener import Listener
-from muntin.spark.pipeline.passing_failures import Patience
+from muntin.spark.pipeline.passing_failures import Patience, was_stopped
 from muntin.spark.pipeline.resume import next_plan, refused_change, would_go_on
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_run import StreamRun
@@ -220,7 +220,9 @@ class Runner:
         """Whether a batch of what runs was finished, or it is over; raises if it has failed."""
         run = self.run
         failure = run.failure()
-        is_done = run.has_finished_a_batch() or (failure is None and not run.query.isActive)
+        # Who stops Spark's query in the middle of a batch does not refuse the plan.
+        is_over = not run.query.isActive and (failure is None or was_stopped(failure))
+        is_done = run.has_finished_a_batch() or is_over
         # A plan counts as soon as a batch was finished under it, whatever fails after that.
         if is_done or (failure and self.checkpoint.logs.last_commit() >= run.first):
             self._before_trial = None

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,8 @@ log = logging.getLogger("muntin")
 
 # How many rows, and the latest begin of a window among them.
 Counts = Mapping[str, tuple[int, int | None]]
+# How many events came too late, for each query and, under None, for any.
+Late = Mapping[str | None, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +24,8 @@ class QueryStatus:
     # The begin of the latest window given out, and of the first that is complete; microseconds.
     last_window: int | None = None
     complete_from: int | None = None
+    # Events that came after some window that holds them had been given out.
+    late_rows: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +35,7 @@ class Status:
     is_active: bool
     batches: int
     rows_in: int
-    # Dropped because their slice was behind the watermark. Spark counts them after combining those
-    # of one key and slice in one partition, so this is at least one where there are any.
+    # Events that came after some window that holds them had been given out, of whatever query.
     late_rows: int
     watermark: str | None
     batch_seconds: float | None
@@ -56,7 +60,7 @@ class Figures:
     """Sums over Spark's reports of batches, which it forgets after a hundred, and over answers."""
 
     def __init__(self) -> None:
-        self._batches = self._rows_in = self._late_rows = 0
+        self._batches = self._rows_in = 0
         self.restarts = 0
         self.warnings: list[str] = []
         self._report: Report = {}
@@ -66,12 +70,16 @@ class Figures:
         # The answers of all batches, and how those of one are found in its report.
         self._answers: dict[str, tuple[int, int | None]] = {}
         self._counts_in: Callable[[Report], Counts] = lambda _: {}
+        self._late: Counter[str | None] = Counter()
+        self._late_in: Callable[[Report], Late] = lambda _: {}
 
-    def restart(self, counts_in: Callable[[Report], Counts]) -> None:
+    def restart(
+        self, counts_in: Callable[[Report], Counts], late_in: Callable[[Report], Late]
+    ) -> None:
         """Start counting a new Spark query, which may report a batch that was cut off again."""
         with self._lock:
             self._seen, self._looked = set(), None
-            self._counts_in = counts_in
+            self._counts_in, self._late_in = counts_in, late_in
 
     def note(self, reports: QueryReports) -> None:
         """Take in the reports that Spark remembers of a query's batches, if there are new ones."""
@@ -90,9 +98,7 @@ class Figures:
             self._seen.add(report["batchId"])
             self._batches += 1
             self._rows_in += report["numInputRows"]
-            self._late_rows += sum(
-                operator["numRowsDroppedByWatermark"] for operator in report["stateOperators"]
-            )
+            self._late.update(self._late_in(report))
             for name, (rows, begin) in self._counts_in(report).items():
                 before, last = self._of(name)
                 begins = [instant for instant in (last, begin) if instant is not None]
@@ -116,12 +122,14 @@ class Figures:
             queries = {}
             for name, first in complete_from.items():
                 rows, begin = self._of(name)
-                queries[name] = QueryStatus(rows=rows, last_window=begin, complete_from=first)
+                queries[name] = QueryStatus(
+                    rows=rows, last_window=begin, complete_from=first, late_rows=self._late[name]
+                )
             return Status(
                 is_active=is_active,
                 batches=self._batches,
                 rows_in=self._rows_in,
-                late_rows=self._late_rows,
+                late_rows=self._late[None],
                 watermark=report.get("eventTime", {}).get("watermark"),
                 batch_seconds=report["durationMs"]["triggerExecution"] / 1000 if report else None,
                 state_rows=sum(operator["numRowsTotal"] for operator in operators),

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
-from muntin.spark.output.stacking import Stacking, alike
+from muntin.spark.output.stacking import Stacking, alike, schemas_of
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.settings import settings
@@ -40,8 +40,9 @@ class StreamRun:
         self.bound = bound
         self.running = running
         self.answers, self.projected = bound.run(running)
-        rows = self.projected.observed(self.projected.numbered(self.answers))
-        self.schemas = self.projected.schemas(rows)
+        answers = self.projected.without_late(self.answers)
+        rows = self.projected.observed(self.projected.numbered(answers))
+        self.schemas = schemas_of(rows)
         sink.check(self.schemas)
         # Made for every sink: columns that Spark refuses are found here, before anything starts.
         self._stacking = Stacking(rows, alike(self.schemas))
@@ -66,7 +67,7 @@ class StreamRun:
     def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
         """Start Spark's query; `first` is the number of its first batch."""
         self.first = first
-        self._figures.restart(self.projected.counts_in)
+        self._figures.restart(self.projected.counts_in, self.projected.late_in)
         writer = self._given.writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", checkpoint)
         if trigger:

@@ -31,7 +31,10 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """Answers of queries that have the same columns in one frame, with the column `INDEX`."""
+    """Answers of queries that have the same columns in one frame.
+
+    It has the column `INDEX`, unless there is one query and the answers are those of a batch run.
+    """
 
     # The queries by what they have in that column.
     names: Mapping[int, str]

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
     from muntin.runtime.state.record_lane import RecordLane
 
+# The columns of answers with the number of their lane, and, in rows that are no answers, with the
+# number of events that came too late for windows of a node.
+LANE, LATE = "lane", "late"
+
 
 class BucketProcessor(StatefulProcessor):
     """The operator as Spark knows it; its state is Arrow and JSON in the state store."""
 
     def __init__(
-        self, lanes: list[Lane], schema: pa.Schema, records: "Sequence[RecordLane]" = ()
+        self, lanes: Sequence[Lane], schema: pa.Schema, records: "Sequence[RecordLane]" = ()
     ) -> None:
         """`schema` is that of the answers of all lanes."""
         self._lanes = lanes
@@ -35,30 +39,39 @@ class BucketProcessor(StatefulProcessor):
         """Called once per task, before anything else."""
         begin_task()
         self._handle = handle
+        # The buckets that had input.
+        self._called: set[Any] = set()
         number = StructType([StructField("number", LongType())])
         data = StructType([StructField("data", BinaryType())])
         self._segments = handle.getMapState("runs", number, data)
         self._remembered = handle.getValueState("bucket", data)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> "Iterator[pd.DataFrame]":
-        """Called once a batch for each bucket that has new slices."""
+        """Called once for each bucket in a batch that has input."""
+        self._called.add(key)
         yield from self._step(rows, timerValues.getCurrentWatermarkInMs())
 
     # Spark passes these arguments by these names.
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> "Iterator[pd.DataFrame]":
-        """Called when the watermark passes the end of a window of keys that may be silent."""
-        yield from self._step([], timerValues.getCurrentWatermarkInMs())
+        """Called if the watermark is another than in the batch before, after the input if any."""
+        if key not in self._called:
+            yield from self._step([], timerValues.getCurrentWatermarkInMs())
 
     def close(self) -> None:
         """Called at the end of a task; there is nothing to give back."""
 
     def _step(self, rows: "Iterable[pd.DataFrame]", watermark: int) -> "Iterator[pd.DataFrame]":
+        from muntin.runtime.slicer.packing import ROWS, TARGET
         from muntin.spark.stream.bucket_step import BucketStep
-        from muntin.spark.stream.packing import ROWS
 
-        packed = [data for frame in rows for data in frame[ROWS]]
+        packed: dict[int, list[bytes]] = {}
+        for frame in rows:
+            for lane, data in zip(frame[TARGET], frame[ROWS], strict=True):
+                # A row without data only has the bucket called.
+                if data:
+                    packed.setdefault(lane, []).append(data)
         stored = self._remembered.get()
         step = BucketStep(
             lanes=self._lanes,
@@ -71,9 +84,8 @@ class BucketProcessor(StatefulProcessor):
             return
         yield from step.answers(packed, watermark)
         self._remembered.update((step.state,))
-        due = step.due()
-        if due is not None:
-            self._handle.registerTimer(due)
+        # Every bucket follows the watermark: what is behind the one before is too late.
+        self._handle.registerTimer(watermark + 1)
 
 
 class _SegmentStore:

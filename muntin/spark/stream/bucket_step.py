@@ -1,18 +1,19 @@
-"""Runs a batch of a bucket of keys: takes packed slices, gives frames of answers."""
+"""Runs a batch of a bucket of keys: takes packed slices and records, gives frames of answers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from muntin.model.time import MILLISECOND
-from muntin.runtime.periodic.tree import gather
+from muntin.runtime.periodic.tree import NODE, gather
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
-from muntin.runtime.state.lane import Lane
+from muntin.runtime.state.lane import EVENTS, START, Lane
+from muntin.runtime.state.late_rows import ALL, count_late
 from muntin.runtime.state.record_lane import RecordLane
-from muntin.runtime.state.segments import Store
-from muntin.spark.stream.packing import LANE, unpacked
+from muntin.runtime.state.segments import Store, from_bytes
+from muntin.spark.stream.bucket_processor import LANE, LATE
 
 
 class BucketStep:
@@ -21,7 +22,7 @@ class BucketStep:
     def __init__(
         self,
         *,
-        lanes: list[Lane],
+        lanes: Sequence[Lane],
         records: Sequence[RecordLane],
         schema: pa.Schema,
         store: Store,
@@ -29,17 +30,33 @@ class BucketStep:
     ) -> None:
         """`schema` is that of the answers of all lanes; `state` is that of the step before."""
         known = BucketState() if state is None else BucketState.from_bytes(state)
+        self._lanes, self._records = lanes, records
         self._bucket = BucketRuntime(lanes, store, known, records)
         self._schema = schema
+        self._columns: dict[int, tuple[str, ...]] = {ALL: (START, EVENTS)}
+        self._columns |= {lane.number: (*lane.columns, EVENTS) for lane in lanes}
+        self._columns |= {
+            lane.number: lane.arriving if lane.grains is None else (*lane.arriving, EVENTS)
+            for lane in records
+        }
 
     def is_done(self, watermark: int) -> bool:
         """Whether the answers up to a watermark were given."""
         given = self._bucket.state.given
         return given is not None and given >= watermark * MILLISECOND
 
-    def answers(self, packed: Sequence[bytes], watermark: int) -> Iterator[pd.DataFrame]:
-        """Yields the answers of windows that a watermark has passed."""
-        given = self._bucket.step(unpacked(packed), watermark * MILLISECOND)
+    def answers(
+        self, packed: Mapping[int, Sequence[bytes]], watermark: int
+    ) -> Iterator[pd.DataFrame]:
+        """Yields the answers of windows that a watermark has passed, and counts of late events.
+
+        `packed` has the slices or records of each lane.
+        """
+        arrived = {lane: self._unpacked(lane, rows) for lane, rows in packed.items()}
+        late = count_late(arrived, self._lanes, self._records, self._bucket.given)
+        if late:
+            yield self._late(late)
+        given = self._bucket.step(arrived, watermark * MILLISECOND)
         batches = (self._under(lane, batch) for lane, batch in given)
         for batch in gather(batches):
             yield batch.to_pandas(types_mapper=pd.ArrowDtype)
@@ -49,18 +66,29 @@ class BucketStep:
         """The state to remember until the next step."""
         return self._bucket.state.to_bytes()
 
-    def due(self) -> int | None:
-        """Returns when there is something to do even if nothing arrives."""
-        due = self._bucket.due()
-        return None if due is None else -(-due // MILLISECOND)
+    def _unpacked(self, lane: int, rows: Sequence[bytes]) -> pa.Table:
+        """Returns what has arrived for a lane, in the lane's columns."""
+        table = pa.concat_tables([from_bytes(data) for data in rows])
+        return table.rename_columns(self._columns[lane])
 
     def _under(self, lane: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns answers with the number of their lane; columns that it does not have are null."""
         there = {name: batch.column(name) for name in batch.schema.names}
         there[LANE] = pa.array(np.full(batch.num_rows, lane, np.int32))
+        return self._in_columns(there, batch.num_rows)
+
+    def _late(self, late: Mapping[tuple[int, int], int]) -> pd.DataFrame:
+        """Returns a row for each lane and node that events came too late for."""
+        places = pa.array([lane for lane, _ in late], pa.int32())
+        nodes = pa.array([node for _, node in late], pa.int32())
+        counts = pa.array(late.values(), pa.int64())
+        batch = self._in_columns({LANE: places, NODE: nodes, LATE: counts}, len(late))
+        return batch.to_pandas(types_mapper=pd.ArrowDtype)
+
+    def _in_columns(self, there: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(
             [
-                there[field.name] if field.name in there else pa.nulls(batch.num_rows, field.type)
+                there[field.name] if field.name in there else pa.nulls(rows, field.type)
                 for field in self._schema
             ],
             schema=self._schema,

@@ -1,289 +1,245 @@
-"""Events of a stream to partials, by Spark's streaming aggregation: one operator for all lanes.
+"""Hands the events of a stream to the slicer: one projection, and packed slices for all lanes.
 
-Its columns are the room's, whatever the queries are. Spark's optimizer would fold what is constant
-and merge what is equal, and with that change the schema of the state; `_always` and `_never` are
-conditions that hold always or never, differ from each other, and are opaque to it.
+Nothing of it is in the state. The rows that come out have no event time, so Spark drops none of
+them: the operator knows which windows were given out.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import col, expr
-from pyspark.sql.types import DataType, LongType, TimestampType
+from pyspark.sql.types import DataType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.table import INTEGER
+from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
-from muntin.model.sql_text import SqlText, quoted
-from muntin.runtime.columns.layout import kept
-from muntin.runtime.stream_plan.component_columns import Held, functions_of
-from muntin.runtime.stream_plan.room import MOMENTS, Use, kind_of
-from muntin.runtime.stream_plan.stream_plan import START, RunningLane, StreamPlan
-from muntin.spark.batch.slices import OVERFLOWED
-from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.model.slicing import Edges, Slicing
+from muntin.model.sql_text import SqlText, only_where, quoted
+from muntin.model.time import MILLISECOND, SECOND
+from muntin.runtime.columns.layout import Kept, Layout, kept
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
+from muntin.runtime.slicer.slicer import Slicer
+from muntin.runtime.slicer.target import Target
+from muntin.runtime.state.lane import EVENTS, START, Lane
+from muntin.runtime.state.late_rows import ALL
+from muntin.runtime.state.record_lane import RecordLane, grains
+from muntin.share.slicing.edges import common_slicing
+from muntin.spark.batch.pass_slices import PACKED
+from muntin.spark.batch.safe_expressions import SafeExpressions
+from muntin.spark.batch.slicer_pass import TIME, Arguments, Conditions
+from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import selected
-from muntin.spark.binding.instants import micros, slice_end, slice_start
+from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
-from muntin.spark.stream.key_codes import KEY_TYPES, is_instant, key_code
-from muntin.spark.stream.packing import BUCKET, END, LANE
-
-_LOW_HALF = (1 << 32) - 1
+from muntin.spark.stream.key_codes import is_instant, key_code
+from muntin.spark.worker import begin_task
+from muntin.sql.filters import is_reference
 
 # Microseconds long before the first year that a timestamp can be in.
 _BEFORE_TIME = -(1 << 63)
-
-# By this mark Spark knows that a column is event time: rows leave the state, and late ones are
-# dropped, by comparing it with the watermark. `window` would set it on its own slices, which all
-# have one width; set on ours, slices can be cut anywhere.
-_WATERMARK = "spark.watermarkDelayMs"
+_EVENTS = kept(Component(kind="count"), number=INTEGER, name=EVENTS, ansi=False)
 
 
-def watermark_metadata(running: StreamPlan) -> dict[str, int]:
-    """What marks a column as event time."""
-    return {_WATERMARK: running.delay // 1000}
-
-
-def stream_slices(
-    running: StreamPlan,
-    bound: Mapping[int, BoundTree],
-    records: Mapping[int, dict[str, str]],
+def packed_slices(
+    lanes: Sequence[Lane],
+    records: Sequence[RecordLane],
+    carried: Mapping[int, Iterable[tuple[str, DataType]]],
+    bound: Mapping[int, AnyBoundTree],
     relations: Relations,
     *,
+    buckets: tuple[int, ...],
     watched: str,
 ) -> DataFrame:
-    """Partials per (lane, keys, slice), each when the watermark passes the end of its slice.
+    """Returns packed slices and records of all lanes, a row for each lane and bucket of keys.
 
-    `bound` has the types of every lane, by its number; `records` has an event as SQL, for the lanes
-    of data windows. `watched` is the column that the watermark follows.
+    By the number of a lane, `carried` has the Spark SQL and the type of all that its records carry,
+    and `bound` has the types of its tree. `watched` is the column that the watermark follows.
     """
-    lifts = {lane.number: _columns(lane, bound[lane.number], running) for lane in running.lanes}
-    lifts.update(records)
-    groupings = {lane.number: lane.tree.grouping for lane in running.lanes}
-    groupings |= {lane.number: lane.tree.grouping for lane in running.records}
-    # Whether an event goes to one lane or to several must not show in the schema of the state,
-    # where what cannot be null is not what might be.
-    whole = {
-        LANE: expr(f"coalesce({LANE}, 0)").alias(LANE),
-        START: expr(f"coalesce({START}, 0L)").alias(START),
-        END: expr(f"timestamp_micros(coalesce({END}, 0L))").alias(
-            END, metadata=watermark_metadata(running)
-        ),
-    }
-    events = relations.sql(_events(groupings, lifts, watched)).where(f"{LANE} IS NOT NULL")
-    events = events.select(*(whole.get(name, col(name)) for name in events.columns))
-    groups = [LANE, *running.room.key_slots, START, END]
-    slices = events.groupBy(*groups).agg(*map(expr, _aggregates(running)))
-    # What no lane uses goes no further.
-    used = {name for lane in running.lanes for name in lane.key_slots}
-    used |= {n for lane in running.records for n in (*lane.key_slots, *lane.columns.values())}
-    keys = [name for name in running.room.key_slots if name in used]
-    return slices.selectExpr(
-        f"{_bucket(running)} AS {BUCKET}",
-        f"{_needing_all(running)} AS {LANE}",
-        *keys,
-        START,
-        END,
-        *(f"{sql} AS {name}" for name, sql in _partials(running).items()),
-    )
-
-
-def _needing_all(running: StreamPlan) -> str:
-    """The lane, as SQL that seems to need every column: Spark would drop the others, and with them
-    their places in the state."""
-    absent = " OR ".join(f"{slot} IS NULL" for slot in running.room.value_slots)
-    return f"CASE WHEN {START} = {_BEFORE_TIME}L AND ({absent}) THEN -1 ELSE {LANE} END"
-
-
-def _aggregates(running: StreamPlan) -> list[str]:
-    """The aggregate in each column of the room, as SQL."""
-    functions = functions_of(running.held, ansi=running.ansi)
-    calls = []
-    for slot in running.room.value_slots:
-        # Any function does for a column to spare, if it has the types of the column's kind.
-        function = functions.get(slot, MOMENTS.get(kind_of(slot), "max"))
-        values = ", ".join(_inputs(slot))
-        # Without the filter Spark would read and write the partial of every column for every event,
-        # also of those to spare.
-        calls.append(f"{function}({values}) FILTER (WHERE {slot} IS NOT NULL) AS {slot}")
-    return calls
-
-
-def _partials(running: StreamPlan) -> dict[str, str]:
-    """The columns of all lanes' partials, each as SQL over the room's columns."""
-    found: dict[str, str] = {}
-    for held in running.held:
-        keep = kept(held.component, number=held.number, name=held.name, ansi=running.ansi)
-        found.update(zip(keep.columns, _parts(held), strict=True))
-    return found
-
-
-def _parts(held: Held) -> list[str]:
-    """The columns of a component's partials as SQL. None fails, whatever a column holds of a lane
-    that has it for something else, or had."""
-    part = held.component.part
-    if part.name == "sum" and len(held.slots) == 2:
-        high, low = held.slots
-        carried = f"({high} + shiftright({low}, 32))"
-        word = f"shiftleft({carried}, 32) | ({low} & {_LOW_HALF}L)"
-        fits = f"{carried} BETWEEN {-1 << 31} AND {(1 << 31) - 1}"
-        # An overflow is an error of the queries that ask for this sum, not of all in the lane.
-        return [word, f"CASE WHEN NOT ({fits}) THEN {OVERFLOWED}L ELSE 0L END"]
-    calls = {
-        name: f"coalesce({slot}, 0L)" if call.function in ("count", "count_if") else slot
-        for (name, call), slot in zip(part.calls.items(), held.slots, strict=True)
-    }
-    return [sql.format(**calls) for sql in part.scalars.values()]
-
-
-def _inputs(slot: str) -> tuple[str, ...]:
-    """The columns of an event that a column of the room aggregates."""
-    return (slot, f"{slot}_y") if kind_of(slot) == "covariance" else (slot,)
-
-
-def _bucket(running: StreamPlan) -> str:
-    """The label of the bucket of a row's key."""
-    labels = ", ".join(map(str, running.buckets))
-    return f"element_at(array({labels}), pmod({_hash(running)}, {len(running.buckets)}) + 1)"
-
-
-def _hash(running: StreamPlan) -> str:
-    """A number that all rows of one key have; records have more in those columns than their key."""
-    every = f"hash({', '.join([LANE, *running.room.key_slots])})"
-    if not running.records:
-        return every
-    cases = [
-        f"WHEN {lane.number} THEN hash({', '.join([LANE, *lane.key_slots])})"
-        for lane in running.records
-    ]
-    return f"CASE {LANE} {' '.join(cases)} ELSE {every} END"
-
-
-def _events(
-    groupings: Mapping[int, Grouping], lifts: Mapping[int, dict[str, str]], watched: str
-) -> SqlText:
-    """Each event once for every lane that takes it. The source stands in the plan once: it is read
-    once, and Spark would not let a checkpoint's number of sources change."""
-    if len(lifts) == 1:
-        ((number, columns),) = lifts.items()
-        return selected(_filtered_above_watermark(groupings[number], watched), columns)
-    first = next(iter(groupings.values()))
-    structs = []
-    for number, columns in lifts.items():
-        grouping = groupings[number]
-        if grouping.relation != first.relation:
-            raise RunError(
-                f"the queries of a stream read one relation, and these read {first.relation} and "
-                f"{grouping.relation}; put what differs into WHERE, or start a pipeline for each"
-            )
-        fields = ", ".join(f"'{name}', {sql}" for name, sql in columns.items())
-        struct = f"named_struct({fields})"
-        structs.append(
-            f"CASE WHEN ({grouping.where}) THEN {struct} END" if grouping.where else struct
-        )
-    return first.relation.inside(
-        f"SELECT inline(array({', '.join(structs)})) FROM ", f" WHERE ({first.time}) IS NOT NULL"
-    )
-
-
-def _filtered_above_watermark(grouping: Grouping, watched: str) -> Grouping:
-    """Returns the grouping with a filter that Spark does not move below the watermark.
-
-    The watermark tells up to when events were read, and a query that is added is complete from
-    there on. Below a filter it would follow only the events of the queries that ran before. Spark
-    moves every condition down that does not mention the watched column.
-    """
-    if not grouping.where:
-        return grouping
-    unmet = _never(micros(quoted(watched), TimestampType()), 0)
-    return replace(grouping, where=f"({grouping.where}) OR {unmet}")
-
-
-def _columns(lane: RunningLane, bound: BoundTree, running: StreamPlan) -> dict[str, str]:
-    """One event as SQL, for a lane of slices."""
-    time = micros(lane.tree.grouping.time, bound.time_type)
-    keys = zip(lane.key_slots, lane.tree.grouping.keys, bound.keys, strict=True)
-    types = {part: bound.types[one] for one in bound.tree.aggregates for part in one.components}
-    return event_columns(
-        running,
-        lane=lane.number,
-        time=time,
-        keys={slot: key_code(one.dataType).encode(f"({key})") for slot, key, one in keys},
-        span=(slice_start(lane.tree.slicing, time), slice_end(lane.tree.slicing, time)),
-        held=lane.held,
-        types=types,
-    )
-
-
-def event_columns(
-    running: StreamPlan,
-    *,
-    lane: int,
-    time: str,
-    keys: Mapping[str, str],
-    span: tuple[str, str],
-    held: Iterable[Held],
-    types: Mapping[Component, DataType],
-) -> dict[str, str]:
-    """One event as SQL: its lane, its keys, its slice, and what each column combines of it.
-
-    `types` has those of the answers; of components that no answer has, integers.
-    """
-    marks = iter(range(1, 1 << 30))
-    columns = {LANE: f"CASE WHEN {_always(time, next(marks))} THEN {lane} END"}
-    for slot in running.room.key_slots:
-        mark, kind = next(marks), KEY_TYPES[kind_of(slot)].simpleString()
-        if slot in keys:
-            columns[slot] = f"CASE WHEN {_always(time, mark)} THEN {keys[slot]} END"
+    events = _Events(list(bound.values()), relations, watched)
+    targets = [_slices(lane, bound[lane.number], events) for lane in lanes]
+    for record_lane in records:
+        number = record_lane.number
+        if record_lane.grains is None:
+            targets.append(_as_they_are(number, carried[number], bound[number], events))
         else:
-            columns[slot] = f"CASE WHEN {_never(time, mark)} THEN CAST('0' AS {kind}) END"
-    columns[START], columns[END] = span
-    parts = {
-        slot: (one.component, use)
-        for one in held
-        for slot, use in one.uses(ansi=running.ansi).items()
+            targets.append(_grains(record_lane, bound[number], events))
+    targets.append(_every_event([target.slicing for target in targets]))
+    return relations.sql(events.sql()).mapInArrow(
+        partial(_slice, targets=tuple(targets), buckets=buckets), PACKED
+    )
+
+
+class _Events:
+    """The projection that all targets read: each expression once."""
+
+    def __init__(self, bound: Sequence[AnyBoundTree], relations: Relations, watched: str) -> None:
+        groupings = [each.tree.grouping for each in bound]
+        first = groupings[0]
+        for grouping in groupings:
+            if grouping.relation != first.relation:
+                raise RunError(
+                    f"the queries of a stream read one relation, and these read {first.relation} "
+                    f"and {grouping.relation}; put what differs into WHERE, or start a pipeline "
+                    f"for each"
+                )
+        safe = SafeExpressions(first.relation, relations)
+        self.arguments, self._conditions = Arguments(safe), Conditions(safe)
+        self._common = common_filter([grouping.where for grouping in groupings])
+        self._first, self._time_type = first, bound[0].time_type
+        self._watched = watched
+        self._others: dict[str, str] = {}
+
+    @property
+    def time(self) -> str:
+        """The instant of an event, as SQL."""
+        return micros(self._first.time, self._time_type)
+
+    def guard(self, grouping: Grouping) -> str | None:
+        """Returns the filter of a lane, unless all events that are read have passed it."""
+        return None if grouping.where == self._common else grouping.where
+
+    def masks(self, grouping: Grouping) -> dict[str, int]:
+        """Returns the bits of events that a lane takes."""
+        guard = self.guard(grouping)
+        return {} if guard is None else self._conditions.masks(guard)
+
+    def column(self, sql: str, kind: DataType, grouping: Grouping) -> str:
+        """Returns the column of a lane's key, or of what it carries.
+
+        What is more than a column is computed only where the lane's filter holds.
+        """
+        encoded = key_code(kind).encode(f"({sql})")
+        guard = self.guard(grouping)
+        if guard is not None and not is_reference(sql):
+            encoded = only_where(guard, encoded)
+        return self._others.setdefault(encoded, f"k{len(self._others)}")
+
+    def sql(self) -> SqlText:
+        """Returns the events of all lanes with all columns."""
+        columns = {
+            TIME: self.time,
+            **{name: sql for sql, name in self._others.items()},
+            **self.arguments.columns,
+            **self._conditions.columns,
+        }
+        return selected(replace(self._first, where=self._filter()), columns)
+
+    def _filter(self) -> str | None:
+        """Returns a filter that Spark does not move below the watermark.
+
+        The watermark tells up to when events were read, and a query that is added is complete from
+        there on. Below a filter it would follow only the events of the queries that ran before.
+        Spark moves every condition down that does not mention the watched column.
+        """
+        if self._common is None:
+            return None
+        never = f"{micros(quoted(self._watched), TimestampType())} = {_BEFORE_TIME}L"
+        return f"({self._common}) OR {never}"
+
+
+def _slices(lane: Lane, bound: AnyBoundTree, events: _Events) -> Target:
+    """Returns what the slicer makes for a lane of periodic windows."""
+    types = {
+        component: bound.types[aggregate]
+        for aggregate in lane.tree.aggregates
+        for component in aggregate.components
     }
-    for slot in running.room.value_slots:
-        mark = next(marks)
-        kind = "BIGINT" if kind_of(slot) in ("integer", "extreme") else "DOUBLE"
-        for index, name in enumerate(_inputs(slot)):
-            if slot in parts:
-                component, use = parts[slot]
-                answer = types.get(component, LongType())
-                always = _always(time, mark)
-                columns[name] = _argument(component, use, use.of[index], always, kind, answer)
-            else:
-                columns[name] = f"CASE WHEN {_never(time, mark)} THEN CAST(0 AS {kind}) END"
-    return columns
+    return _partials(lane.number, lane.layout, lane.tree.slicing, bound, events, types)
 
 
-def _argument(
-    component: Component, use: Use, which: str, always: str, kind: str, answer: DataType
-) -> str:
-    """What a component takes of an event: null where its filter or it itself leaves it out."""
-    condition = always if component.where is None else f"{always} AND ({component.where})"
-    if use.role == "count_if":
-        return f"CASE WHEN {condition} AND ({component.arguments[0]}) THEN 1L END"
-    if use.role == "count":
-        return f"CASE WHEN {condition} AND ({component.values()[which]}) IS NOT NULL THEN 1L END"
-    value = component.values(kind)[which]
-    if is_instant(answer):
-        value = key_code(answer).encode(f"({component.arguments[0]})")
-    if use.role == "high":
-        value = f"shiftright({value}, 32)"
-    elif use.role == "low":
-        value = f"{value} & {_LOW_HALF}L"
-    return f"CASE WHEN {condition} THEN {value} END"
+def _grains(lane: RecordLane, bound: AnyBoundTree, events: _Events) -> Target:
+    """Returns what the slicer makes for a lane whose records are grains."""
+    slicing = grains(lane.tree)
+    assert lane.grains is not None
+    assert slicing is not None
+    return _partials(lane.number, lane.grains, slicing, bound, events, {})
 
 
-def _always(time: str, mark: int) -> str:
-    return f"{time} <> {_BEFORE_TIME + mark}L"
+def _partials(
+    number: int,
+    layout: Layout,
+    slicing: Slicing,
+    bound: AnyBoundTree,
+    events: _Events,
+    types: Mapping[Component, DataType],
+) -> Target:
+    grouping = bound.tree.grouping
+    values = {
+        entry.component: events.arguments.of(
+            _of_numbers(entry, types.get(entry.component)), events.guard(grouping)
+        )
+        for entry in layout.kept
+    }
+    return Target(
+        number=number,
+        layout=Layout(key_columns=_keys(bound, events), start=START, kept=(*layout.kept, _EVENTS)),
+        slicing=slicing,
+        masks=events.masks(grouping),
+        values={**values, _EVENTS.component: values.get(_EVENTS.component, ())},
+    )
 
 
-def _never(time: str, mark: int) -> str:
-    return f"{time} = {_BEFORE_TIME + mark}L"
+def _of_numbers(entry: Kept, kind: DataType | None) -> Kept:
+    """Returns a component with instants as numbers, if its values are instants."""
+    if kind is None or not is_instant(kind):
+        return entry
+    encoded = key_code(kind).encode(f"({entry.component.arguments[0]})")
+    return replace(entry, component=replace(entry.component, argument=encoded))
 
 
-def key_types(running: StreamPlan) -> dict[str, DataType]:
-    """The Spark types of all key columns."""
-    return {slot: KEY_TYPES[kind_of(slot)] for slot in running.room.key_slots}
+def _as_they_are(
+    number: int, carried: Iterable[tuple[str, DataType]], bound: AnyBoundTree, events: _Events
+) -> Target:
+    """Returns what the slicer makes for a lane whose records are events."""
+    grouping = bound.tree.grouping
+    return Target(
+        number=number,
+        layout=Layout(key_columns=_keys(bound, events), start=START, kept=()),
+        # A watermark is in whole milliseconds, so it tells events apart by these.
+        slicing=Slicing(edges=(Edges(period=MILLISECOND),), rate=SECOND / MILLISECOND),
+        masks=events.masks(grouping),
+        values={},
+        is_whole=True,
+        carried=tuple(events.column(sql, kind, grouping) for sql, kind in carried),
+    )
+
+
+def _every_event(slicings: Sequence[Slicing]) -> Target:
+    """Returns what the slicer makes to count the events that are late."""
+    return Target(
+        number=ALL,
+        layout=Layout(key_columns=(), start=START, kept=(_EVENTS,)),
+        slicing=common_slicing(slicings),
+        values={_EVENTS.component: ()},
+    )
+
+
+def _keys(bound: AnyBoundTree, events: _Events) -> tuple[str, ...]:
+    grouping = bound.tree.grouping
+    return tuple(
+        events.column(key, field.dataType, grouping)
+        for key, field in zip(grouping.keys, bound.keys, strict=True)
+    )
+
+
+def _slice(
+    batches: Iterable[pa.RecordBatch], *, targets: tuple[Target, ...], buckets: tuple[int, ...]
+) -> Iterator[pa.RecordBatch]:
+    begin_task()
+    # Every bucket is called in every batch, so that it knows the watermark of the one before.
+    yield pa.RecordBatch.from_pydict(
+        {
+            BUCKET: pa.array(buckets, pa.int32()),
+            TARGET: pa.array(np.full(len(buckets), ALL), pa.int32()),
+            ROWS: pa.array([b""] * len(buckets), pa.binary()),
+        }
+    )
+    labels = pa.array(buckets, pa.int32())
+    for rows in Slicer(targets, time=TIME, buckets=len(buckets)).run(batches):
+        place = rows.schema.get_field_index(BUCKET)
+        yield rows.set_column(place, BUCKET, labels.take(rows.column(BUCKET)))

@@ -1,4 +1,4 @@
-"""Runs a plan on a streaming DataFrame: slices in the JVM, then one stateful operator."""
+"""Runs a plan on a streaming DataFrame: events to slices, then one stateful operator."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
-from muntin.model.query import Grouping, PlainQuery, Query, Workload
+from muntin.model.query import Grouping, PlainQuery, Query, Workload, parts_of
 from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
@@ -27,7 +27,7 @@ from muntin.spark.binding.instants import micros
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.stream.buckets import bucket_labels
-from muntin.spark.stream.event_slices import stream_slices
+from muntin.spark.stream.event_slices import packed_slices
 from muntin.spark.stream.key_codes import is_instant, key_code
 from muntin.spark.stream.operator import answer_slices
 from muntin.spark.stream.stream_answers import StreamAnswers
@@ -35,7 +35,6 @@ from muntin.spark.stream.stream_records import (
     BoundRecords,
     bind_records,
     check_classes,
-    record_columns,
     record_lane,
 )
 
@@ -53,7 +52,6 @@ SETTINGS = {
     STATE_FORMAT: "2",
 }
 WATERMARK = "10 seconds"
-SPARE = 2
 # The column that the watermark follows if the queries' time is not an instant.
 _WATCHED = "muntin_event_time"
 
@@ -94,7 +92,6 @@ def stream(
         delay=source.delay,
         retain=0,
         ansi=is_ansi(session),
-        spare=0,
     )
     answers, projected = bound.run(running)
     return projected.together(answers)
@@ -123,6 +120,12 @@ class Source:
         """Find the types of a plan, or say which of its queries cannot be streamed and why."""
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
+        for part in parts_of(plan.queries):
+            if part.whole is not None:
+                raise RunError(
+                    f"query {part.whole.name!r} cannot be streamed: grouping sets are for batches; "
+                    f"write a query for each set of keys"
+                )
         check_classes(plan)
         # A change binds the same plan several times, and each time Spark would analyse it. Windows
         # and aggregates are compared, too: JSON has only the names of classes and functions.
@@ -242,20 +245,27 @@ class BoundStream:
 
     def run(self, running: StreamPlan) -> tuple[DataFrame, StreamAnswers]:
         """Returns the operator's answers as a streaming DataFrame, and how queries read them."""
-        bound = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
+        trees = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
         records = {
             lane.number: tree for lane, tree in zip(running.records, self.records, strict=True)
         }
-        lifts = {
-            lane.number: record_columns(lane, records[lane.number], running)
-            for lane in running.records
-        }
-        slices = stream_slices(running, bound, lifts, self.relations, watched=self.watched)
         lanes = [
+            lane.at_run_time(ansi=running.ansi, retain=running.retain) for lane in running.lanes
+        ]
+        record_lanes = [
             record_lane(lane, records[lane.number], ansi=running.ansi) for lane in running.records
         ]
-        projected = StreamAnswers(running, bound, records, self.relations)
-        return answer_slices(running, slices, lanes), projected
+        packed = packed_slices(
+            lanes,
+            record_lanes,
+            {number: each.carried for number, each in records.items()},
+            {**trees, **{number: each.bound for number, each in records.items()}},
+            self.relations,
+            buckets=running.buckets,
+            watched=self.watched,
+        )
+        answers = answer_slices(packed, lanes, record_lanes)
+        return answers, StreamAnswers(running, trees, records, self.relations)
 
 
 def _needs(bound: BoundTree, plan: Plan) -> Needs:

@@ -7,7 +7,8 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import count_if, expr
 from pyspark.sql.functions import max as max_of
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.functions import sum as sum_of
+from pyspark.sql.types import StructField
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Node
@@ -17,6 +18,7 @@ from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout, slots_of
 from muntin.runtime.periodic.tree import BEGIN, NODE
+from muntin.runtime.state.late_rows import ALL
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
 from muntin.spark.binding.bind_periodic import BoundTree
@@ -34,12 +36,12 @@ from muntin.spark.output.together import (
     stack,
 )
 from muntin.spark.pipeline.reports import Report
+from muntin.spark.stream.bucket_processor import LANE, LATE
 from muntin.spark.stream.key_codes import KEY_TYPES, is_instant, key_code
-from muntin.spark.stream.packing import LANE
 from muntin.spark.stream.stream_records import BoundRecords
 
-# What Spark's reports call the counts of answers.
-_OBSERVED = "muntin"
+# What Spark's reports call the counts of answers, and of events that came too late.
+_OBSERVED, _OBSERVED_LATE = "muntin", "muntin_late"
 
 
 class StreamAnswers:
@@ -88,7 +90,26 @@ class StreamAnswers:
             },
             QUERY,
         )
-        return stack(self._any_size, self._nodes, self._nodes_numbered(answers))
+        rows = answers.where(f"{LATE} IS NULL")
+        return stack(self._any_size, self._nodes, self._nodes_numbered(rows))
+
+    def without_late(self, answers: DataFrame) -> DataFrame:
+        """Returns the answers only; Spark's reports then count late events (`late_in`)."""
+        lanes = [(lane.number, node) for lane, node in self.places.values()]
+        sums = [
+            sum_of(expr(f"CASE WHEN {LANE} = {lane} AND {NODE} = {node} THEN {LATE} END"))
+            for lane, node in [(ALL, ALL), *lanes]
+        ]
+        named = [each.alias(f"late{index}") for index, each in enumerate(sums)]
+        return answers.observe(_OBSERVED_LATE, *named).where(f"{LATE} IS NULL")
+
+    def late_in(self, report: Report) -> dict[str | None, int]:
+        """Returns how many events came too late in a batch, for each query and, under None, for
+        any."""
+        metrics = report.get("observedMetrics", {}).get(_OBSERVED_LATE, {})
+        names = [None, *self.places]
+        # Spark leaves nulls out of a report.
+        return {name: metrics.get(f"late{index}") or 0 for index, name in enumerate(names)}
 
     def observed(self, rows: Numbered) -> Numbered:
         """Returns the rows; Spark's reports then say how many each query has (`counts_in`)."""
@@ -114,19 +135,6 @@ class StreamAnswers:
 
         with blaming_one(answer, self.places):
             return numbered(self._any_size, self._nodes, self._nodes_numbered(answers))
-
-    def schemas(self, rows: Numbered) -> dict[str, StructType]:
-        """The columns of each query's answers."""
-        outputs = [(name, output) for name, each in rows.outputs.items() for output in each]
-        # All columns of all queries in one frame: Spark finds their types at once.
-        columns_of_all = (
-            expr(output.sql).alias(f"c{index}") for index, (_, output) in enumerate(outputs)
-        )
-        types = rows.frame.select(*columns_of_all).schema.fields
-        schemas: dict[str, StructType] = {}
-        for (name, output), field in zip(outputs, types, strict=True):
-            schemas.setdefault(name, StructType()).add(output.name, field.dataType)
-        return schemas
 
     def _counts(self) -> list[Column]:
         """For each query its number of rows and their latest begin, as aggregates."""
@@ -181,7 +189,6 @@ class StreamAnswers:
         lane, number = self.places[name]
         bound = self._bound[lane.number]
         query = self._query(name)
-        unnamed = any(column.name is None for column in query.columns)
         with blaming(query):
             projected = projection(
                 query,
@@ -189,10 +196,10 @@ class StreamAnswers:
                 bound,
                 size=_size(query.window) and (size or _size(query.window)),
                 is_nullable=is_nullable,
-                plain=self._relations.check(query).schema if unnamed else None,
+                plain=self._relations.names_of(query),
                 keys=[
                     _decoded(slot, field)
-                    for slot, field in zip(lane.key_slots, bound.keys, strict=True)
+                    for slot, field in zip(lane.key_columns, bound.keys, strict=True)
                 ],
             )
         first = self._running.complete_from[name]

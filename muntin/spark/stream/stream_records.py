@@ -17,15 +17,14 @@ from muntin.model.windows.data_windows import Absent, Custom
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.record_steps.custom_state import save
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.state.record_lane import ALIKE, RecordLane, RecordNeeds, RunningRecords, grains
-from muntin.runtime.stream_plan.stream_plan import START, StreamPlan
+from muntin.runtime.state.lane import START
+from muntin.runtime.state.record_lane import RecordLane, RecordNeeds, RunningRecords
 from muntin.spark.batch.records import layout_of, looked_at
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.bind_periodic import is_carried
 from muntin.spark.binding.grouping_sql import selected
-from muntin.spark.binding.instants import micros, slice_end, slice_start
+from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
-from muntin.spark.stream.event_slices import event_columns
 from muntin.spark.stream.key_codes import key_code
 
 
@@ -39,6 +38,11 @@ class BoundRecords:
     columns: Mapping[str, str]
     types: Mapping[str, DataType]
     needs: RecordNeeds
+
+    @property
+    def carried(self) -> list[tuple[str, DataType]]:
+        """What a record carries: Spark SQL and type, once each, in the order of `columns`."""
+        return list({sql: (sql, self.types[name]) for name, sql in self.columns.items()}.values())
 
 
 def check_classes(plan: Plan) -> None:
@@ -87,16 +91,12 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
     except RunError as error:
         raise RunError(f"query {name!r}: {error}") from None
     if bound.tree.grain is not None:
-        time = micros(bound.tree.grouping.time, bound.time_type)
-        first, last = Component(kind="min", argument=time), Component(kind="max", argument=time)
-        numbers = {first: INTEGER, last: INTEGER}
-        numbers |= {entry.component: entry.number for entry in layout.kept}
         return BoundRecords(
             bound=bound,
             layout=RecordLayout(layout=layout),
             columns={},
             types={},
-            needs=RecordNeeds(keys=keys, columns={}, numbers=numbers),
+            needs=RecordNeeds(keys=keys, columns={}, numbers=_of_grains(bound, layout)),
         )
     columns, record_layout = looked_at(bound, relations, layout)
     schema = relations.sql(selected(bound.tree.grouping, columns or {START: "1"})).schema
@@ -114,40 +114,19 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
         layout=record_layout,
         columns=columns,
         types=types,
-        needs=RecordNeeds(keys=keys, columns=kinds, numbers={ALIKE: INTEGER}),
+        needs=RecordNeeds(keys=keys, columns=kinds, numbers={}),
     )
 
 
-def record_columns(
-    lane: RunningRecords, records: BoundRecords, running: StreamPlan
-) -> dict[str, str]:
-    """Returns one event as SQL: in its grain, like a slice, or with all it carries as keys."""
-    bound = records.bound
-    grouping, cut = lane.tree.grouping, grains(lane.tree)
-    time = micros(grouping.time, bound.time_type)
-    keys = {
-        slot: key_code(field.dataType).encode(f"({key})")
-        for slot, key, field in zip(lane.key_slots, grouping.keys, bound.keys, strict=True)
+def _of_grains(bound: BoundRecordTree, layout: Layout) -> dict[Component, str]:
+    """Returns what a grain has: its first and its last instant, and the partials of its events."""
+    time = micros(bound.tree.grouping.time, bound.time_type)
+    first, last = Component(kind="min", argument=time), Component(kind="max", argument=time)
+    return {
+        first: INTEGER,
+        last: INTEGER,
+        **{entry.component: entry.number for entry in layout.kept},
     }
-    for name, sql in records.columns.items():
-        keys[lane.columns[sql]] = key_code(records.types[name]).encode(f"({sql})")
-    types = {
-        part: bound.types[aggregate]
-        for aggregate in lane.tree.aggregates
-        for part in aggregate.components
-    }
-    return event_columns(
-        running,
-        lane=lane.number,
-        time=time,
-        keys=keys,
-        # A record is handed on when the watermark has passed its time.
-        span=(time, f"{time} + 1L")
-        if cut is None
-        else (slice_start(cut, time), slice_end(cut, time)),
-        held=lane.held,
-        types=types,
-    )
 
 
 def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> RecordLane:
@@ -158,36 +137,31 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
             tree=lane.tree,
             layout=replace(
                 records.layout,
-                layout=replace(records.layout.layout, key_columns=lane.key_slots, start=START),
+                layout=replace(records.layout.layout, key_columns=lane.key_columns, start=START),
             ),
             columns={
                 name: (lane.columns[sql], _arrow(records.types[name]))
                 for name, sql in records.columns.items()
             },
-            alike=lane.held[0].name,
             since=lane.since,
         )
-    names = {entry.component: entry.name for entry in lane.held}
+    entries = {
+        entry.component: kept(entry.component, number=entry.number, name=entry.name, ansi=ansi)
+        for entry in lane.held
+    }
     first, last, *_ = records.needs.numbers
     return RecordLane(
         number=lane.number,
         tree=lane.tree,
         layout=RecordLayout(
             layout=Layout(
-                key_columns=lane.key_slots,
-                start=names[first],
-                kept=tuple(
-                    kept(
-                        entry.component,
-                        number=entry.number,
-                        name=names[entry.component],
-                        ansi=ansi,
-                    )
-                    for entry in records.layout.layout.kept
-                ),
+                key_columns=lane.key_columns,
+                start=entries[first].columns[0],
+                kept=tuple(entries[entry.component] for entry in records.layout.layout.kept),
             ),
-            last=names[last],
+            last=entries[last].columns[0],
         ),
+        grains=Layout(key_columns=lane.key_columns, start=START, kept=tuple(entries.values())),
         since=lane.since,
     )
 

@@ -1,6 +1,7 @@
 """A bucket that is given slices piece by piece gives every window once, as one pass would."""
 
 import math
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.segments import from_bytes
 from muntin.share.optimizer import optimize
 from tests.support.periodic_trees import AGGREGATES, batch_of, layout_of
+from tests.support.window_sets import windows as any_windows
 
 
 class Memory:
@@ -42,13 +44,6 @@ class Memory:
         del self.data[number]
 
 
-@st.composite
-def small_windows(draw):
-    slide = draw(st.integers(1, 6))
-    size = draw(st.integers(slide, 20))
-    return Window(size=size, slide=slide, offset=draw(st.integers(0, slide - 1)))
-
-
 def tree_of(windows, strategy="shared") -> Tree:
     queries = [
         Query(name=f"q{n}", window=one, aggregates=AGGREGATES, keys=["k"], time="t")
@@ -60,7 +55,7 @@ def tree_of(windows, strategy="shared") -> Tree:
 values = st.one_of(st.none(), st.integers(-9, 9))
 rows = st.tuples(
     st.sampled_from("abc"),
-    st.integers(-30, 90),
+    st.integers(1, 120),
     values.map(lambda one: None if one is None else float(one)),
     values,
 )
@@ -87,13 +82,14 @@ def cells(request, monkeypatch):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
-    windows=st.lists(small_windows(), min_size=1, max_size=4, unique=True),
+    windows=st.lists(any_windows(most=6), min_size=1, max_size=4, unique=True),
     strategy=st.sampled_from(["shared", "factor", "coverage"]),
     events=st.lists(rows, max_size=40),
     steps=st.lists(st.integers(0, 25), min_size=1, max_size=12),
+    early=st.lists(st.integers(0, 3), min_size=1, max_size=5),
     retain=st.sampled_from([0, 50]),
 )
-def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps, retain):
+def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps, early, retain):
     tree = tree_of(windows, strategy)
     layout = layout_of(tree)
 
@@ -106,21 +102,18 @@ def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps
     table = batch_of([(k, edge(time, -1), x, i) for k, time, x, i in events], layout)
     ends = [edge(start + 1, 1) for start in table.column("start").to_pylist()]
     lane = Lane(number=3, tree=tree, layout=layout, retain=retain)
-    store, state, watermark = Memory(), BucketState(), -40
+    store, state = Memory(), BucketState()
+    watermarks = list(accumulate(steps))
+    # A slice arrives when the watermark passes its end, or some batches earlier.
+    passed = [sum(watermark < end for watermark in watermarks) for end in ends]
+    comes = [max(0, at - early[row % len(early)]) for row, at in enumerate(passed)]
     found = []
-    for step in steps:
-        before, watermark = watermark, watermark + step
-        # A slice comes out when the watermark passes its end; here slices hold single events.
-        mask = [before < end <= watermark for end in ends]
-        arrived = {3: table.filter(pa.array(mask, pa.bool_()))}
+    for number, watermark in enumerate(watermarks):
+        arrived = {3: table.filter(pa.array([at == number for at in comes], pa.bool_()))}
         bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
-        due = bucket.due()
-        answers = list(bucket.step(arrived, watermark))
-        if due is not None and due > watermark and not any(mask):
-            assert not answers
-        found += [batch for _, batch in answers]
+        found += [batch for _, batch in bucket.step(arrived, watermark)]
         state = bucket.state
-    seen = table.filter(pa.array([-40 < end <= watermark for end in ends], pa.bool_()))
+    seen = table.filter(pa.array([end <= watermark for end in ends], pa.bool_()))
     one = ordered(seen, ("k",), "start")
     sizes = [node.window.size for node in tree.nodes]
     everything = answered(TreeRuntime(tree, layout).run([one]))
@@ -133,12 +126,12 @@ def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps
 
 
 def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
-    tree = tree_of([Window(size=600, slide=1), Window(size=1, slide=1)])
+    tree = tree_of([Window(size=300, slide=1), Window(size=1, slide=1)])
     layout = layout_of(tree)
     lane = Lane(number=3, tree=tree, layout=layout)
     store, state = Memory(), BucketState()
     # Some more than the longest window holds.
-    written, read, steps = [], [], 720
+    written, read, steps = [], [], 360
     for at in range(steps):
         before = store.writes, store.rows
         rows = batch_of([(key, at, 1.0, 1) for key in "abcdefghij"], layout)
@@ -150,12 +143,28 @@ def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
         read.append(store.rows - before[1])
     runs, cells = state.segments[3], state.cells[3]
     assert store.data.keys() == {cells.number, *(run.number for run in runs)}
-    assert min(run.last for run in runs) >= steps - 1 - 600
+    assert min(run.last for run in runs) >= steps - 1 - 300
     assert len(runs) < 150
     # Rows are written when they come and when they are merged, and cells every eight batches.
     assert sum(written) < steps * written[0] * 9
-    # Six thousand slices are retained; a batch reads cells, and slices near its begin and its end.
+    # Three thousand slices are kept; a batch reads cells, and slices near its begin and its end.
     assert sum(read[-100:]) / 100 < 1000
+
+
+def test_a_slice_that_comes_in_many_batches_is_merged_into_one_row():
+    tree = tree_of([Window(size=600, slide=60)])
+    layout = layout_of(tree)
+    lane = Lane(number=3, tree=tree, layout=layout)
+    store, state = Memory(), BucketState()
+    for _ in range(64):
+        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        assert not list(bucket.step({3: batch_of([("a", 60, 1.0, 1)], layout)}, 61))
+        state = bucket.state
+    assert sum(segment.rows for segment in state.segments[3]) < 8
+    bucket = BucketRuntime([lane], store, state)
+    answers = [row for _, batch in bucket.step({}, 700) for row in batch.to_pylist()]
+    assert {row["begin"] for row in answers} == set(range(-480, 61, 60))
+    assert {row["i0"] for row in answers} == {64}
 
 
 @pytest.mark.parametrize(("begin", "cut"), [(8, [0, 0, 0]), (9, [0, 0, 1]), (3, [1, 0, 0])])

@@ -71,7 +71,7 @@ DAMAGE = {
     ),
     "Spark's part": (lambda c: remove(c / "spark"), "commit is gone"),
     "state": (lambda c: remove(c / "spark" / "state"), "spark/state is gone"),
-    "state of an operator": (lambda c: remove(c / "spark" / "state" / "1"), "state/1/0 is gone"),
+    "state of the operator": (lambda c: remove(c / "spark" / "state" / "0"), "spark/state is gone"),
     "state of a partition": (
         lambda c: remove(c / "spark" / "state" / "0" / "1"),
         "state/0/1 is gone",

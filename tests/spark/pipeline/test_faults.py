@@ -97,7 +97,6 @@ class Faults:
             checkpoint=self.base / "check",
             sink=self.base / "out",
             buckets=2,
-            spare=6,
             retain="5 minutes",
         )
 

@@ -5,7 +5,7 @@ from pyspark.errors import PySparkException
 
 from muntin.errors import RunError
 from muntin.spark.pipeline import passing_failures
-from muntin.spark.pipeline.passing_failures import is_passing
+from muntin.spark.pipeline.passing_failures import is_passing, was_stopped
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sink import writing
 from muntin.spark.sinks.sinks import FolderSink
@@ -15,21 +15,36 @@ PASSING = PySparkException("Job aborted: SparkException: Python worker failed to
 LASTING = PySparkException("[CAST_INVALID_INPUT] The value 'a' cannot be cast")
 
 
-def test_what_passes():
-    def wrapped(error):
-        try:
-            with writing(3, "a"):
-                raise error
-        except RunError as found:
-            return found
+def wrapped(error):
+    try:
+        with writing(3, "a"):
+            raise error
+    except RunError as found:
+        return found
 
+
+def test_what_passes():
     assert is_passing(PASSING)
     assert is_passing(wrapped(PASSING))
+    begun = "[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE] Streaming Runner ..."
+    assert is_passing(PySparkException(begun))
     assert not is_passing(LASTING)
     assert not is_passing(wrapped(LASTING))
     # The function of a user may say what it likes.
     assert not is_passing(wrapped(OSError("Python worker failed to connect back")))
     assert not is_passing(RunError("java.net.ConnectException"))
+
+
+def test_what_was_stopped():
+    interrupted = PySparkException("Job aborted: java.lang.InterruptedException")
+    cancelled = PySparkException("Job 3 cancelled part of cancelled job group 7")
+    for error in (interrupted, cancelled):
+        assert was_stopped(error)
+        assert was_stopped(wrapped(error))
+        assert not is_passing(error)
+    assert not was_stopped(PASSING)
+    assert not was_stopped(LASTING)
+    assert not was_stopped(wrapped(OSError("java.lang.InterruptedException")))
 
 
 class Failing:

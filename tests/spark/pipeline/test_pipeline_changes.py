@@ -6,12 +6,14 @@ import time
 from dataclasses import replace
 
 import pytest
+from pyspark.sql.functions import udf
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.sinks.sink import writing
 from muntin.spark.sinks.sinks import FolderSink
 from tests.support.streams import (
     MINUTE,
@@ -73,6 +75,46 @@ def test_a_query_that_fails_in_its_first_batch_is_taken_back(spark, tmp_path):
         assert set(pipeline.complete_from) == {"minute", "warm"}
 
 
+def test_a_query_of_spark_s_that_is_stopped_in_the_first_batch_does_not_refuse_the_change(
+    spark, tmp_path, monkeypatch
+):
+    source = Input(spark, tmp_path / "in")
+    made = events(34, files=5)
+    source.put(*made[:3])
+
+    def go():
+        return start([MINUTE, WARM], source.stream(), checkpoint=tmp_path / "check", sink=out)
+
+    out = tmp_path / "out"
+    write, is_writing = FolderSink.write, threading.Event()
+
+    def slow(sink, batch, answers):
+        is_writing.set()
+        with writing(batch, "minute"):
+            spark.range(1).select(udf(lambda _: time.sleep(60))("id")).collect()
+        write(sink, batch, answers)
+
+    pipeline = start([MINUTE], source.stream(), checkpoint=tmp_path / "check", sink=out)
+    pipeline.process_all_available()
+    pipeline.add(WARM)
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderSink, "write", slow)
+        source.put(*made[3:4])
+        assert is_writing.wait(60)
+        time.sleep(1)
+        pipeline._runner.run.query.stop()
+        until(lambda: not pipeline.status().is_active)
+        until(lambda: not (tmp_path / "check" / "_owner.json").exists())
+    assert pipeline.status().refused is None
+    assert set(pipeline.complete_from) == {"minute", "warm"}
+    with go() as again:
+        source.put(*made[4:])
+        again.process_all_available()
+        watermark = at(again.status().watermark)
+    found = written(spark, out, MINUTE, source)
+    assert assert_closed(found, MINUTE, source.batch(), watermark) > 5
+
+
 def test_a_change_that_fails_at_once_says_so(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     made = events(32, files=12)
@@ -125,7 +167,7 @@ def test_changes_that_meet_are_one_restart(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     made = events(34, files=6)
     source.put(*made[:2])
-    with start([MINUTE], source.stream(), checkpoint=tmp_path / "check", spare=3) as pipeline:
+    with start([MINUTE], source.stream(), checkpoint=tmp_path / "check") as pipeline:
         pipeline.process_all_available()
         with pipeline.changes():
             pipeline.add(WARM)

@@ -15,9 +15,10 @@ def report(batch, rows=10, late=0, **durations):
         "durationMs": {"addBatch": 1500, "triggerExecution": 2000, **durations},
         "eventTime": {"watermark": f"2024-01-01T00:0{batch}:00.000Z"},
         "stateOperators": [
-            {"numRowsDroppedByWatermark": late, "numRowsTotal": 7, "memoryUsedBytes": 100},
-            {"numRowsDroppedByWatermark": 0, "numRowsTotal": 1, "memoryUsedBytes": 20},
+            {"numRowsTotal": 7, "memoryUsedBytes": 100},
+            {"numRowsTotal": 1, "memoryUsedBytes": 20},
         ],
+        "late": late,
     }
 
 
@@ -32,6 +33,10 @@ class Remembers:
 
     def recent(self):
         return self._reports
+
+
+def nothing(_):
+    return {}
 
 
 def status(figures, **parts):
@@ -54,6 +59,7 @@ def test_nothing_has_happened_yet():
 def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
     caplog.set_level(logging.DEBUG, logger="muntin")
     figures = Figures()
+    figures.restart(nothing, lambda report: {None: report["late"], "a": report["late"] // 2})
     figures.take(report(0, late=2))
     figures.note(Remembers())
     figures.note(Remembers(report(0, late=2), report(1)))
@@ -62,7 +68,8 @@ def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
     idle = report(2)
     del idle["durationMs"]["addBatch"]
     figures.take(idle)
-    found = status(figures, error="disk full", is_active=False)
+    found = status(figures, error="disk full", is_active=False, complete_from={"a": None})
+    assert found.queries["a"].late_rows == 1
     assert (found.batches, found.rows_in, found.late_rows) == (2, 20, 2)
     assert (found.state_rows, found.state_bytes) == (8, 120)
     assert found.watermark == "2024-01-01T00:01:00.000Z"
@@ -78,7 +85,7 @@ def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
 def test_a_batch_that_comes_again_after_a_restart_is_another_batch():
     figures = Figures()
     figures.take(report(3))
-    figures.restart(lambda _: {})
+    figures.restart(nothing, nothing)
     figures.take(report(3))
     assert status(figures).batches == 2
 
@@ -86,10 +93,10 @@ def test_a_batch_that_comes_again_after_a_restart_is_another_batch():
 def test_answers_are_added_up_over_reports_and_restarts():
     figures = Figures()
     counts = {0: {"a": (5, 70), "b": (0, None)}, 1: {"a": (2, 60), "b": (1, 10)}}
-    figures.restart(lambda one: counts[one["batchId"]])
+    figures.restart(lambda report: counts[report["batchId"]], nothing)
     for batch in (0, 1, 1):
         figures.take(report(batch))
-    figures.restart(lambda _: {"b": (3, 20)})
+    figures.restart(lambda _: {"b": (3, 20)}, nothing)
     figures.take(report(1))
     found = status(figures, complete_from={"a": None, "b": None, "c": None}).queries
     assert {name: (one.rows, one.last_window) for name, one in found.items()} == {

@@ -201,7 +201,6 @@ PLAIN = PlainQuery(
         ([MINUTE], {"watermark": "10 sconds"}, "not a duration"),
         ([MINUTE], {"watermark": 1500}, "whole milliseconds"),
         ([MINUTE], {"buckets": 0}, "buckets is a number"),
-        ([MINUTE], {"spare": -1}, "spare"),
         ([MINUTE], {"sink": 3}, "a sink is"),
         ([MINUTE], {"sink": "somewhere", "format": "parket"}, "did you mean 'parquet'"),
         ([MINUTE], {"trigger": "often"}, "not a duration"),

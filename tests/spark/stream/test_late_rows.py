@@ -1,0 +1,76 @@
+"""Late rows: a stream's answers are those of Spark's own streaming queries on the same batches."""
+
+import pytest
+
+from muntin.model.aggregates.aggregate import count, max_, sum_
+from muntin.model.query import Query
+from muntin.model.windows.window import hopping, tumbling
+from muntin.share.optimizer import STRATEGIES
+from muntin.spark.pipeline.pipeline import start
+from tests.support.answers import assert_same
+from tests.support.streams import (
+    MINUTE,
+    SITES,
+    SLIDE,
+    Input,
+    events,
+    plain_stream,
+    with_late_rows,
+)
+
+HOUR = Query(
+    name="hour",
+    window=hopping("1 hour", every="10 minutes"),
+    aggregates={"n": count(), "top": max_("temp")},
+    keys=["device"],
+    time="ts",
+)
+ALL = Query(
+    name="all",
+    window=tumbling("5 minutes"),
+    aggregates={"n": count(), "s": sum_("load")},
+    time="ts",
+)
+QUERIES = [MINUTE, SLIDE, SITES, HOUR, ALL]
+
+
+@pytest.fixture(scope="module")
+def late(spark, tmp_path_factory):
+    """A source with late rows, and what Spark's own queries answer."""
+    base = tmp_path_factory.mktemp("late")
+    source = Input(spark, base / "in")
+    made = with_late_rows(events(71, files=5, rows=160), 5)
+    source.put(*made)
+    answers = {
+        query.name: plain_stream(spark, query, source, base / query.name) for query in QUERIES
+    }
+    return source, made, answers
+
+
+def assert_plain(pipeline, answers):
+    for query in QUERIES:
+        rows = answers[query.name].collect()
+        assert len(rows) > 0
+        assert_same(pipeline.answers(query.name), answers[query.name], query.name, rows)
+
+
+@pytest.mark.long
+def test_every_row_counts_for_the_windows_that_are_open(late, tmp_path):
+    source, made, answers = late
+    with start(QUERIES, source.stream(), checkpoint=tmp_path / "check", buckets=3) as pipeline:
+        pipeline.process_all_available()
+        assert_plain(pipeline, answers)
+        status = pipeline.status()
+    assert 0 < status.queries["hour"].late_rows < status.queries["minute"].late_rows
+    assert status.queries["minute"].late_rows <= status.late_rows < sum(map(len, made))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_under_every_strategy(late, tmp_path, strategy):
+    source, _, answers = late
+    with start(
+        QUERIES, source.stream(), checkpoint=tmp_path / "check", strategy=strategy, buckets=2
+    ) as pipeline:
+        pipeline.process_all_available()
+        assert_plain(pipeline, answers)
