@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from muntin.share.optimizer import STRATEGIES
     from muntin.spark.batch.results import Results, run
     from muntin.spark.binding.planning import plan
+    from muntin.spark.frames.share import share
     from muntin.spark.pipeline.pipeline import Pipeline, start
     from muntin.spark.pipeline.status import Status
     from muntin.spark.sinks.sink import Sink
@@ -80,6 +81,9 @@ def __getattr__(name: str) -> Any:
         return _RENAMED[name]
     if name in FUNCTIONS:
         return function_call(name)
+    if name == "share":
+        # A package that can be called: see there.
+        return import_module("muntin.share")
     if name not in _LATER:
         raise AttributeError(f"module 'muntin' has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)
@@ -133,6 +137,7 @@ __all__ = [
     "rollup",
     "run",
     "session",
+    "share",
     "start",
     "stddev",
     "stream",

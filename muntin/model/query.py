@@ -336,8 +336,14 @@ class PlainQuery:
 
 def tables_of(queries: Iterable[Query | PlainQuery]) -> list[str]:
     """Returns the tables that queries read, once each."""
-    texts = (query.source if isinstance(query, Query) else query.statement for query in queries)
+    texts = [text for query in queries for text in _texts_of(query)]
     return list(dict.fromkeys(table for text in texts for table in text.tables))
+
+
+def _texts_of(query: "Query | PlainQuery") -> list[SqlText]:
+    if isinstance(query, PlainQuery):
+        return [query.statement]
+    return [query.source] if query.statement is None else [query.source, query.statement]
 
 
 def parts_of(queries: Iterable[Query | PlainQuery]) -> list[Query]:

@@ -18,6 +18,8 @@ _READING = {"Filter", "Project", "SubqueryAlias", "Union", "View"}
 # A DataFrame for the one relation of the queries, several by name, or None for the session's.
 Data = DataFrame | Mapping[str, DataFrame] | None
 
+# The statement that is a relation as it stands.
+_WHOLE = ("SELECT * FROM ", "")
 # A number of an expression, as Spark shows that it casts it.
 _WIDENED = re.compile(r"cast\(-?[\d.]+ as (bigint|double)\)")
 
@@ -44,6 +46,8 @@ class Relations:
 
     def sql(self, text: SqlText) -> DataFrame:
         """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
+        if text.parts == _WHOLE and text.tables[0] in self._frames:
+            return self._frames[text.tables[0]]
         # Analysis happens here and now, so the views that lend the DataFrames their names can go
         # again at once. Their names are random, so they hide no table of the user's.
         views: dict[str, str] = {}

@@ -1,0 +1,1 @@
+"""Everything that asks Spark's JVM for more than PySpark offers."""

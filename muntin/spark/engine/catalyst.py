@@ -1,0 +1,103 @@
+"""Spark's own plans and expressions, as objects of its JVM: read, rewritten, made columns again."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+# A plan or an expression of Spark's.
+Plan = Any
+Expression = Any
+
+ATTRIBUTE = "AttributeReference"
+_CLASSIC = "org.apache.spark.sql.classic"
+_ANALYSIS = "org.apache.spark.sql.catalyst.analysis"
+
+
+def analyzed(frame: DataFrame) -> Plan:
+    """Returns the plan of a DataFrame as Spark resolved it: columns are known by their ids."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def frame_of(plan: Plan, session: SparkSession) -> DataFrame:
+    """Returns the DataFrame of a resolved plan."""
+    datasets = getattr(session._jvm, f"{_CLASSIC}.Dataset")
+    return DataFrame(datasets.ofRows(session._jsparkSession, plan), session)
+
+
+def column_of(expression: Expression, session: SparkSession) -> Column:
+    """Returns a column for a `select` over the plan that a resolved expression is of."""
+    from pyspark.sql.classic.column import Column as ClassicColumn
+
+    columns = getattr(session._jvm, f"{_CLASSIC}.ExpressionUtils")
+    return ClassicColumn(columns.column(expression))
+
+
+def named(name: str, session: SparkSession) -> Expression:
+    """Returns a column's name as an expression that is not resolved, to write SQL with."""
+    attributes = getattr(session._jvm, f"{_ANALYSIS}.UnresolvedAttribute$")
+    return getattr(attributes, "MODULE$").quoted(name)
+
+
+def items(sequence: Any) -> list[Any]:
+    """Returns the items of a Scala sequence."""
+    return [sequence.apply(index) for index in range(sequence.size())]
+
+
+def children(node: Any) -> list[Any]:
+    """Returns the children of a plan or an expression."""
+    return items(node.children())
+
+
+def kind(node: Any) -> str:
+    """Returns the class of a plan or an expression, without its package."""
+    name: str = node.getClass().getSimpleName()
+    return name
+
+
+def identity(attribute: Expression) -> int:
+    """Returns the number by which Spark knows a column, whatever it is called."""
+    number: int = attribute.exprId().id()
+    return number
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Yields an expression and all that it is made of."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += children(node)
+
+
+def rewritten(
+    expression: Expression,
+    replace: Callable[[Expression], Expression | None],
+    session: SparkSession,
+) -> Expression:
+    """Returns an expression in which `replace` has chosen others for some of its parts."""
+    chosen = replace(expression)
+    if chosen is not None:
+        return chosen
+    parts = children(expression)
+    after = [rewritten(part, replace, session) for part in parts]
+    if all(new is old for new, old in zip(after, parts, strict=True)):
+        return expression
+    return expression.withNewChildren(_sequence(after, session))
+
+
+def resolved_by(
+    expression: Expression, meanings: Mapping[int, Expression], session: SparkSession
+) -> Expression:
+    """Returns an expression with other expressions for some of its columns, by their ids."""
+    if not meanings:
+        return expression
+
+    def meaning(part: Expression) -> Expression | None:
+        return meanings.get(identity(part)) if kind(part) == ATTRIBUTE else None
+
+    return rewritten(expression, meaning, session)
+
+
+def _sequence(values: Sequence[Any], session: SparkSession) -> Any:
+    return session._jvm.PythonUtils.toSeq(list(values))  # type: ignore[union-attr]

@@ -1,0 +1,126 @@
+"""The operators of a DataFrame's plan: those above its window aggregate, and those below it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+
+from muntin.spark.engine.catalyst import Expression, Plan, analyzed, children, items, kind, walk
+from muntin.spark.frames.time_window import WindowOperator, find_window
+
+# What users call operators.
+_OPERATORS = {
+    "Sort": "orderBy",
+    "GlobalLimit": "limit",
+    "Join": "a join",
+    "Union": "a union",
+    "Window": "a window function",
+    "Deduplicate": "dropDuplicates",
+    "Distinct": "distinct",
+}
+# Operators that change no row.
+_NAMES = {"SubqueryAlias"}
+# Functions that cost too much to be computed for each expression that uses them.
+_COSTLY = ("UDF", "Subquery", "UserDefined", "Invoke", "Lambda")
+# Nodes that a projection may have in all, to be looked through.
+_LARGEST = 400
+
+
+class NotSharedError(Exception):
+    """Why a DataFrame is left to Spark as it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watermark:
+    """How late the rows of a stream may be, in microseconds, and by which column of a plan."""
+
+    delay: int
+    column: Expression
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """A plan as a list of operators: `above` from the top down, the aggregate, `below` from the
+    bottom up, and what is at the bottom."""
+
+    above: tuple[Plan, ...]
+    aggregate: Plan
+    below: tuple[Plan | WindowOperator | Watermark, ...]
+    base: Plan
+
+    def above_base(self, count: int) -> "Chain":
+        """Returns the same chain with its lowest operators as parts of its base."""
+        if not count:
+            return self
+        return replace(self, below=self.below[count:], base=self.below[count - 1])
+
+
+def chain_of(frame: DataFrame) -> Chain:
+    """Returns the operators of a DataFrame; raises `NotSharedError` if it has others."""
+    plan = analyzed(frame)
+    above = []
+    while kind(plan) != "Aggregate":
+        if kind(plan) not in {"Project", "Filter", *_NAMES}:
+            inside = any(kind(node) == "Aggregate" for node in walk(plan))
+            where = "above its groupBy" if inside else "and no groupBy"
+            raise NotSharedError(f"it has {_called(plan)} {where}")
+        if kind(plan) not in _NAMES:
+            above.append(plan)
+        (plan,) = children(plan)
+    below: list[Plan | WindowOperator | Watermark] = []
+    (base,) = children(plan)
+    while True:
+        operator, inner = _looked_through(base, frame)
+        if inner is None:
+            break
+        below += [operator] if operator is not None else []
+        base = inner
+    return Chain(above=tuple(above), aggregate=plan, below=tuple(reversed(below)), base=base)
+
+
+def _looked_through(
+    plan: Plan, frame: DataFrame
+) -> tuple[Plan | WindowOperator | Watermark | None, Plan | None]:
+    """Returns an operator and what it reads; nothing to read if it belongs to the base."""
+    window = find_window(plan, frame.sparkSession)
+    if window is not None:
+        return window, window.child
+    if kind(plan) in _NAMES:
+        return None, children(plan)[0]
+    if kind(plan) == "EventTimeWatermark":
+        interval = plan.delay()
+        if interval.months():
+            return None, None
+        delay = interval.days() * 86_400_000_000 + interval.microseconds()
+        return Watermark(delay=delay, column=plan.eventTime()), children(plan)[0]
+    if kind(plan) not in {"Project", "Filter"} or not is_plain(expressions_of(plan)):
+        return None, None
+    return plan, children(plan)[0]
+
+
+def expressions_of(plan: Plan) -> list[Expression]:
+    """Returns the expressions of a projection, or the condition of a filter."""
+    return items(plan.projectList()) if kind(plan) == "Project" else [plan.condition()]
+
+
+def is_plain(expressions: list[Expression]) -> bool:
+    """Whether expressions give the same values each time, and are cheap enough to be repeated."""
+    size = 0
+    for expression in expressions:
+        if not expression.deterministic():
+            return False
+        for node in walk(expression):
+            size += 1
+            if size > _LARGEST or any(word in kind(node) for word in _COSTLY):
+                return False
+    return True
+
+
+def above_in_order(chain: Chain) -> Iterator[Plan]:
+    """Yields what stands above the aggregate, from the bottom up."""
+    return reversed(chain.above)
+
+
+def _called(plan: Plan) -> str:
+    """Returns an operator as users call it."""
+    return _OPERATORS.get(kind(plan), kind(plan))

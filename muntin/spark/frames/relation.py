@@ -1,0 +1,87 @@
+"""One relation for all DataFrames over a base: a column for each expression that some query needs.
+
+Spark's own expressions are put into a projection, so that nothing is written as text and read
+again. An expression that could fail is computed only for the rows that its query's filter lets in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import when
+
+from muntin.spark.engine.catalyst import ATTRIBUTE, Expression, Plan, column_of, frame_of, kind
+from muntin.spark.frames.safe import is_safe
+
+# A name is for those who read a plan.
+_LONGEST_NAME = 80
+# What queries call their window.
+_RESERVED = ("window",)
+
+
+@dataclass(kw_only=True)
+class _Entry:
+    expression: Expression
+    guard: Expression | None
+    name: str
+
+
+@dataclass(kw_only=True)
+class Relation:
+    """The columns that are needed of a base."""
+
+    base: Plan
+    session: SparkSession
+    _entries: list[_Entry] = field(default_factory=list)
+
+    def column(self, expression: Expression, guards: Sequence[Expression] = ()) -> str:
+        """Returns the name of the column for an expression; it need not have a value for rows that
+        the guards leave out."""
+        guard = None
+        if guards and not is_safe(expression):
+            guard = all_of(guards, self.session)
+        for entry in self._entries:
+            if entry.expression.semanticEquals(expression) and _same(entry.guard, guard):
+                return entry.name
+        name = self._free(expression.name() if kind(expression) == ATTRIBUTE else expression.sql())
+        self._entries.append(_Entry(expression=expression, guard=guard, name=name))
+        return name
+
+    def condition(self, filters: Sequence[Expression]) -> str:
+        """Returns the name of the column that says whether all filters hold."""
+        return self.column(all_of(filters, self.session))
+
+    def frame(self) -> DataFrame:
+        """Returns the DataFrame with these columns."""
+        frame = frame_of(self.base, self.session)
+        return frame.select(*(self._column(entry).alias(entry.name) for entry in self._entries))
+
+    def _column(self, entry: _Entry) -> Column:
+        column = column_of(entry.expression, self.session)
+        if entry.guard is None:
+            return column
+        return when(column_of(entry.guard, self.session), column)
+
+    def _free(self, name: str) -> str:
+        taken = {*_RESERVED, *(entry.name.lower() for entry in self._entries)}
+        name = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+        number, free = 1, name
+        while free.lower() in taken:
+            number += 1
+            free = f"{name} {number}"
+        return free
+
+
+def all_of(filters: Sequence[Expression], session: SparkSession) -> Expression:
+    """Returns the conjunction of conditions, in their order."""
+    conjunction = getattr(session._jvm, "org.apache.spark.sql.catalyst.expressions.And")
+    whole = filters[0]
+    for condition in filters[1:]:
+        whole = conjunction(whole, condition)
+    return whole
+
+
+def _same(one: Expression | None, other: Expression | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return bool(one.semanticEquals(other))

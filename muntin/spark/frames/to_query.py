@@ -1,0 +1,236 @@
+"""Writes the query of a shape over its relation, and has Spark confirm that it means the same."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.table import SPELLINGS
+from muntin.model.query import Column, Query
+from muntin.model.sql_text import SqlText, quoted
+from muntin.spark.binding.relations import Relations
+from muntin.spark.engine.catalyst import (
+    ATTRIBUTE,
+    Expression,
+    analyzed,
+    children,
+    items,
+    kind,
+    named,
+    rewritten,
+    walk,
+)
+from muntin.spark.frames.chain import NotSharedError, expressions_of
+from muntin.spark.frames.relation import Relation
+from muntin.spark.frames.shape import Shape
+
+_WINDOW = "window"
+# Literals of which `count` counts every row.
+_ROWS = "Literal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenQuery:
+    """A query, the shape that it is of, and the expression that each of its names stands for."""
+
+    query: Query
+    shape: Shape
+    names: Mapping[str, Expression]
+    # The arguments and filters of the calls, by the columns of the relation.
+    arguments: Mapping[str, Expression]
+
+
+def write_query(
+    name: str,
+    shape: Shape,
+    relation: Relation,
+    table: str,
+    *,
+    labels: Sequence[str | None],
+    statement: SqlText | None,
+) -> WrittenQuery:
+    """Returns the query of a shape over the relation that `table` is the name of.
+
+    `labels` are the names of its columns,
+    where Spark does not give them by its `statement`.
+    """
+    session = relation.session
+    filters = shape.filters
+    names: dict[str, Expression] = {}
+    keys: dict[str, str] = {}
+    for key in shape.keys:
+        column = relation.column(key, filters)
+        keys[column], names[column] = quoted(column), key
+    names[_WINDOW] = shape.window_column
+    aggregates: dict[str, Aggregate] = {}
+    arguments: dict[str, Expression] = {}
+    for call in shape.calls:
+        aggregate = _aggregate(call, relation, filters, arguments)
+        text = _free(aggregate.to_sql(), names)
+        aggregates[text], names[text] = aggregate, call
+    if not aggregates:
+        text = _free("count(*)", names)
+        aggregates[text] = Aggregate(function="count")
+
+    def text_of(expression: Expression) -> str:
+        alone = _name_of(expression, names)
+        if alone is not None:
+            return quoted(alone)
+
+        def chosen(part: Expression) -> Expression | None:
+            own = _name_of(part, names)
+            return None if own is None else named(own, session)
+
+        over_names = rewritten(expression, chosen, session)
+        if any(kind(node) == ATTRIBUTE for node in walk(over_names)):
+            raise NotSharedError(f"{expression.sql()} is neither a key nor an aggregate")
+        text: str = over_names.sql()
+        return text
+
+    return WrittenQuery(
+        query=Query(
+            name=name,
+            window=shape.window,
+            aggregates=aggregates,
+            time=quoted(relation.column(shape.time, filters)),
+            keys=keys,
+            where=quoted(relation.condition(filters)) if filters else None,
+            having=" AND ".join(f"({text_of(each)})" for each in shape.having) or None,
+            relation=SqlText.table(table),
+            columns=[
+                Column(name=label, expression=text_of(column))
+                for label, column in zip(labels, shape.columns, strict=True)
+            ],
+            statement=statement,
+        ),
+        shape=shape,
+        names=names,
+        arguments=arguments,
+    )
+
+
+def _aggregate(
+    call: Expression,
+    relation: Relation,
+    filters: Sequence[Expression],
+    arguments: dict[str, Expression],
+) -> Aggregate:
+    """Returns the aggregate of a call, and adds columns for what it is called with."""
+    function = call.aggregateFunction()
+    spelled = SPELLINGS.get(function.prettyName().lower())
+    if spelled is None or children(call)[0].children().isEmpty():
+        raise NotSharedError(f"{call.sql()} is not built from slices")
+    given = children(function)
+    conditions = [call.filter().get()] if call.filter().isDefined() else []
+    counts_rows = spelled == "count" and len(given) == 1 and kind(given[0]) == _ROWS
+    if counts_rows and given[0].value() is None:
+        raise NotSharedError(f"{call.sql()} counts nothing")
+    columns = []
+    for expression in [*([] if counts_rows else given), *conditions]:
+        # An argument may have no value where the call's own filter does not hold, either.
+        guards = [*filters, *(conditions if expression not in conditions else [])]
+        column = relation.column(expression, guards)
+        arguments[column] = expression
+        columns.append(quoted(column))
+    where = columns.pop() if conditions else None
+    wanted = Aggregate(
+        function=spelled,
+        argument=columns[0] if columns else None,
+        others=tuple(columns[1:]),
+        where=where,
+    )
+    if call.isDistinct() and not wanted.definition.idempotent:
+        raise NotSharedError(f"{call.sql()} needs every distinct value")
+    return wanted
+
+
+def confirm(written: WrittenQuery, relations: Relations) -> None:
+    """Raises `NotSharedError` unless Spark takes the query's text for what was asked."""
+    query, shape, session = written.query, written.shape, relations.session
+    core = replace(query, columns=(), having=None, statement=None)
+    try:
+        frame = relations.sql(core.to_sql())
+        answers = items(analyzed(frame).output())
+        by_name = dict(zip(query.names, answers, strict=True))
+        _confirm_calls(written, frame, relations)
+        for name, expression in written.names.items():
+            if not expression.dataType().sameType(by_name[name].dataType()):
+                raise NotSharedError(f"{expression.sql()} has another type in SQL")
+
+        def expected(expression: Expression) -> Expression:
+            def chosen(part: Expression) -> Expression | None:
+                own = _name_of(part, written.names)
+                return None if own is None else by_name[own]
+
+            return rewritten(expression, chosen, session)
+
+        texts = [column.expression for column in query.columns]
+        actual = expressions_of(analyzed(frame.selectExpr(*texts)))
+        pairs = list(zip(actual, shape.columns, strict=True))
+        if shape.having:
+            condition = analyzed(frame.where(query.having or "true")).condition()
+            pairs += zip(_conjuncts(condition, len(shape.having)), shape.having, strict=True)
+    except PySparkException:
+        raise NotSharedError("Spark cannot read what stands above its groupBy as SQL") from None
+    for found, wanted in pairs:
+        bare = children(found)[0] if kind(found) == "Alias" else found
+        if not bare.semanticEquals(expected(wanted)):
+            raise NotSharedError(f"{wanted.sql()} means something else in SQL")
+
+
+def _confirm_calls(written: WrittenQuery, frame: DataFrame, relations: Relations) -> None:
+    """Raises `NotSharedError` unless Spark makes the same calls of the query's aggregates."""
+    query = written.query
+    plan = analyzed(frame)
+    while kind(plan) != "Aggregate":
+        (plan,) = children(plan)
+    made = [
+        node
+        for each in items(plan.aggregateExpressions())
+        for node in walk(each)
+        if kind(node) == "AggregateExpression"
+    ]
+    columns = {each.name(): each for each in items(analyzed(_bottom(relations, query)).output())}
+    arguments = [(each, columns[name]) for name, each in written.arguments.items()]
+    for name, call in zip(query.aggregates, made, strict=True):
+        asked = written.names.get(name)
+        if asked is None:
+            continue
+
+        def chosen(part: Expression) -> Expression | None:
+            for expression, column in arguments:
+                if part.semanticEquals(expression):
+                    return column
+            return None
+
+        function = rewritten(asked.aggregateFunction(), chosen, relations.session)
+        if not function.semanticEquals(call.aggregateFunction()):
+            raise NotSharedError(f"{asked.sql()} means something else in this session")
+
+
+def _bottom(relations: Relations, query: Query) -> DataFrame:
+    frame = relations.frame(query.source)
+    assert frame is not None
+    return frame
+
+
+def _conjuncts(condition: Expression, count: int) -> list[Expression]:
+    """Returns the operands of `count - 1` ANDs that were written one after the other."""
+    found: list[Expression] = []
+    for _ in range(count - 1):
+        condition, last = children(condition)
+        found.append(last)
+    return [condition, *reversed(found)]
+
+
+def _name_of(expression: Expression, names: Mapping[str, Expression]) -> str | None:
+    return next((name for name, each in names.items() if each.semanticEquals(expression)), None)
+
+
+def _free(name: str, names: Mapping[str, Expression]) -> str:
+    taken = {each.lower() for each in names}
+    while name.lower() in taken:
+        name += "_"
+    return name
