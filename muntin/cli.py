@@ -16,8 +16,8 @@ from muntin.errors import MuntinError
 from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
+from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.session import one_line
-from muntin.spark.stream.source import WATERMARK
 from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer

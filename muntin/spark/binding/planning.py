@@ -1,11 +1,12 @@
 """Makes plans for data: rate and live keys are given, or read off the data if they matter."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
@@ -16,13 +17,14 @@ from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import DEFAULT, STEADY, optimize
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.binding.sample import MANY_ROWS, with_facts
+from muntin.spark.frames.read_frames import read_frames
 from muntin.sql.filters import unify_filters
 
 Queries = Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 
 
 def plan(
-    queries: Queries,
+    queries: Queries | Mapping[str, DataFrame],
     *,
     strategy: str = DEFAULT,
     rate: float | None = None,
@@ -34,6 +36,8 @@ def plan(
 ) -> Plan:
     """Returns what these queries share, and what it costs beside the unshared plan.
 
+    `queries` may also be DataFrames by name, as in `share`; they are their own sample.
+
     `rate` is events per second and `keys` how many keys are live; costs are computed for them.
     Where they are not given, they are read off the first rows of `sample`, which is data as
     `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
@@ -42,6 +46,11 @@ def plan(
     """
     if not isinstance(prices, Prices):
         prices = Prices.from_json(Path(prices).read_text())
+    if isinstance(queries, Mapping):
+        read = read_frames(queries)
+        queries = read.queries
+        if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
+            sample = read.data
     work = _rewritten(workload(queries, prices=prices), strategy)
     if sample is not None and (rate is None or keys is None):
         work = with_facts(work, Relations(sample, work.queries))

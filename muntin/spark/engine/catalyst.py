@@ -5,6 +5,8 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from muntin.model.time import MILLISECOND
+
 # A plan or an expression of Spark's.
 Plan = Any
 Expression = Any
@@ -39,6 +41,13 @@ def named(name: str, session: SparkSession) -> Expression:
     return getattr(attributes, "MODULE$").quoted(name)
 
 
+def watermark_delay(plan: Plan, session: SparkSession) -> int:
+    """Returns the delay of a plan's watermark in microseconds, as Spark reads it."""
+    logical = "org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark$"
+    watermarks = getattr(getattr(session._jvm, logical), "MODULE$")
+    return int(watermarks.getDelayMs(plan.delay())) * MILLISECOND
+
+
 def items(sequence: Any) -> list[Any]:
     """Returns the items of a Scala sequence."""
     return [sequence.apply(index) for index in range(sequence.size())]
@@ -50,8 +59,8 @@ def children(node: Any) -> list[Any]:
 
 
 def kind(node: Any) -> str:
-    """Returns the class of a plan or an expression, without its package."""
-    name: str = node.getClass().getSimpleName()
+    """Returns what Spark calls a plan or an expression: its class, without the package."""
+    name: str = node.nodeName()
     return name
 
 

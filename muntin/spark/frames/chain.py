@@ -1,11 +1,19 @@
 """The operators of a DataFrame's plan: those above its window aggregate, and those below it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
-from muntin.spark.engine.catalyst import Expression, Plan, analyzed, children, items, kind, walk
+from muntin.spark.engine.catalyst import (
+    Expression,
+    Plan,
+    analyzed,
+    children,
+    items,
+    kind,
+    walk,
+    watermark_delay,
+)
 from muntin.spark.frames.time_window import WindowOperator, find_window
 
 # What users call operators.
@@ -62,19 +70,24 @@ def chain_of(frame: DataFrame) -> Chain:
     while kind(plan) != "Aggregate":
         if kind(plan) not in {"Project", "Filter", *_NAMES}:
             inside = any(kind(node) == "Aggregate" for node in walk(plan))
-            where = "above its groupBy" if inside else "and no groupBy"
-            raise NotSharedError(f"it has {_called(plan)} {where}")
+            raise NotSharedError(
+                f"it has {_called(plan)} above its groupBy" if inside else "it has no groupBy"
+            )
         if kind(plan) not in _NAMES:
             above.append(plan)
         (plan,) = children(plan)
     below: list[Plan | WindowOperator | Watermark] = []
     (base,) = children(plan)
+    if any("spark_grouping_id" in each.name() for each in items(base.output())):
+        raise NotSharedError("it has rollup, cube or groupingSets")
     while True:
         operator, inner = _looked_through(base, frame)
         if inner is None:
             break
         below += [operator] if operator is not None else []
         base = inner
+    if any(kind(node) == "EventTimeWatermark" for node in walk(base)):
+        raise NotSharedError(f"it has a watermark below {_called(base)}")
     return Chain(above=tuple(above), aggregate=plan, below=tuple(reversed(below)), base=base)
 
 
@@ -88,10 +101,7 @@ def _looked_through(
     if kind(plan) in _NAMES:
         return None, children(plan)[0]
     if kind(plan) == "EventTimeWatermark":
-        interval = plan.delay()
-        if interval.months():
-            return None, None
-        delay = interval.days() * 86_400_000_000 + interval.microseconds()
+        delay = watermark_delay(plan, frame.sparkSession)
         return Watermark(delay=delay, column=plan.eventTime()), children(plan)[0]
     if kind(plan) not in {"Project", "Filter"} or not is_plain(expressions_of(plan)):
         return None, None
@@ -111,14 +121,10 @@ def is_plain(expressions: list[Expression]) -> bool:
             return False
         for node in walk(expression):
             size += 1
-            if size > _LARGEST or any(word in kind(node) for word in _COSTLY):
+            name = kind(node)
+            if size > _LARGEST or any(word in name for word in _COSTLY):
                 return False
     return True
-
-
-def above_in_order(chain: Chain) -> Iterator[Plan]:
-    """Yields what stands above the aggregate, from the bottom up."""
-    return reversed(chain.above)
 
 
 def _called(plan: Plan) -> str:

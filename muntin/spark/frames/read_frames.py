@@ -1,6 +1,6 @@
 """Reads DataFrames as queries over the relations that they have in common."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,14 +22,18 @@ class ReadFrames:
     """The queries of some DataFrames, and the DataFrames that they read by name."""
 
     queries: tuple[Query | PlainQuery, ...]
-    data: Mapping[str, DataFrame]
-    # Those of the DataFrames, if they are streams.
-    watermarks: tuple[Watermark, ...] = ()
+    # The user's own DataFrames, and the relations that those which share have in common.
+    frames: Mapping[str, DataFrame]
+    relations: Mapping[str, DataFrame]
+    # Why a DataFrame cannot share, by its name.
+    reasons: Mapping[str, str]
+    # The watermarks of streams, by the DataFrame that has it.
+    watermarks: Mapping[str, Watermark]
 
-
-def is_frames(queries: object) -> bool:
-    """Whether queries are given as DataFrames by name."""
-    return isinstance(queries, Mapping)
+    @property
+    def data(self) -> dict[str, DataFrame]:
+        """All that statements of the queries read."""
+        return {**self.frames, **self.relations}
 
 
 def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
@@ -43,15 +47,16 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
         except NotSharedError as reason:
             reasons[name] = str(reason)
     queries: dict[str, Query] = {}
-    data: dict[str, DataFrame] = {_own(name): frame for name, frame in frames.items()}
-    watermarks: list[Watermark] = []
-    for number, group in enumerate(_with_common_bases(chains)):
+    relations: dict[str, DataFrame] = {}
+    watermarks: dict[str, Watermark] = {}
+    for number, members in enumerate(_with_common_bases(chains)):
         table = f"data{number + 1}" if number else "data"
-        made = _queries_of(group, table, frames, session)
-        queries |= made.queries
-        reasons |= made.reasons
-        data[table] = made.frame
-        watermarks += made.watermarks
+        group = _queries_of(members, table, frames, session)
+        queries |= group.queries
+        reasons |= group.reasons
+        watermarks |= group.watermarks
+        if group.queries:
+            relations[table] = group.frame
     return ReadFrames(
         queries=tuple(
             queries[name]
@@ -59,8 +64,10 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
             else PlainQuery(name=name, statement=_statement(name), reason=reasons[name])
             for name in frames
         ),
-        data=data,
-        watermarks=tuple(watermarks),
+        frames={_own(name): frame for name, frame in frames.items()},
+        relations=relations,
+        reasons=reasons,
+        watermarks=watermarks,
     )
 
 
@@ -71,7 +78,7 @@ class _Group:
     queries: Mapping[str, Query]
     reasons: Mapping[str, str]
     frame: DataFrame
-    watermarks: Sequence[Watermark]
+    watermarks: Mapping[str, Watermark]
 
 
 def _queries_of(
@@ -107,7 +114,11 @@ def _queries_of(
         queries={name: each.query for name, each in written.items() if name not in reasons},
         reasons=reasons,
         frame=frame,
-        watermarks=[each for query in written.values() for each in query.shape.watermarks],
+        watermarks={
+            name: mark
+            for name, each in written.items()
+            if (mark := each.shape.watermark) is not None
+        },
     )
 
 

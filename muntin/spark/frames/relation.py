@@ -6,6 +6,7 @@ again. An expression that could fail is computed only for the rows that its quer
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha1
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import when
@@ -43,7 +44,7 @@ class Relation:
         for entry in self._entries:
             if entry.expression.semanticEquals(expression) and _same(entry.guard, guard):
                 return entry.name
-        name = self._free(expression.name() if kind(expression) == ATTRIBUTE else expression.sql())
+        name = self._free(_called(expression, guard))
         self._entries.append(_Entry(expression=expression, guard=guard, name=name))
         return name
 
@@ -64,7 +65,6 @@ class Relation:
 
     def _free(self, name: str) -> str:
         taken = {*_RESERVED, *(entry.name.lower() for entry in self._entries)}
-        name = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
         number, free = 1, name
         while free.lower() in taken:
             number += 1
@@ -79,6 +79,17 @@ def all_of(filters: Sequence[Expression], session: SparkSession) -> Expression:
     for condition in filters[1:]:
         whole = conjunction(whole, condition)
     return whole
+
+
+def _called(expression: Expression, guard: Expression | None) -> str:
+    """Returns a name that is the same in each run, for a checkpoint has it."""
+    if kind(expression) == ATTRIBUTE:
+        name: str = expression.name()
+        return name
+    text: str = expression.sql() if guard is None else f"{expression.sql()} if {guard.sql()}"
+    if len(text) <= _LONGEST_NAME:
+        return text
+    return f"{text[:_LONGEST_NAME]}... {sha1(text.encode()).hexdigest()[:8]}"
 
 
 def _same(one: Expression | None, other: Expression | None) -> bool:

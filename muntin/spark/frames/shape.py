@@ -20,7 +20,6 @@ from muntin.spark.frames.chain import (
     Chain,
     NotSharedError,
     Watermark,
-    above_in_order,
     expressions_of,
     is_plain,
 )
@@ -45,7 +44,8 @@ class Shape:
     calls: tuple[Expression, ...]
     columns: tuple[Expression, ...]
     having: tuple[Expression, ...]
-    watermarks: tuple[Watermark, ...]
+    # How late rows may be, if the DataFrame says so.
+    watermark: Watermark | None
 
 
 def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSession) -> Shape:
@@ -53,9 +53,52 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
 
     `meanings` has the columns to take for those of the chain's base.
     """
+    below = _read_below(chain, meanings, session)
+    grouped = items(chain.aggregate.groupingExpressions())
+    keys = [resolved_by(each, below.names, session) for each in grouped]
+    own = [key for key in keys if not _is_column(key, below.window.column)]
+    if len(own) == len(keys):
+        raise NotSharedError("no window in its groupBy")
+    given = items(chain.aggregate.aggregateExpressions())
+    answers = [resolved_by(_bare(each), below.names, session) for each in given]
+    calls = [node for each in answers for node in walk(each) if kind(node) == _CALL]
+    _check_below(below, own, calls)
+    for expression in [*below.filters, *own, *answers, below.time]:
+        if sum(1 for _ in walk(expression)) > _LARGEST:
+            raise NotSharedError("its expressions are too large")
+    names = {
+        identity(each.toAttribute()): answer for each, answer in zip(given, answers, strict=True)
+    }
+    columns, having = _read_above(chain, names, session)
+    return Shape(
+        filters=tuple(below.filters),
+        time=below.time,
+        window=below.window.window,
+        window_column=below.window.column,
+        keys=tuple(_distinct(own)),
+        calls=tuple(_distinct(calls)),
+        columns=tuple(answers if columns is None else columns),
+        having=tuple(having),
+        watermark=below.watermark,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Below:
+    """What is below the aggregate: `names` has the meaning of columns, by their ids."""
+
+    names: Mapping[int, Expression]
+    filters: list[Expression]
+    window: WindowOperator
+    time: Expression
+    watermark: Watermark | None
+
+
+def _read_below(chain: Chain, meanings: Mapping[int, Expression], session: SparkSession) -> _Below:
+    """Reads the operators below the aggregate, from the bottom up."""
     names = dict(meanings)
     filters: list[Expression] = []
-    watermarks: list[Watermark] = []
+    watermark: Watermark | None = None
     window: WindowOperator | None = None
     time: Expression = None
     for operator in chain.below:
@@ -64,65 +107,52 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
                 raise NotSharedError("it has two windows")
             window, time = operator, resolved_by(operator.time, names, session)
         elif isinstance(operator, Watermark):
+            if watermark is not None:
+                raise NotSharedError("it has two watermarks")
+            if filters:
+                # Then the watermark would follow rows that the other DataFrames read, too.
+                raise NotSharedError("it has a filter below its watermark that others do not have")
             column = resolved_by(operator.column, names, session)
-            watermarks.append(Watermark(delay=operator.delay, column=column))
+            watermark = Watermark(delay=operator.delay, column=column)
         elif kind(operator) == "Filter":
             filters.append(resolved_by(operator.condition(), names, session))
         else:
-            names |= _projected(expressions_of(operator), names, session)
+            names |= {
+                identity(each): resolved_by(_bare(each), names, session)
+                for each in expressions_of(operator)
+                if kind(each) == "Alias"
+            }
     if window is None:
         raise NotSharedError("no window in its groupBy")
-    keys = [
-        resolved_by(each, names, session) for each in items(chain.aggregate.groupingExpressions())
-    ]
-    asked = [_bare(each) for each in items(chain.aggregate.aggregateExpressions())]
-    answers = [resolved_by(each, names, session) for each in asked]
-    is_window = [_is_column(key, window.column) for key in keys]
-    if not any(is_window):
-        raise NotSharedError("no window in its groupBy")
-    own = [key for key, is_it in zip(keys, is_window, strict=True) if not is_it]
-    calls = [node for each in answers for node in walk(each) if kind(node) == _CALL]
-    _check(filters, own, calls, answers, time, window)
-    names_above = {
-        identity(each.toAttribute()): answer
-        for each, answer in zip(items(chain.aggregate.aggregateExpressions()), answers, strict=True)
-    }
+    if watermark is not None and not watermark.column.semanticEquals(time):
+        raise NotSharedError("its watermark is on another column than its window")
+    return _Below(names=names, filters=filters, window=window, time=time, watermark=watermark)
+
+
+def _read_above(
+    chain: Chain, meanings: Mapping[int, Expression], session: SparkSession
+) -> tuple[list[Expression] | None, list[Expression]]:
+    """Reads the operators above the aggregate: columns, None if they are its own, and filters."""
+    names = dict(meanings)
+    columns: list[Expression] | None = None
     having: list[Expression] = []
-    columns = list(answers)
-    for operator in above_in_order(chain):
-        if not is_plain(expressions_of(operator)):
-            raise NotSharedError("what stands above its groupBy has functions beyond Spark's own")
+    for operator in reversed(chain.above):
+        expressions = expressions_of(operator)
+        if not is_plain(expressions):
+            raise NotSharedError(
+                "above its groupBy it has functions that are not Spark's own, or that give other "
+                "values each time"
+            )
+        found = [resolved_by(_bare(each), names, session) for each in expressions]
         if kind(operator) == "Filter":
-            having.append(resolved_by(operator.condition(), names_above, session))
+            having += found
         else:
-            projected = expressions_of(operator)
-            columns = [resolved_by(_bare(each), names_above, session) for each in projected]
-            names_above |= {
+            columns = found
+            names |= {
                 identity(each.toAttribute()): column
-                for each, column in zip(projected, columns, strict=True)
+                for each, column in zip(expressions, found, strict=True)
             }
-    return Shape(
-        filters=tuple(filters),
-        time=time,
-        window=window.window,
-        window_column=window.column,
-        keys=tuple(_distinct(own)),
-        calls=tuple(_distinct(calls)),
-        columns=tuple(columns),
-        having=tuple(having),
-        watermarks=tuple(watermarks),
-    )
-
-
-def _projected(
-    expressions: list[Expression], names: Mapping[int, Expression], session: SparkSession
-) -> dict[int, Expression]:
-    """Returns what the columns of a projection mean below it."""
-    return {
-        identity(each): resolved_by(children(each)[0], names, session)
-        for each in expressions
-        if kind(each) == "Alias"
-    }
+    return columns, having
 
 
 def _bare(expression: Expression) -> Expression:
@@ -136,24 +166,16 @@ def _is_column(expression: Expression, column: Expression) -> bool:
     return kind(expression) == ATTRIBUTE and identity(expression) == identity(column)
 
 
-def _check(
-    filters: list[Expression],
-    keys: list[Expression],
-    calls: list[Expression],
-    answers: list[Expression],
-    time: Expression,
-    window: WindowOperator,
-) -> None:
-    """Refuse a window inside what is computed of single rows, and what grew too large."""
-    for what, expressions in (("a filter", filters), ("a key", keys), ("an aggregate", calls)):
+def _check_below(below: _Below, keys: list[Expression], calls: list[Expression]) -> None:
+    """Refuse a window inside what is computed of single rows, and random values."""
+    inside = {"a filter": below.filters, "a key": keys, "an aggregate": calls}
+    for what, expressions in inside.items():
         for expression in expressions:
-            if any(_is_column(node, window.column) for node in walk(expression)):
+            if any(_is_column(node, below.window.column) for node in walk(expression)):
                 raise NotSharedError(f"{what} below its groupBy reads the window")
-    for expression in [*filters, *keys, *answers, time]:
+    for expression in [*below.filters, *keys, *calls, below.time]:
         if not expression.deterministic():
             raise NotSharedError("it has functions that give other values each time")
-        if sum(1 for _ in walk(expression)) > _LARGEST:
-            raise NotSharedError("its expressions are too large")
 
 
 def _distinct(expressions: list[Expression]) -> list[Expression]:

@@ -22,6 +22,7 @@ from muntin.share.evolve.replan import Replanner
 from muntin.share.optimizer import STEADY
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
+from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.checkpoint import Checkpoint
 from muntin.spark.pipeline.input_paths import check_apart, input_paths
@@ -34,7 +35,6 @@ from muntin.spark.sinks.sink_like import SinkLike, sink_for
 from muntin.spark.sinks.sinks import MemorySink
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.source import (
-    WATERMARK,
     Queries,
     Source,
 )
@@ -45,12 +45,12 @@ log = logging.getLogger("muntin")
 
 
 def start(
-    queries: Queries,
-    data: DataFrame,
+    queries: Queries | Mapping[str, DataFrame],
+    data: DataFrame | None = None,
     *,
     checkpoint: str | Path,
     sink: SinkLike = None,
-    watermark: Duration = WATERMARK,
+    watermark: Duration | None = None,
     trigger: str | None = None,
     strategy: str = STEADY,
     technique: str | None = None,
@@ -63,6 +63,9 @@ def start(
 ) -> "Pipeline":
     """Run a plan, or queries under a strategy, on a streaming DataFrame.
 
+    `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
+    then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
+
     `sink` takes the answers: a folder, `mt.Tables`, a function `f(name, frame, batch)`, an instance
     of your own subclass of `mt.Sink`, or none for memory.
 
@@ -74,8 +77,10 @@ def start(
     the files, where `sink` is a folder; `flatten` is as in `Results.write`. `technique` and
     `latency` are as in `plan`.
     """
-    source = Source(data, watermark)
-    plan = plan_for_stream(queries, strategy, technique=technique, latency=latency)
+    given = stream_input(queries, data, watermark)
+    data = given.data
+    source = Source(data, given.watermark)
+    plan = plan_for_stream(given.queries, strategy, technique=technique, latency=latency)
     bound = source.bind(plan)
     session = data.sparkSession
     folder = Checkpoint(session, str(checkpoint))

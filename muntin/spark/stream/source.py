@@ -1,6 +1,6 @@
 """Runs a plan on a streaming DataFrame: events to slices, then one stateful operator."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
+from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_slices import packed_slices
 from muntin.spark.stream.key_codes import is_instant, key_code
@@ -51,16 +52,15 @@ SETTINGS = {
     # try. In format 2 the commit of a batch names the files of its state.
     STATE_FORMAT: "2",
 }
-WATERMARK = "10 seconds"
 # The column that the watermark follows if the queries' time is not an instant.
 _WATCHED = "muntin_event_time"
 
 
 def stream(
-    queries: Queries,
-    data: DataFrame,
+    queries: Queries | Mapping[str, DataFrame],
+    data: DataFrame | None = None,
     *,
-    watermark: Duration = WATERMARK,
+    watermark: Duration | None = None,
     strategy: str = STEADY,
     technique: str | None = None,
     latency: bool = False,
@@ -69,6 +69,8 @@ def stream(
     """Returns a plan's answers as a streaming DataFrame in the long form, for your own
     `writeStream`.
 
+    `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
+    then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
     The first column, `query`, has the query's name. Output mode is append, and an answer comes out
     when the watermark passes the end of its window. The session's state store provider must be
     RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
@@ -76,13 +78,14 @@ def stream(
     a sink per query, restarts with other queries, figures. `technique` and `latency` are as in
     `plan`.
     """
-    source = Source(data, watermark)
-    session = data.sparkSession
+    given = stream_input(queries, data, watermark)
+    source = Source(given.data, given.watermark)
+    session = source.session
     if session.conf.get(PROVIDER, "") != ROCKSDB:
         raise RunError(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
         )
-    plan = plan_for_stream(queries, strategy, technique=technique, latency=latency)
+    plan = plan_for_stream(given.queries, strategy, technique=technique, latency=latency)
     bound = source.bind(plan)
     running = first_start(
         bound.plan,

@@ -1,0 +1,171 @@
+"""`mt.share` gives the DataFrames that it was given: same schema, same rows, from fewer passes."""
+
+import os
+
+import pytest
+from pyspark.sql import functions as F
+
+import muntin as mt
+from muntin.errors import RunError
+from muntin.spark.settings import settings as configured
+from tests.support.comparing import Pair, assert_pairs_equal
+from tests.support.executed_plans import scans
+from tests.support.frames import generated
+
+BEYOND = (
+    "above its groupBy it has functions that are not Spark's own, or that give other values each "
+    "time"
+)
+MINUTE, SLIDE = F.window("ts", "1 minute"), F.window("ts", "2 minutes", "30 seconds")
+
+
+def shared(frames, **options):
+    results = mt.share(frames, **options)
+    assert list(results) == list(frames)
+    pairs = [
+        Pair(name=name, expected=frame, actual=results[name], tolerance=1e-12)
+        for name, frame in frames.items()
+    ]
+    assert_pairs_equal(pairs)
+    return results
+
+
+def reasons(results):
+    return {query.name: query.reason for query in results.plan.plain}
+
+
+def test_generated_frames_are_equal_to_themselves(spark, readings):
+    count = int(os.environ.get("MUNTIN_FUZZ", "14"))
+    for first in range(0, count, 14):
+        frames = {f"f{seed}": generated(readings, seed) for seed in range(first, first + 14)}
+        results = shared(frames)
+        assert set(reasons(results).values()) <= {
+            "median(temp) is not built from slices",
+            "median((temp + 0.5D)) is not built from slices",
+        }
+        assert len(results.plan.plain) < 5
+        assert len(results.plan.trees) < 12
+
+
+def test_names_and_columns_that_are_hard_to_tell_apart(spark, readings):
+    twins = readings.select("ts", "device", F.col("temp").alias("Temp"), F.col("load").alias("x"))
+    joined = readings.join(twins, ["ts"]).drop(twins.device)
+    odd = readings.select(
+        "ts",
+        F.col("device").alias("window"),
+        F.col("temp").alias("a.b"),
+        F.col("load").alias("a`b"),
+        F.struct("temp", "load").alias("s"),
+    )
+    frames = {
+        "of the one": joined.groupBy("device", MINUTE).agg(F.max(readings.temp).alias("m")),
+        "of the other": joined.groupBy("device", MINUTE).agg(F.max(twins.Temp).alias("m")),
+        "called window": odd.groupBy("window", MINUTE).agg(F.sum("`a.b`").alias("window")),
+        "quotes": odd.groupBy("`a``b`", SLIDE).agg(F.sum("s.load"), F.max("`a.b`").alias("a`b")),
+        "twice": odd.groupBy(SLIDE).agg(F.max("s.temp").alias("m"), F.max("`a.b`").alias("m")),
+        "no aggregate": odd.groupBy("s.load", MINUTE).agg(F.count("*")).select("window", "load"),
+    }
+    assert reasons(shared(frames)) == {}
+    with configured(spark, {"spark.sql.caseSensitive": "true"}):
+        both = readings.select("ts", "temp", (F.col("temp") + 1).alias("Temp"))
+        frames = {
+            "temp": both.groupBy(MINUTE).agg(F.max("temp").alias("m"), F.max("Temp").alias("M")),
+            "other": both.filter("Temp > 3").groupBy(SLIDE).agg(F.max("Temp").alias("m")),
+        }
+        assert reasons(shared(frames)) == {}
+
+
+def test_filters_guard_what_they_guard_in_spark(readings):
+    positive = readings.filter("load <> 0")
+    numbers = readings.filter("state RLIKE '^[0-4]$'")
+    frames = {
+        "all": readings.groupBy(MINUTE).agg(F.sum("load")),
+        "argument": positive.groupBy(MINUTE).agg(F.sum(F.lit(7) / F.col("load")).alias("s")),
+        "key": positive.groupBy((F.lit(8) / F.col("load")).alias("k"), SLIDE).count(),
+        "filter": positive.filter("10 / load > 2").groupBy(SLIDE).count(),
+        "added": numbers.withColumn("i", F.col("state").cast("int")).groupBy(SLIDE).agg(F.sum("i")),
+        "none": readings.filter("load > 100").groupBy("device", MINUTE).count(),
+    }
+    results = shared(frames)
+    assert reasons(results) == {}
+    assert len({tree.grouping.relation for tree in results.plan.trees}) == 1
+
+
+def test_what_is_the_same_below_is_read_once(spark, tmp_path, readings):
+    readings.coalesce(1).write.parquet(str(tmp_path / "events"))
+
+    def read():
+        return spark.read.parquet(str(tmp_path / "events")).filter("load > 1")
+
+    frames = {
+        "one": read().groupBy("device", MINUTE).agg(F.max("temp").alias("m")),
+        "two": read().groupBy("device", SLIDE).agg(F.sum("load"), F.count("*").alias("n")),
+        "three": read().withColumn("t", F.col("temp") * 2).groupBy(MINUTE).agg(F.max("t")),
+    }
+    results = shared(frames)
+    assert (reasons(results), len(results.plan.readings)) == ({}, 1)
+    assert scans(results.together()) == 1
+
+
+def test_what_cannot_share_comes_back_as_it_was(readings):
+    plus = F.udf(lambda n: n + 1, "long")
+    by_minute = readings.groupBy("device", MINUTE)
+    frames = {
+        "sorted": by_minute.count().orderBy("window"),
+        "limited": by_minute.count().limit(3),
+        "no window": readings.groupBy("device").count(),
+        "no group": readings.select("device"),
+        "cube": readings.cube("device", MINUTE).count(),
+        "random": by_minute.count().withColumn("r", F.rand()),
+        "distinct": by_minute.agg(F.count_distinct("load")),
+        "session": readings.groupBy(F.session_window("ts", "5 seconds")).count(),
+        "python": by_minute.count().withColumn("m", plus("count")),
+        "again": by_minute.count().groupBy("device").count(),
+        "inside": readings.withColumn("w", MINUTE).filter("w.start > ts").groupBy("w").count(),
+    }
+    results = mt.share({**frames, "fine": by_minute.count()})
+    assert reasons(results) == {
+        "sorted": "it has orderBy above its groupBy",
+        "limited": "it has limit above its groupBy",
+        "no window": "no window in its groupBy",
+        "no group": "it has no groupBy",
+        "cube": "it has rollup, cube or groupingSets",
+        "random": BEYOND,
+        "distinct": "count(DISTINCT load) needs every distinct value",
+        "session": "no window in its groupBy",
+        "python": BEYOND,
+        "again": "no window in its groupBy",
+        "inside": "a filter below its groupBy reads the window",
+    }
+    assert all(results[name] is frames[name] for name in frames)
+    assert "no window in its groupBy" in results.plan.explain()
+
+
+def test_python_functions_below_are_computed_once(readings):
+    plus = F.udf(lambda n: None if n is None else n + 1, "int")
+    more = readings.withColumn("more", plus("load"))
+    frames = {
+        "a": more.filter("more > 3").groupBy("device", MINUTE).agg(F.sum("more")),
+        "b": more.groupBy(SLIDE).agg(F.max("more").alias("m"), F.min("more")).filter("m > 2"),
+    }
+    results = shared(frames)
+    assert (reasons(results), len(results.plan.readings)) == ({}, 1)
+
+
+def test_a_plan_of_frames_is_the_plan_that_runs(readings):
+    frames = {
+        "one": readings.groupBy("device", MINUTE).agg(F.max("temp")),
+        "two": readings.groupBy("device", SLIDE).agg(F.max("temp")),
+    }
+    plan = mt.plan(frames)
+    assert [query.name for query in plan.queries] == ["one", "two"]
+    assert "data by `device` over `ts`" in plan.explain()
+
+
+def test_what_is_no_mapping_of_frames_is_refused(spark, readings):
+    with pytest.raises(RunError, match="takes a mapping from names to DataFrames"):
+        mt.share([readings])
+    with pytest.raises(RunError, match="'x' must be a DataFrame, not int"):
+        mt.share({"x": 3})
+    with pytest.raises(RunError, match="streaming DataFrame"):
+        mt.share({"x": spark.readStream.format("rate").load().groupBy("value").count()})
