@@ -229,7 +229,7 @@ class Query:
             raise ModelError(f"query {self.name!r}: {self.window} is no periodic window")
         return self.window
 
-    @property
+    @cached_property
     def grouping(self) -> Grouping:
         """The keys and filter of its slices; the order of keys does not matter."""
         return Grouping(
@@ -376,15 +376,18 @@ class Workload:
     def __post_init__(self) -> None:
         if not self.queries:
             raise ModelError("a workload needs at least one query")
-        seen: set[str] = set()
+        names: list[str] = []
         for query in self.queries:
             if not isinstance(query, Query | PlainQuery):
                 raise ModelError(f"a workload is made of queries, not {query!r}")
-            parts = [part.name for part in query.parts] if isinstance(query, Query) else []
-            for name in dict.fromkeys([query.name, *parts]):
-                if name.lower() in seen:
-                    raise ModelError(f"two queries are called {name!r}; name them apart")
-                seen.add(name.lower())
+            names.append(query.name)
+            if isinstance(query, Query) and query.sets is not None:
+                names += [part.name for part in query.parts]
+        lowered = [name.lower() for name in names]
+        if len(set(lowered)) < len(names):
+            places = range(len(names))
+            twice = next(names[place] for place in places if lowered[place] in lowered[:place])
+            raise ModelError(f"two queries are called {twice!r}; name them apart")
         for name in ("rate", "keys"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")

@@ -27,6 +27,7 @@ _RANDOM = UNSTABLE | {"aes_encrypt", "java_method", "reflect", "try_reflect"}
 # Words that may stand before a bracket and call nothing.
 _NO_FUNCTIONS = {"else", "escape", "from", "is", "then"}
 _NO_FUNCTIONS |= {"character", "dec", "numeric", "varchar"}
+_KNOWN_FUNCTIONS = SPARK_FUNCTIONS | _NO_FUNCTIONS
 
 
 @lru_cache(maxsize=4096)
@@ -95,6 +96,11 @@ def split_by_keys(where: str, keys: Iterable[str]) -> tuple[str | None, str | No
     >>> split_by_keys("kind = 1 AND temp > 80", ["site", "kind"])
     ('kind = 1', 'temp > 80')
     """
+    return _split_by_keys(where, frozenset(keys))
+
+
+@lru_cache(maxsize=4096)
+def _split_by_keys(where: str, keys: frozenset[str]) -> tuple[str | None, str | None]:
     parts = conjuncts(where)
     known = {name for key in keys if (name := _name_of(key)) is not None}
     if not known or not all(map(is_simple, parts)):
@@ -151,9 +157,11 @@ def is_deterministic(text: str, functions: Collection[str] = ()) -> bool:
         return False
     if any(token.kind in {"SELECT", "PLACEHOLDER", "PARAMETER"} for token in tokens):
         return False
-    known = SPARK_FUNCTIONS | _NO_FUNCTIONS | {name.lower() for name in functions}
+    own = {name.lower() for name in functions}
     return all(
-        name in known and name not in _RANDOM and kind_at(tokens, place - 1) != "DOT"
+        (name in _KNOWN_FUNCTIONS or name in own)
+        and name not in _RANDOM
+        and kind_at(tokens, place - 1) != "DOT"
         for place, name in calls(tokens)
     )
 

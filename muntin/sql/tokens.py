@@ -6,6 +6,7 @@ answers would no longer be Spark's.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import sqlglot
@@ -57,8 +58,12 @@ class Token:
 Span = Sequence[Token]
 
 
+@lru_cache(maxsize=4096)
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of a text, comments left out; raises `sqlglot.errors.TokenError`."""
+    """The tokens of a text, comments left out; raises `sqlglot.errors.TokenError`.
+
+    Planning asks for those of the same few filters and keys over and over.
+    """
     tokens: list[Token] = []
     for raw in sqlglot.tokenize(text, read=DIALECT):
         start, end = raw.start, raw.end + 1

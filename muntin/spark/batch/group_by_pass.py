@@ -74,7 +74,8 @@ def group_by_pass(
         frame=frame,
         slices={
             number: Slices(
-                frame=frame if counts[number] is None else frame.where(f"{counts[number]} > 0"),
+                rows=frame,
+                counted=counts[number],
                 layout=layouts[number],
                 names=components[number],
             )

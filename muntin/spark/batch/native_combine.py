@@ -59,12 +59,12 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
 
 def _sum(name: str, slices: Slices, kind: DataType) -> str:
     """Returns a sum of sums, which overflows if one of them did."""
-    if f"{name}_1" in slices.frame.columns:
+    if f"{name}_1" in slices.rows.columns:
         # The second is zero, or so large that this overflows, with Spark's own error.
         return f"sum({name}_0) + sum({name}_1) * 9223372036854775807L"
     total = f"CAST(sum({name}) AS {kind.simpleString()})"
     present = present_column(name)
-    if present not in slices.frame.columns:
+    if present not in slices.rows.columns:
         return total
     # A sum that is null although it has values has overflowed, and so has the window.
     lost = f"bool_or({name} IS NULL AND {present} > 0)"

@@ -27,9 +27,16 @@ class Slices:
     slices than the tree.
     """
 
-    frame: DataFrame
+    # The rows of all trees of the pass; those that belong to this tree have `counted` above zero.
+    rows: DataFrame
+    counted: str | None
     layout: Layout
     names: dict[Component, str]
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows of this tree; Spark analyses them anew with every call."""
+        return self.rows if self.counted is None else self.rows.where(f"{self.counted} > 0")
 
 
 def present_column(name: str) -> str:
