@@ -32,6 +32,7 @@ from muntin.model.grouping_sets import (
 from muntin.model.plan import Plan
 from muntin.model.prices import Prices
 from muntin.model.query import Column, PlainQuery, Query, Workload
+from muntin.model.several_windows import windows
 from muntin.model.windows.data_windows import (
     DataWindow,
     count_window,
@@ -145,4 +146,5 @@ __all__ = [
     "threshold",
     "tumbling",
     "variance",
+    "windows",
 ]

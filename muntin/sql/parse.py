@@ -1,12 +1,17 @@
 """`parse_sql`: statements to `Query` where slices can answer them, else to `PlainQuery`."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from sqlglot import exp
 
 from muntin.model.query import Column, PlainQuery, Query
 from muntin.sql.aggregates import check_row_expression
 from muntin.sql.clauses import Clauses, cut, read_tree
+from muntin.sql.dialects import in_spark_sql
 from muntin.sql.functions import UNSTABLE, calls, is_call
 from muntin.sql.keys import column_name, read_group_by
+from muntin.sql.parameters import bound
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
 from muntin.sql.tables import Hole, find_holes, guess_holes, relation_with_holes, with_holes
@@ -14,14 +19,21 @@ from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, closing, kind
 from muntin.sql.windows import is_window
 
 
-def parse_sql(text: str) -> list[Query | PlainQuery]:
+def parse_sql(text: str, args: Mapping[str, Any] | None = None) -> list[Query | PlainQuery]:
     """The queries of Spark SQL statements separated by `;`, in order.
+
+    `args` are the values of named parameters, `:name`, as in `spark.sql`. Windows may also be those
+    of Azure Stream Analytics and Flink SQL; a statement with several becomes a query for each.
 
     A comment line `-- name: x` ahead of a statement names it. A statement that slices cannot
     answer is given with the reason, and Spark answers it alone. Raises `ParseError` where Spark is
     sure to refuse.
     """
-    return [_parse(statement) for statement in split_statements(text)]
+    if args is not None:
+        text = bound(text, args)
+    return [
+        _parse(statement) for given in split_statements(text) for statement in in_spark_sql(given)
+    ]
 
 
 def _parse(statement: Statement) -> Query | PlainQuery:

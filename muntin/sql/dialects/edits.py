@@ -1,0 +1,58 @@
+"""Replaces pieces of a statement's text, without moving its lines."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from muntin.errors import ParseError
+from muntin.sql.statements import Statement
+from muntin.sql.tokens import Span, Token, tokenize
+
+# Units of time, in the singular, as the dialects spell them.
+_UNITS = {
+    "microsecond": ("microseconds", "mcs", "us"),
+    "millisecond": ("milliseconds", "ms"),
+    "second": ("seconds", "ss", "s"),
+    "minute": ("minutes", "mi", "n"),
+    "hour": ("hours", "hh"),
+    "day": ("days", "dd", "d"),
+    "week": ("weeks", "wk", "ww"),
+}
+UNITS = {spelling: unit for unit, others in _UNITS.items() for spelling in (unit, *others)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
+    """A text to put in the place of `[start, end)`."""
+
+    start: int
+    end: int
+    text: str
+
+    @staticmethod
+    def of(tokens: Span, text: str) -> "Edit":
+        """Returns the edit that replaces some tokens."""
+        return Edit(start=tokens[0].start, end=tokens[-1].end, text=text)
+
+
+def edited(statement: Statement, edits: Iterable[Edit], name: str | None = None) -> Statement:
+    """Returns a statement with some pieces replaced; what follows stays on its line."""
+    text, end, pieces = statement.text, 0, []
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        lines = text.count("\n", edit.start, edit.end)
+        pieces += [text[end : edit.start], edit.text, "\n" * lines]
+        end = edit.end
+    whole = "".join([*pieces, text[end:]])
+    return replace(statement, text=whole, tokens=tokenize(whole), name=name or statement.name)
+
+
+def duration(statement: Statement, count: str, unit: Token) -> str:
+    """Returns a length of time as Spark's `window` takes it, in quotes."""
+    spelled = unit.norm.strip("'\"")
+    if spelled not in UNITS:
+        raise wrong(statement, f"{unit.name} is no unit of a window's length", unit)
+    return f"'{count} {UNITS[spelled]}'"
+
+
+def wrong(statement: Statement, message: str, at: Token) -> ParseError:
+    """Returns the error for what stands at a token."""
+    return statement.error(message, at.start)
