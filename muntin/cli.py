@@ -305,6 +305,10 @@ def stream_verb(
         int | None, typer.Option(metavar="N", min=1, help="At most so many files in a batch.")
     ] = None,
     flatten: Flatten = False,
+    late: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where to put rows that came too late for any window."),
+    ] = None,
 ) -> None:
     """Answer the queries over files as they arrive, exactly once, into a folder for each query.
 
@@ -332,6 +336,7 @@ def stream_verb(
             retain=retain,
             files=files,
             flatten=flatten,
+            late=late,
         )
     )
 

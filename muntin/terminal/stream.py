@@ -49,6 +49,7 @@ class Job:
     retain: str
     files: int | None
     flatten: bool
+    late: str | None = None
 
     def check(self) -> SqlFile:
         """Refuse what can be refused without Spark, before it takes its seconds to start."""
@@ -61,6 +62,8 @@ class Job:
         check_input(self.input)
         check_folder(self.output, "--output")
         check_folder(self.checkpoint, "--checkpoint")
+        if self.late is not None:
+            check_folder(self.late, "--late")
         if not is_remote(self.checkpoint) and not Path(self.checkpoint, _INPUT).exists():
             format_of(self.input, self.format)
         plan(sql_file.queries, **self.planning)
@@ -101,6 +104,7 @@ def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -
             _events(session, job, kind),
             checkpoint=job.checkpoint,
             sink=job.output,
+            late=job.late,
             watermark=job.watermark,
             trigger=job.trigger,
             **job.planning,

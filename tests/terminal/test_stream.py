@@ -170,6 +170,8 @@ def test_files_arrive_queries_are_edited_and_ctrl_c_is_no_end(spark, tmp_path, c
         ({"--input": "{empty}"}, "does not tell its format"),
         ({"--input": "{empty}", "--format": "parquet"}, "there is no parquet file in"),
         ({"--input": "{broken}"}, "query 'hot'"),
+        ({"--late": "{base}/out"}, "late rows need a folder of their own"),
+        ({"--late": "{base}/in/late"}, "is inside the input"),
     ],
 )
 def test_stream_refuses_in_a_line_and_leaves_no_trace(spark, tmp_path, capsys, options, said):
@@ -184,7 +186,7 @@ def test_stream_refuses_in_a_line_and_leaves_no_trace(spark, tmp_path, capsys, o
     given = {"--input": str(tmp_path / "in"), "--output": str(tmp_path / "out"), **options}
     given["--checkpoint"] = str(tmp_path / "check")
     given = {
-        name: value.format(empty=tmp_path / "empty", broken=tmp_path / "broken")
+        name: value.format(base=tmp_path, empty=tmp_path / "empty", broken=tmp_path / "broken")
         for name, value in given.items()
     }
     assert main(["stream", str(file), *(part for one in given.items() for part in one)]) == 2

@@ -10,6 +10,8 @@ from math import inf, nan
 from typing import Any
 
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+# The bits of a limb.
+_LIMB = (1 << 48) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,22 @@ def subtract_wide(a: Any, b: Any) -> Any:
     if (a[0] >= 0) != (b[0] >= 0) and (low >= 0) != (a[0] >= 0):
         turns += 1 if a[0] >= 0 else -1
     return (low, turns)
+
+
+def add_limbs(a: Any, b: Any) -> Any:
+    """Sum of two long integers: two limbs of 48 bits each, lowest first, and the rest."""
+    low = a[0] + b[0]
+    second = a[1] + b[1] + (low >> 48)
+    rest = a[2] + b[2] + (second >> 48)
+    return (low & _LIMB, second & _LIMB, rest)
+
+
+def subtract_limbs(a: Any, b: Any) -> Any:
+    """Inverse of `add_limbs`."""
+    low = a[0] - b[0]
+    second = a[1] - b[1] + (low >> 48)
+    rest = a[2] - b[2] + (second >> 48)
+    return (low & _LIMB, second & _LIMB, rest)
 
 
 def smaller(a: Any, b: Any) -> Any:
@@ -149,6 +167,7 @@ def merge_pair_moments(a: Any, b: Any) -> Any:
 
 ADD = Monoid(name="add", combine=add, inverse=subtract)
 ADD_WIDE = Monoid(name="add_wide", combine=add_wide, inverse=subtract_wide, width=2)
+ADD_LIMBS = Monoid(name="add_limbs", combine=add_limbs, inverse=subtract_limbs, width=3)
 ADD_FLOAT = Monoid(name="add_float", combine=add)
 # NaN is above everything in Spark's order.
 MIN = Monoid(

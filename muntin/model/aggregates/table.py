@@ -14,6 +14,7 @@ from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import (
     ADD,
     ADD_FLOAT,
+    ADD_LIMBS,
     ADD_WIDE,
     BIT_AND,
     BIT_OR,
@@ -26,14 +27,21 @@ from muntin.model.aggregates.monoids import (
     Monoid,
 )
 
-# How the scalars of a partial are stored.
+# How a partial is stored: as columns of integers or floats, or as one column of another type. Then
+# its storage is that type's name, and `TYPED` stands for all of these.
 INTEGER = "integer"
 FLOAT = "float"
+TYPED = "typed"
 
 # The type of a function's answer: that of its values, a count that is never null, or a double.
 VALUE = "value"
 COUNT = "count"
 DOUBLE = "double"
+
+
+def is_typed(storage: str) -> bool:
+    """Whether partials are a column of another type than integers or floats."""
+    return storage not in (INTEGER, FLOAT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +79,12 @@ class Part:
 
     def monoid(self, storage: str, *, ansi: bool) -> Monoid:
         """Returns the monoid for a storage; `ansi` integer sums detect overflow."""
-        if storage not in self.monoids:
+        kind = TYPED if is_typed(storage) else storage
+        if kind not in self.monoids:
             raise PlanError(f"a {self.name} of {storage}s is not kept in slices")
         if ansi and self.ansi is not None and storage == INTEGER:
             return self.ansi
-        return self.monoids[storage]
+        return self.monoids[kind]
 
     @property
     def all_monoids(self) -> tuple[Monoid, ...]:
@@ -134,7 +143,7 @@ PARTS: dict[str, Part] = {
         ),
         Part(
             name="sum",
-            monoids={INTEGER: ADD, FLOAT: ADD_FLOAT},
+            monoids={INTEGER: ADD, FLOAT: ADD_FLOAT, TYPED: ADD_LIMBS},
             ansi=ADD_WIDE,
             calls={"value": Call(function="sum")},
             of_record=lambda there, x: (x,),
@@ -143,8 +152,8 @@ PARTS: dict[str, Part] = {
         _float_sum("float_sum", lambda there, x: (x,)),
         _float_sum("sum_of_first", lambda there, x, y: (x,)),
         _float_sum("sum_of_second", lambda there, x, y: (y,), of="y"),
-        _simple("min", {INTEGER: MIN, FLOAT: MIN}),
-        _simple("max", {INTEGER: MAX, FLOAT: MAX}),
+        _simple("min", {INTEGER: MIN, FLOAT: MIN, TYPED: MIN}),
+        _simple("max", {INTEGER: MAX, FLOAT: MAX, TYPED: MAX}),
         _simple("bit_and", {INTEGER: BIT_AND}),
         _simple("bit_or", {INTEGER: BIT_OR}),
         _simple("bit_xor", {INTEGER: BIT_XOR}),

@@ -1,5 +1,6 @@
 """Prepares a column of partials once, then folds it over the rows of any number of windows."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ class Folding:
     def over(self, lows: Int64s, highs: Int64s, technique: str) -> PartialColumn:
         """Returns the aggregates of rows `[lows[i], highs[i])`, not empty; no bound decreases."""
         answers = self._fold(lows, highs, technique)
-        return PartialColumn(
+        return replace(
+            self._column,
             scalars=answers if self._wide else (answers,),
             present=None if self._seen is None else self._seen[highs] > self._seen[lows],
         )

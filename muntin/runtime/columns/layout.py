@@ -1,12 +1,15 @@
 """Lays out a tree's partials and answers in columns, once the types are known."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_WIDE, Monoid
-from muntin.model.aggregates.table import DOUBLE, INTEGER
+from muntin.model.aggregates.table import DOUBLE, FLOAT, INTEGER, is_typed
 from muntin.model.plan import Node, Tree
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.window import Window
@@ -14,21 +17,22 @@ from muntin.model.windows.window import Window
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A component as columns of the slices: its number class, monoid and column names."""
+    """A component as columns of the slices: its storage, monoid and column names."""
 
     component: Component
+    # `INTEGER`, `FLOAT`, or the name of the type of its only column.
     number: str
     monoid: Monoid
     columns: tuple[str, ...]
 
 
 def kept(component: Component, *, number: str, name: str, ansi: bool) -> Kept:
-    """Returns the layout of a component whose values are integers or floats.
+    """Returns the layout of a component in a storage.
 
     With `ansi`, integer sums detect overflow, as Spark's do under ANSI.
     """
     monoid = component.combines_by(number, ansi=ansi)
-    width = monoid.width
+    width = 1 if is_typed(number) else monoid.width
     columns = tuple(f"{name}_{index}" for index in range(width)) if width > 1 else (name,)
     return Kept(component=component, number=number, monoid=monoid, columns=columns)
 
@@ -49,7 +53,14 @@ class Layout:
         raise PlanError(f"the slices keep no {component}")
 
 
-# The columns of one answer. Integers and floats have separate slots.
+def column_type(storage: str) -> pa.DataType:
+    """Returns the type of a column without values; of other types the data knows more."""
+    if is_typed(storage):
+        return pa.null()
+    return pa.int64() if storage == INTEGER else pa.float64()
+
+
+# The columns of one answer. Integers, floats, and values of each other type have separate slots.
 Slots = tuple[str, ...]
 
 
@@ -63,6 +74,22 @@ def float_slot(index: int) -> str:
     return f"f{index}"
 
 
+def typed_slot(index: int, storage: str) -> str:
+    """The name of a slot for values of another type."""
+    return f"v{index}:{storage}"
+
+
+def slot_storage(slot: str) -> str:
+    """Returns how the values of a slot are stored, from its name.
+
+    >>> slot_storage("i0"), slot_storage("v1:decimal(20,2)")
+    ('integer', 'decimal(20,2)')
+    """
+    if slot.startswith("v"):
+        return slot.partition(":")[2]
+    return INTEGER if slot.startswith("i") else FLOAT
+
+
 def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
     """The slots of each aggregate of a node, in order.
 
@@ -70,6 +97,7 @@ def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
     hundred nulls. A checked integer sum takes two slots; Spark adds them.
     """
     integers = floats = 0
+    typed: Counter[str] = Counter()
     places: list[Slots] = []
     for aggregate in node.aggregates:
         first = layout.of(aggregate.components[0])
@@ -79,6 +107,9 @@ def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
         elif first.number == INTEGER and aggregate.definition.result != DOUBLE:
             places.append((integer_slot(integers),))
             integers += 1
+        elif is_typed(first.number):
+            places.append((typed_slot(typed[first.number], first.number),))
+            typed[first.number] += 1
         else:
             places.append((float_slot(floats),))
             floats += 1
@@ -86,12 +117,38 @@ def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
 
 
 def all_slots(tree: Tree | RecordTree, layout: Layout) -> Slots:
-    """Every slot that some node fills, integers first."""
+    """Every slot that some node fills, integers first, then floats."""
     names: dict[str, None] = {}
     for node in tree.nodes:
         for places in slots_of(node, layout):
             names.update(dict.fromkeys(places))
-    return tuple(sorted(names, key=lambda name: (name[0] != "i", int(name[1:]))))
+    return in_slot_order(names)
+
+
+def in_slot_order(slots: Iterable[str]) -> Slots:
+    """Returns slots by kind, integers first, then floats, and by number."""
+
+    def place(slot: str) -> tuple[bool, bool, int, str]:
+        number = slot[1:].partition(":")[0]
+        return slot[0] != "i", slot[0] != "f", int(number), slot
+
+    return tuple(sorted(slots, key=place))
+
+
+def filled_slots(filled: Mapping[str, pa.Array], slots: Slots, rows: int) -> dict[str, pa.Array]:
+    """Returns a column for every slot, null where there is none."""
+    return {
+        slot: filled[slot] if slot in filled else pa.nulls(rows, column_type(slot_storage(slot)))
+        for slot in slots
+    }
+
+
+def fitted(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Returns a column of answers in the type in which Spark takes it."""
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), kind)
+    # Spark hands timestamps over in the session's zone, and sums of decimals have 38 digits.
+    return column if column.type == kind else column.cast(kind)
 
 
 def node_numbers(tree: Tree) -> Mapping[Window, int]:

@@ -8,10 +8,11 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_WIDE
-from muntin.model.aggregates.table import FLOAT, INTEGER
+from muntin.model.aggregates.table import FLOAT, INTEGER, is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.runtime.columns.layout import Kept
 from muntin.runtime.columns.partials import Bools, PartialColumn
+from muntin.runtime.columns.typed_partials import read_typed, write_typed
 
 
 def lifted(
@@ -30,6 +31,8 @@ def lifted(
     if not names:
         return PartialColumn(scalars=(np.ones(rows, np.int64),))
     columns = [batch.column(name) for name in names]
+    if is_typed(entry.number):
+        return read_typed(columns[0], entry.monoid)
     there = np.ones(rows, np.bool_)
     for column in columns:
         if column.null_count:
@@ -57,6 +60,8 @@ def _own(component: UserComponent, columns: list[pa.Array], there: Bools) -> Par
 def read_partials(entry: Kept, batch: pa.RecordBatch) -> PartialColumn:
     """Returns a component's partials from its columns of the slices."""
     first = batch.column(entry.columns[0])
+    if is_typed(entry.number):
+        return read_typed(first, entry.monoid)
     present = None
     if first.null_count and not entry.component.is_never_null:
         present = first.is_valid().to_numpy(zero_copy_only=False)
@@ -66,6 +71,8 @@ def read_partials(entry: Kept, batch: pa.RecordBatch) -> PartialColumn:
 
 def write_partials(entry: Kept, column: PartialColumn) -> dict[str, pa.Array]:
     """Returns a component's partials as its columns of the slices."""
+    if is_typed(entry.number):
+        return {entry.columns[0]: write_typed(column)}
     kind = pa.int64() if entry.number == INTEGER else pa.float64()
     # Null says that there was no value, in the first column.
     absent = None if column.present is None else ~column.present

@@ -6,10 +6,11 @@ import pyarrow as pa
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import ADD_WIDE
-from muntin.model.aggregates.table import Function
+from muntin.model.aggregates.table import Function, is_typed
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Bools, PartialColumn, Partials
+from muntin.runtime.columns.typed_partials import write_typed
 
 _INT64 = np.iinfo(np.int64)
 
@@ -23,6 +24,8 @@ def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.
     if row.answer is not None:
         scalars = [scalar for column in columns for scalar in column.scalars]
         return (_answer(row, row.answer, scalars),)
+    if is_typed(layout.of(aggregate.components[0]).number):
+        return (write_typed(columns[0]),)
     missing = None if columns[0].present is None else ~columns[0].present
     if layout.of(aggregate.components[0]).monoid == ADD_WIDE:
         return _checked(columns[0], missing)

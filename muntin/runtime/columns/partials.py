@@ -1,10 +1,11 @@
 """Columns of partials in (key, start) order: what flows from slices to nodes and between nodes."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.model.aggregates.aggregate import Component
@@ -16,29 +17,43 @@ Scalars = tuple[NDArray[Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Coding:
+    """What the integers of a column of partials stand for; see `typed_partials`."""
+
+    kind: pa.DataType
+    # The value of each code, if codes are ranks.
+    values: pa.Array | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PartialColumn:
     """One component's partials; `present` is false where a row has none, None if all have one."""
 
     scalars: Scalars
     present: Bools | None = None
+    # For partials that are a column of another type than integers and floats.
+    coding: Coding | None = None
 
     def rows(self, first: int) -> "PartialColumn":
         """The partials from a row on."""
-        return PartialColumn(
+        return replace(
+            self,
             scalars=tuple(scalar[first:] for scalar in self.scalars),
             present=None if self.present is None else self.present[first:],
         )
 
     def where(self, chosen: Bools | Int64s) -> "PartialColumn":
         """The partials of the chosen rows, by their numbers or by a mask."""
-        return PartialColumn(
+        return replace(
+            self,
             scalars=tuple(scalar[chosen] for scalar in self.scalars),
             present=None if self.present is None else self.present[chosen],
         )
 
     def copy(self) -> "PartialColumn":
         """The same partials in memory of their own."""
-        return PartialColumn(
+        return replace(
+            self,
             scalars=tuple(scalar.copy() for scalar in self.scalars),
             present=None if self.present is None else self.present.copy(),
         )
@@ -85,36 +100,3 @@ class Partials:
             starts=self.starts.copy(),
             columns={name: column.copy() for name, column in self.columns.items()},
         )
-
-
-def concatenate(older: Partials, newer: Partials) -> Partials:
-    """The rows of one after those of the other."""
-    if not len(older):
-        return newer
-    return Partials(
-        keys=np.concatenate([older.keys, newer.keys]),
-        starts=np.concatenate([older.starts, newer.starts]),
-        columns={
-            name: joined(column, newer.columns[name]) for name, column in older.columns.items()
-        },
-    )
-
-
-def joined(older: PartialColumn, newer: PartialColumn) -> PartialColumn:
-    """The partials of one after those of the other."""
-    present = None
-    if older.present is not None or newer.present is not None:
-        present = np.concatenate(
-            [
-                np.ones(len(column.scalars[0]), np.bool_)
-                if column.present is None
-                else column.present
-                for column in (older, newer)
-            ]
-        )
-    return PartialColumn(
-        scalars=tuple(
-            np.concatenate([a, b]) for a, b in zip(older.scalars, newer.scalars, strict=True)
-        ),
-        present=present,
-    )

@@ -7,7 +7,8 @@ from muntin.model.aggregates.monoids import Monoid
 from muntin.model.plan import Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.fold_ranges import Folding
-from muntin.runtime.columns.partials import Partials, concatenate
+from muntin.runtime.columns.join_partials import concatenate
+from muntin.runtime.columns.partials import Partials
 from muntin.runtime.periodic.node import ALL_BEGINS, NodeRuntime, Position
 
 

@@ -5,12 +5,19 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.table import FLOAT, INTEGER
 from muntin.model.plan import Node, Tree
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.keys import KeyNumbers
-from muntin.runtime.columns.layout import Kept, Layout, all_slots, node_numbers, slots_of
+from muntin.runtime.columns.layout import (
+    Kept,
+    Layout,
+    all_slots,
+    filled_slots,
+    node_numbers,
+    slots_of,
+)
 from muntin.runtime.columns.lift import numbers, read_partials
 from muntin.runtime.columns.lower import lower
 from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials
@@ -112,9 +119,7 @@ class TreeRuntime:
         columns = {NODE: pa.array(np.full(rows, self._numbers[node.window], np.int32))}
         columns.update(self._keys.columns(partials.keys))
         columns[BEGIN] = pa.array(partials.starts)
-        for slot in self._slots:
-            kind = pa.int64() if slot.startswith("i") else pa.float64()
-            columns[slot] = filled[slot] if slot in filled else pa.nulls(rows, kind)
+        columns |= filled_slots(filled, self._slots, rows)
         return pa.RecordBatch.from_pydict(columns)
 
 
@@ -162,5 +167,5 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _empty(entry: Kept) -> PartialColumn:
-    dtype = np.int64 if entry.number == INTEGER else np.float64
+    dtype = np.float64 if entry.number == FLOAT else np.int64
     return PartialColumn(scalars=tuple(np.empty(0, dtype) for _ in range(entry.monoid.width)))

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.record_tree import RecordTree
+from muntin.runtime.columns.join_partials import joined
 from muntin.runtime.columns.layout import all_slots
-from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Partials, joined
+from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Partials
 from muntin.runtime.record_steps.custom_state import restore, save
 from muntin.runtime.record_steps.new_records import Arrived, arrived
 from muntin.runtime.record_steps.open_windows import (

@@ -13,7 +13,7 @@ from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.keys import KeyNumbers
-from muntin.runtime.columns.layout import Layout, Slots, all_slots, slots_of
+from muntin.runtime.columns.layout import Layout, Slots, all_slots, filled_slots, slots_of
 from muntin.runtime.columns.lower import lower
 from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
@@ -145,9 +145,7 @@ def answers_of(
     columns = {NODE: pa.array(np.full(len(partials), number, np.int32)), **keys}
     columns[BEGIN] = pa.array(partials.starts)
     columns[END] = pa.array(ends, mask=ends == NO_END)
-    for slot in slots:
-        kind = pa.int64() if slot.startswith("i") else pa.float64()
-        columns[slot] = filled[slot] if slot in filled else pa.nulls(len(partials), kind)
+    columns |= filled_slots(filled, slots, len(partials))
     return pa.RecordBatch.from_pydict(columns)
 
 

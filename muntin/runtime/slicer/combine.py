@@ -1,5 +1,6 @@
 """Combines the rows of each group, component by component."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def without_gaps(column: PartialColumn, monoid: Monoid) -> PartialColumn:
         return column
     (values,) = column.scalars
     filled = np.where(column.present, values, neutral(monoid, values.dtype))
-    return PartialColumn(scalars=(filled,), present=column.present)
+    return replace(column, scalars=(filled,))
 
 
 def combine(column: PartialColumn | None, monoid: Monoid, groups: Groups) -> PartialColumn:
@@ -35,10 +36,10 @@ def combine(column: PartialColumn | None, monoid: Monoid, groups: Groups) -> Par
     else:
         kernel(column.scalars, groups.rows, groups.numbers, totals)
     if column.present is None:
-        return PartialColumn(scalars=totals)
+        return replace(column, scalars=totals)
     seen = np.zeros(groups.count, np.bool_)
     _mark(column.present, groups.rows, groups.numbers, seen)
-    return PartialColumn(scalars=totals, present=None if seen.all() else seen)
+    return replace(column, scalars=totals, present=None if seen.all() else seen)
 
 
 def count_rows(groups: Groups) -> Any:

@@ -5,9 +5,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Tree
-from muntin.runtime.columns.layout import Layout
+from muntin.runtime.columns.layout import Layout, column_type
 
 # The column with the start of a slice, or with the instant of a record.
 START = "start"
@@ -55,7 +54,7 @@ def conformed(table: pa.Table, lane: Lane) -> pa.Table:
     No answer reads such a null: a query is complete only from where all it reads is kept.
     """
     missing = {
-        name: pa.nulls(table.num_rows, pa.int64() if entry.number == INTEGER else pa.float64())
+        name: pa.nulls(table.num_rows, column_type(entry.number))
         for entry in lane.layout.kept
         for name in entry.columns
         if name not in table.column_names

@@ -77,11 +77,15 @@ def changed(
     complete: dict[str, int | None] = {}
     for lane, home in zip(lanes, homes, strict=True):
         there = () if home is None else home.tree.queries
-        for name, query in plan.queries_of(lane.tree).items():
-            if name in there and before[name] == definition(query):
-                complete[name] = running.complete_from[name]
+        for name, part in plan.queries_of(lane.tree).items():
+            query = part.asked
+            if name in there and query.name in same:
+                begin = running.complete_from[query.name]
             else:
-                complete[name] = lane.complete_from(query, given)
+                begin = lane.complete_from(part, given)
+            # A query is complete from where all its grouping sets are.
+            known = [each for each in (complete.get(query.name), begin) if each is not None]
+            complete[query.name] = max(known, default=None)
     record_lanes, more, number = changed_records(
         running,
         plan,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from muntin.model.plan import Plan, Tree
 from muntin.model.plan_json import definition
-from muntin.model.query import Query
+from muntin.model.query import parts_of
 from muntin.share.evolve.pin_data_windows import pinned_trees
 from muntin.share.intermediate import best_tree
 from muntin.share.on_slices import cut_once, reading_slices
@@ -50,14 +50,16 @@ def _homes(plan: Plan, running: Plan) -> dict[str, int]:
 
 
 def _staying(plan: Plan, running: Plan) -> set[str]:
-    """Returns the names of queries that run already with the same definition."""
+    """Returns the names of queries, one for each grouping set, that run already with the same
+    definition."""
     before = {query.name: definition(query) for query in running.queries}
-    return {query.name for query in plan.queries if before.get(query.name) == definition(query)}
+    stays = (query for query in plan.queries if before.get(query.name) == definition(query))
+    return {part.name for part in parts_of(stays)}
 
 
 def _grown(names: Sequence[str], plan: Plan) -> Tree:
     """Returns one tree for some queries: that of the plan's strategy, if it makes only one."""
-    queries = [query for query in plan.queries if query.name in names and isinstance(query, Query)]
+    queries = [query for query in parts_of(plan.queries) if query.name in names]
     workload = plan.workload_of(queries)
     if plan.strategy in STRATEGIES:
         trees = STRATEGIES[plan.strategy](workload).trees

@@ -1,8 +1,10 @@
 """Plans queries again when they change while they run, incrementally if the strategy can."""
 
+from dataclasses import replace
+
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
-from muntin.model.query import Query, Workload
+from muntin.model.query import Query, Workload, parts_of
 from muntin.share.optimizer import optimize
 from muntin.share.weave_share.incremental import ReweavingPlan
 
@@ -13,7 +15,7 @@ class Replanner:
     def __init__(self, plan: Plan) -> None:
         self._strategy = plan.strategy
         self._running = plan
-        self._queries = tuple(query for query in plan.queries if isinstance(query, Query))
+        self._queries = tuple(parts_of(plan.queries))
         self._woven: ReweavingPlan | None = None
 
     def plan(self, workload: Workload) -> Plan:
@@ -25,12 +27,12 @@ class Replanner:
         self._follow(self._woven, workload.shared)
         if self._woven.due:
             self._woven.reconstruct()
-        return self._woven.plan()
+        return replace(self._woven.plan(), queries=workload.queries)
 
     def _follow(self, woven: ReweavingPlan, queries: tuple[Query, ...]) -> None:
         """Removes queries that are gone or changed, then adds the new ones."""
-        wanted = {query.name: definition(query) for query in queries}
-        there = {query.name: definition(query) for query in self._queries}
+        wanted = {query.name: definition(query.asked) for query in queries}
+        there = {query.name: definition(query.asked) for query in self._queries}
         for name, asked in there.items():
             if wanted.get(name) != asked:
                 woven.remove(name)

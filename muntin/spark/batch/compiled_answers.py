@@ -9,10 +9,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
 
+from muntin.model.aggregates.table import INTEGER, is_typed
 from muntin.model.plan import Tree
-from muntin.runtime.columns.layout import Layout, all_slots
+from muntin.runtime.columns.layout import (
+    Layout,
+    all_slots,
+    fitted,
+    in_slot_order,
+    slot_storage,
+)
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
 from muntin.spark.batch.time_split import own_answers
@@ -51,13 +65,12 @@ def combine_compiled(
     slots: dict[str, None] = {}
     for run in runs.values():
         slots |= dict.fromkeys(all_slots(run.tree, run.layout))
-    named = sorted(slots, key=lambda name: (name[0] != "i", int(name[1:])))
     schema = StructType(
         [
             StructField(NODE, IntegerType(), False),
             *(StructField(key.name, key.dataType) for key in keys),
             StructField(BEGIN, LongType()),
-            *slot_fields(named),
+            *slot_fields(in_slot_order(slots)),
         ]
     )
     same_python(packed.sparkSession)
@@ -67,10 +80,14 @@ def combine_compiled(
 
 
 def slot_fields(slots: Iterable[str]) -> list[StructField]:
-    """Returns Spark's columns for the runtime's slots: `i...` are integers, others floats."""
-    return [
-        StructField(slot, LongType() if slot.startswith("i") else DoubleType()) for slot in slots
-    ]
+    """Returns Spark's columns for the runtime's slots."""
+    return [StructField(slot, _slot_type(slot_storage(slot))) for slot in slots]
+
+
+def _slot_type(storage: str) -> DataType:
+    if is_typed(storage):
+        return DataType.fromDDL(storage)
+    return LongType() if storage == INTEGER else DoubleType()
 
 
 def _run(
@@ -114,6 +131,5 @@ def _in_columns(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.Reco
         column = batch.column(field.name)
         if field.name == NODE:
             column = pc.add(column, np.int32(first))
-        # Spark hands timestamps over in the session's zone.
-        arrays.append(column if column.type == field.type else column.cast(field.type))
+        arrays.append(fitted(column, field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -148,7 +148,7 @@ class _Columns:
                 ansi=self._ansi,
             )
             for aggregate in bound.tree.aggregates
-            if aggregate in bound.numeric
+            if aggregate in bound.compiled
             for component in aggregate.components
         }
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, DoubleType, FloatType
+from pyspark.sql.types import BooleanType, DataType, DoubleType, FloatType, IntegralType
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_WIDE
-from muntin.model.aggregates.table import FLOAT, INTEGER
+from muntin.model.aggregates.table import FLOAT, INTEGER, is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.sql_text import only_where
 from muntin.runtime.columns.layout import Kept, Layout
@@ -45,16 +45,27 @@ def present_column(name: str) -> str:
 
 
 def number_of(component: Component, kind: DataType) -> str:
-    """Whether a component of an aggregate of Spark's type `kind` is kept as integers or floats."""
+    """Returns how a component of an aggregate of Spark's type `kind` is kept: as integers, as
+    floats, or as a column of that type."""
     if component.storage is not None:
         return component.storage
-    return FLOAT if isinstance(kind, FloatType | DoubleType) else INTEGER
+    if isinstance(kind, FloatType | DoubleType):
+        return FLOAT
+    return INTEGER if isinstance(kind, IntegralType | BooleanType) else kind.simpleString()
+
+
+def sql_type(storage: str) -> str:
+    """Returns the type of a storage in Spark SQL."""
+    if is_typed(storage):
+        return storage
+    return "BIGINT" if storage == INTEGER else "DOUBLE"
 
 
 def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
     """Returns the columns that a slice keeps of a component, as aggregate calls by name.
 
-    For the runtime all integers (and booleans) are one type, and all floats are one.
+    For the runtime all integers (and booleans) are one type, and all floats are one; any other
+    type is its own.
     """
     if component.kind == "sum" and (keep is None or keep.monoid == ADD_WIDE):
         return _lift_sum(component, name, is_wide=keep is not None)
@@ -63,7 +74,7 @@ def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
         return {f"{name}_{index}": sql for index, sql in enumerate(scalars.values())}
     (value,) = scalars.values()
     if keep is not None and component.storage is None:
-        value = f"CAST({value} AS {'BIGINT' if keep.number == INTEGER else 'DOUBLE'})"
+        value = f"CAST({value} AS {sql_type(keep.number)})"
     return {name: value}
 
 
@@ -79,8 +90,7 @@ def arguments_of(entry: Kept) -> tuple[str, ...]:
     elif component.kind == "count_if":
         values = [f"IF({component.arguments[0]}, 1L, 0L)"]
     else:
-        cast = "BIGINT" if entry.number == INTEGER else "DOUBLE"
-        values = list(component.values(cast).values())
+        values = list(component.values(sql_type(entry.number)).values())
     if component.where is not None:
         values = [only_where(component.where, value) for value in values]
     return tuple(values)

@@ -11,6 +11,7 @@ from pyspark.sql.types import (
     ByteType,
     DataType,
     DateType,
+    DayTimeIntervalType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -26,8 +27,8 @@ from pyspark.sql.types import (
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.table import DOUBLE
+from muntin.model.aggregates.monoids import ADD_LIMBS, Monoid
+from muntin.model.aggregates.table import DOUBLE, PARTS, TYPED
 from muntin.model.plan import Plan, Tree, by_family, with_own_passes
 from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.runtime.columns.layout import kept
@@ -51,9 +52,21 @@ _CARRIED = (
     *NUMERIC,
     BinaryType,
     DateType,
+    DayTimeIntervalType,
     DecimalType,
     TimestampType,
     TimestampNTZType,
+)
+# The most digits of a decimal.
+_MOST_DIGITS = 38
+# Types other than numbers and strings whose extremes the compiled runtime finds.
+_ORDERED = (
+    BinaryType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    TimestampNTZType,
+    TimestampType,
 )
 # Settings by which `grouping_id` has another type, or its bits another order.
 _OTHER_MARKS = (
@@ -68,7 +81,7 @@ class BoundTree(AnyBoundTree):
 
     tree: Tree
     # Aggregates that the compiled runtime takes; the others are combined by Spark.
-    numeric: set[Aggregate]
+    compiled: set[Aggregate]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +170,7 @@ def _bind_tree(
         time_type=time_type,
         keys=keys,
         types=types,
-        numeric={a for a in tree.aggregates if carried and isinstance(types[a], NUMERIC)},
+        compiled={a for a in tree.aggregates if carried and is_compiled(a, types[a])},
     )
 
 
@@ -178,6 +191,25 @@ def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> Boun
         latency=plan.latency,
     )
     return replace(bound, tree=replace(tree, nodes=nodes))
+
+
+def is_compiled(aggregate: Aggregate, kind: DataType) -> bool:
+    """Whether the compiled runtime takes an aggregate of a type."""
+    if isinstance(kind, NUMERIC):
+        return True
+    monoids = [PARTS[part].monoids.get(TYPED) for part in aggregate.definition.parts]
+    if monoids == [ADD_LIMBS]:
+        # A sum of 38 digits may have overflowed.
+        return isinstance(kind, DecimalType) and kind.precision < _MOST_DIGITS
+    return all(monoids) and is_ordered(kind)
+
+
+def is_ordered(kind: DataType) -> bool:
+    """Whether the runtime knows Spark's order of values of a type that are no plain numbers."""
+    if isinstance(kind, StringType):
+        # Other collations have orders of their own.
+        return kind == StringType()
+    return isinstance(kind, _ORDERED)
 
 
 def is_carried(kind: DataType) -> bool:

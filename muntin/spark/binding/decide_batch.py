@@ -35,7 +35,7 @@ def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
     native = tuple(
         name
         for name, query in queries.items()
-        if not bound.numeric.issuperset(query.aggregates.values())
+        if not bound.compiled.issuperset(query.aggregates.values())
     )
     decided = replace(
         tree,
@@ -54,7 +54,7 @@ def _combined_by_spark(node: Node, bound: BoundTree) -> Node:
     return replace(
         node,
         techniques=tuple(
-            names if aggregate in bound.numeric else (NATIVE,) * len(names)
+            names if aggregate in bound.compiled else (NATIVE,) * len(names)
             for aggregate, names in named
         ),
     )

@@ -12,18 +12,28 @@ def micros(time: str, kind: DataType) -> str:
     if not isinstance(kind, TimestampNTZType):
         return f"unix_micros(CAST({time} AS TIMESTAMP))"
     # No function takes a local time to a number without the session's zone, which has gaps. An
-    # interval has none: whole seconds first, then the rest of a second stretched to seconds.
-    since = f"({time} - {_EPOCH_NTZ})"
-    seconds = f"CAST(CAST({since} AS INTERVAL SECOND) AS BIGINT)"
-    rest = f"({since} - INTERVAL '1' SECOND * {seconds})"
+    # interval has none.
+    return interval_micros(f"({time} - {_EPOCH_NTZ})")
+
+
+def interval_micros(interval: str) -> str:
+    """An interval of days and seconds as microseconds."""
+    # Whole seconds first, then the rest of a second stretched to seconds.
+    seconds = f"CAST(CAST({interval} AS INTERVAL SECOND) AS BIGINT)"
+    rest = f"({interval} - INTERVAL '1' SECOND * {seconds})"
     return f"({seconds} * 1000000L + CAST(CAST({rest} * 1000000 AS INTERVAL SECOND) AS BIGINT))"
+
+
+def interval(value: str) -> str:
+    """Microseconds as an interval of days and seconds."""
+    return f"INTERVAL '0.000001' SECOND * ({value})"
 
 
 def instant(value: str, kind: DataType) -> str:
     """Microseconds since 1970 as an instant of Spark's type `kind`."""
     if not isinstance(kind, TimestampNTZType):
         return f"timestamp_micros({value})"
-    return f"({_EPOCH_NTZ} + INTERVAL '0.000001' SECOND * ({value}))"
+    return f"({_EPOCH_NTZ} + {interval(value)})"
 
 
 def window_struct(begin: str, size: str, kind: DataType, *, nullable: bool) -> str:

@@ -170,7 +170,7 @@ def from_slots(
             # Adding the two summands overflows, with Spark's own error, if the sum did.
             value = f"({' + '.join(places)})"
         else:
-            value = f"CAST({places[0]} AS {bound.types[aggregate].simpleString()})"
+            value = f"CAST({quoted(places[0])} AS {bound.types[aggregate].simpleString()})"
         answers[aggregate] = _never_null(aggregate, value)
     return answers
 

@@ -18,6 +18,8 @@ from muntin.spark.output.naming import NUMBER, resolved
 from muntin.spark.output.project import Output, Projection
 
 QUERY = "query"
+# The column with the number of the part of a query that a row is of, where queries have parts.
+PART = "p"
 
 
 def in_one(frames: Sequence[DataFrame]) -> DataFrame:
@@ -91,19 +93,31 @@ def united(
     projections: Mapping[str, Projection], nodes: Sequence[Node | RecordNode], frame: DataFrame
 ) -> DataFrame:
     """Returns the rows of queries that differ only in what their names stand for, in one pass."""
+    choosing = chosen(dict(enumerate(projections.values())), NUMBER)
+    return choosing.apply(_number(list(projections), nodes, frame))
+
+
+def chosen(projections: Mapping[int, Projection], column: str) -> Projection:
+    """Returns the projection of queries that differ only in what their names stand for.
+
+    The number of a row's query is in `column`.
+    """
     first, *_ = every = list(projections.values())
-    choosing = replace(
+
+    def choose(texts: Iterable[str]) -> str:
+        return _choose(dict(zip(projections, texts, strict=True)), column)
+
+    return replace(
         first,
         names=tuple(
-            replace(name, sql=_choose([each.names[index].sql for each in every]))
+            replace(name, sql=choose(each.names[index].sql for each in every))
             for index, name in enumerate(first.names)
         ),
         outputs=tuple(
-            replace(output, sql=_choose([each.outputs[index].sql for each in every]))
+            replace(output, sql=choose(each.outputs[index].sql for each in every))
             for index, output in enumerate(first.outputs)
         ),
     )
-    return choosing.apply(_number(list(projections), nodes, frame))
 
 
 def stack(
@@ -143,10 +157,36 @@ def numbered(
     Rows that HAVING leaves out, and rows of other queries, are left out.
     """
     rows, queries = resolved(projections, _number(list(projections), nodes, frame))
-    condition = _choose([projection.condition or "true" for projection in queries.values()])
+    conditions = [projection.condition or "true" for projection in queries.values()]
+    condition = _choose(dict(enumerate(conditions)))
     return Numbered(
         frame=rows if condition == "true" else rows.where(condition),
         outputs={name: projection.outputs for name, projection in queries.items()},
+    )
+
+
+def of_whole_queries(rows: Numbered, called: Mapping[str, str]) -> Numbered:
+    """Returns rows of parts of queries as rows of the queries; `called` has the query of each part.
+
+    The number of the part is then in `PART`.
+    """
+    if all(part == query for part, query in called.items()):
+        return rows
+    queries = list(dict.fromkeys(called.values()))
+    numbers = {part: number for number, part in enumerate(rows.outputs)}
+    places = [str(queries.index(called[part])) for part in rows.outputs]
+    outputs = {}
+    for query in queries:
+        mine = {numbers[part]: rows.outputs[part] for part in numbers if called[part] == query}
+        first, *_ = mine.values()
+        outputs[query] = tuple(
+            replace(output, sql=_choose({n: of[index].sql for n, of in mine.items()}, PART))
+            for index, output in enumerate(first)
+        )
+    frame = rows.frame.withColumnRenamed(NUMBER, PART)
+    return Numbered(
+        frame=frame.withColumn(NUMBER, expr(pick(places, PART))),
+        outputs=outputs,
     )
 
 
@@ -196,23 +236,24 @@ def _merge(columns: Sequence[Output | None]) -> Output:
     present = [output for output in columns if output is not None]
     return Output(
         name=present[0].name,
-        sql=_choose([None if output is None else output.sql for output in columns]),
+        sql=_choose(dict(enumerate(None if one is None else one.sql for one in columns))),
         metadata=present[0].metadata,
     )
 
 
-def _choose(expressions: Sequence[str | None]) -> str:
-    """Chooses an expression by the row's query; equal expressions share a branch."""
+def _choose(expressions: Mapping[int, str | None], column: str = NUMBER) -> str:
+    """Chooses an expression by the row's query, whose number is in a column; equal expressions
+    share a branch."""
     branches: dict[str, list[int]] = {}
-    for number, sql in enumerate(expressions):
+    for number, sql in expressions.items():
         if sql is not None:
             branches.setdefault(sql, []).append(number)
     # With ELSE, the column cannot be null if no branch can.
-    last = branches.popitem()[0] if None not in expressions else "NULL"
+    last = branches.popitem()[0] if None not in expressions.values() else "NULL"
     if not branches:
         return last
     cases = " ".join(
-        f"WHEN {NUMBER} IN ({', '.join(map(str, numbers))}) THEN {sql}"
+        f"WHEN {column} IN ({', '.join(map(str, numbers))}) THEN {sql}"
         for sql, numbers in branches.items()
     )
     return f"CASE {cases} ELSE {last} END"

@@ -41,6 +41,13 @@ def check_apart(session: SparkSession, inputs: list[str], written: Mapping[str, 
                 )
 
 
+def check_late_folder(session: SparkSession, late: str, written: Mapping[str, str]) -> None:
+    """Refuse a folder for late rows that is the checkpoint, or that of all answers."""
+    for what, directory in written.items():
+        if _whole(session, late) == _whole(session, directory):
+            raise RunError(f"late rows need a folder of their own, and {late} is the {what}")
+
+
 def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 

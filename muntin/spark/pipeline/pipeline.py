@@ -25,11 +25,12 @@ from muntin.spark.binding.relations import is_ansi
 from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.checkpoint import Checkpoint
-from muntin.spark.pipeline.input_paths import check_apart, input_paths
+from muntin.spark.pipeline.input_paths import check_apart, check_late_folder, input_paths
 from muntin.spark.pipeline.resume import next_plan, would_go_on
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.spark.session import one_line
+from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
 from muntin.spark.sinks.sink import Sink
 from muntin.spark.sinks.sink_like import SinkLike, sink_for
 from muntin.spark.sinks.sinks import MemorySink
@@ -50,6 +51,7 @@ def start(
     *,
     checkpoint: str | Path,
     sink: SinkLike = None,
+    late: LateLike = None,
     watermark: Duration | None = None,
     trigger: str | None = None,
     strategy: str = STEADY,
@@ -69,13 +71,16 @@ def start(
     `sink` takes the answers: a folder, `mt.Tables`, a function `f(name, frame, batch)`, an instance
     of your own subclass of `mt.Sink`, or none for memory.
 
+    `late` takes the rows that came too late for every window of every query that would have taken
+    them: a folder, or a function `f(frame, batch, watermark)`.
+
     On a checkpoint that exists it goes on where it stopped; with other queries than before, as if
     they had been changed while it ran. `trigger` is the time between batches, such as "10 seconds",
     "available now" for what is there and then an end, or none for as fast as possible. `retain` is
-    how long slices are kept for queries that come later. How many `buckets` of keys
-    there are is decided at the first start. `format` and `options` are those of
-    the files, where `sink` is a folder; `flatten` is as in `Results.write`. `technique` and
-    `latency` are as in `plan`.
+    how long slices are kept for queries that come later. How many `buckets` of keys there are is
+    decided at the first start. `format` and `options` are those of the files, where `sink` or
+    `late` is a folder; `flatten` is as in `Results.write`. `technique` and `latency` are as in
+    `plan`.
     """
     given = stream_input(queries, data, watermark)
     data = given.data
@@ -96,13 +101,30 @@ def start(
         flatten=flatten,
         options=options,
     )
-    written = {"checkpoint": folder.directory, "sink": where.output}
-    check_apart(session, input_paths(data), {k: v for k, v in written.items() if v is not None})
+    late_sink = None
+    if late is not None:
+        late_sink = LateRowsSink(
+            late,
+            session,
+            mark=mark,
+            checkpoint=folder.directory,
+            format=format,
+            flatten=flatten,
+            options=options,
+        )
+    written = {"checkpoint": folder.directory}
+    if where.output is not None:
+        written["sink"] = where.output
+    if late_sink is not None and late_sink.output is not None:
+        check_late_folder(session, late_sink.output, written)
+        written["folder of late rows"] = late_sink.output
+    check_apart(session, input_paths(data), written)
     pipeline = Pipeline(session, where)
     runner = pipeline._runner = Runner(
         source=source,
         checkpoint=folder,
         sink=where,
+        late=late_sink,
         trigger=_trigger(trigger),
         mark=mark,
         lock=pipeline._changes.lock,

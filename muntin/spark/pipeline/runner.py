@@ -20,6 +20,7 @@ from muntin.spark.pipeline.resume import next_plan, refused_change, would_go_on
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_run import StreamRun
 from muntin.spark.session import one_line
+from muntin.spark.sinks.late_rows import LateRowsSink
 from muntin.spark.sinks.sink import Sink
 from muntin.spark.stream.source import BoundStream, Source
 
@@ -40,6 +41,7 @@ class Runner:
         source: Source,
         checkpoint: Checkpoint,
         sink: Sink,
+        late: LateRowsSink | None,
         trigger: Mapping[str, Any],
         mark: str,
         lock: threading.Lock,
@@ -48,6 +50,7 @@ class Runner:
         self._source = source
         self.checkpoint = checkpoint
         self._sink = sink
+        self._late = late
         self._trigger = trigger
         self._mark = mark
         self._lock = lock
@@ -87,7 +90,7 @@ class Runner:
                     output=self._sink.output,
                 )
             )
-        self._sink.claim(run.schemas)
+        run.claim()
         self._begin(run, self._trigger)
         self.run = run
         self._listener.follow(run.query.runId)
@@ -142,7 +145,7 @@ class Runner:
         patience = Patience()
         while True:
             run = self.made(bound, running)
-            self._sink.claim(run.schemas)
+            run.claim()
             self._begin(run, {"once": True})
             try:
                 run.query.awaitTermination()
@@ -197,7 +200,13 @@ class Runner:
     def made(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
         """Returns a run of a plan, not started; refuses what the sink would not take."""
         return StreamRun(
-            bound, running, sink=self._sink, figures=self.figures, check_owner=self.owner.check
+            bound,
+            running,
+            sink=self._sink,
+            late=self._late,
+            figures=self.figures,
+            check_owner=self.owner.check,
+            given_before=self.checkpoint.logs.given_before,
         )
 
     def _begin(self, run: StreamRun, trigger: Mapping[str, Any]) -> None:

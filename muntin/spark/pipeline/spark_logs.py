@@ -75,9 +75,13 @@ class SparkLogs:
     def given(self) -> int | None:
         """The watermark of the last batch that was finished: windows up to it were given."""
         last = self.last_commit()
-        if last < 0:
-            return None
-        return int(self.offset(last).data["batchWatermarkMs"]) * MILLISECOND
+        return None if last < 0 else self.given_before(last + 1)
+
+    def given_before(self, batch: int) -> int:
+        """The watermark of the batch before one; before the first it is 1970, as Spark's is."""
+        if batch == 0:
+            return 0
+        return int(self.offset(batch - 1).data["batchWatermarkMs"]) * MILLISECOND
 
     def _entry(self, name: str, wanted: str) -> LogEntry:
         lines = self._folder.read(name).splitlines()

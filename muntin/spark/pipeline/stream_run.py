@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
@@ -16,9 +17,12 @@ from muntin.spark.output.stacking import Stacking, alike, schemas_of
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.settings import settings
+from muntin.spark.sinks.late_rows import LateRowsSink
 from muntin.spark.sinks.micro_batch import MicroBatch
 from muntin.spark.sinks.sink import Sink, writing
+from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import SETTINGS, BoundStream
+from muntin.spark.stream.stream_answers import LATE_ROWS
 
 # How long a halt waits for the batch that runs.
 _PATIENCE = 60.0
@@ -33,19 +37,29 @@ class StreamRun:
         running: StreamPlan,
         *,
         sink: Sink,
+        late: LateRowsSink | None,
         figures: Figures,
         check_owner: Callable[[], None],
+        given_before: Callable[[int], int],
     ) -> None:
-        """`check_owner` raises if the checkpoint is another pipeline's by now."""
+        """`check_owner` raises if the checkpoint is another pipeline's by now; `given_before` tells
+        the watermark up to which answers are out when a batch runs."""
         self.bound = bound
         self.running = running
-        self.answers, self.projected = bound.run(running)
+        self._late = late
+        self._given_before = given_before
+        self._rows = StructType()
+        if late is not None:
+            self._rows = bound.rows()
+            late.check(self._rows)
+        self.answers, self.projected = bound.run(running, late=None if late is None else self._rows)
         answers = self.projected.without_late(self.answers)
         rows = self.projected.observed(self.projected.numbered(answers))
-        self.schemas = schemas_of(rows)
+        schemas = schemas_of(rows)
+        self.schemas = {name: schema for name, schema in schemas.items() if name != LATE_ROWS}
         sink.check(self.schemas)
         # Made for every sink: columns that Spark refuses are found here, before anything starts.
-        self._stacking = Stacking(rows, alike(self.schemas))
+        self._stacking = Stacking(rows, alike(schemas))
         self._given = self._stacking.frame() if sink.is_stacked else rows.frame
         self._sink = sink
         self._figures = figures
@@ -75,6 +89,12 @@ class StreamRun:
         with settings(self._session, SETTINGS):
             self.query = writer.start()
         self.reports = QueryReports(self.query)
+
+    def claim(self) -> None:
+        """Keep others from the places that answers and late rows will go to."""
+        self._sink.claim(self.schemas)
+        if self._late is not None:
+            self._late.claim(self._rows)
 
     def has_finished_a_batch(self) -> bool:
         """Whether a batch was finished under this plan, so that the checkpoint is bound to it."""
@@ -146,9 +166,14 @@ class StreamRun:
         """Give a batch's answers to the sink."""
         try:
             self._check_owner()
-            answers = MicroBatch(self.projected, self._stacking, frame)
+            answers = MicroBatch(
+                self.projected, self._stacking, frame, is_stacked=self._sink.is_stacked
+            )
             try:
-                self._sink.write(batch, answers)
+                if self._late is None:
+                    self._sink.write(batch, answers)
+                else:
+                    self._write_both(frame, batch, answers, self._late)
             except (RunError, PySparkException, Py4JError):
                 raise
             except Exception:
@@ -158,3 +183,14 @@ class StreamRun:
         except RunError as error:
             self._failed = error
             raise
+
+    def _write_both(
+        self, frame: DataFrame, batch: int, answers: MicroBatch, late: LateRowsSink
+    ) -> None:
+        """Give a batch's answers to the sink, and its late rows to theirs."""
+        given = self._given_before(batch)
+        # Tasks find it in their properties, whichever thread starts them.
+        frame.sparkSession.conf.set(GIVEN, str(given))
+        with answers.with_late_rows() as packed:
+            self._sink.write(batch, answers)
+            late.write(batch, given, packed, self._rows)

@@ -6,19 +6,24 @@ from contextlib import contextmanager
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
+from muntin.runtime.slicer.packing import ROWS
 from muntin.spark.output.stacking import Stacking
 from muntin.spark.sinks.sink import Answer, Answers, Stack
-from muntin.spark.stream.stream_answers import StreamAnswers
+from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
 
 
 class MicroBatch(Answers):
     """The answers of a batch. Spark computes them once, when the sink first uses them."""
 
-    def __init__(self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame) -> None:
+    def __init__(
+        self, projected: StreamAnswers, stacking: Stacking, frame: DataFrame, *, is_stacked: bool
+    ) -> None:
         """`frame` has numbered rows of answers or, for a stacked sink, those of `stacking`."""
         self._projected = projected
         self._stacking = stacking
         self._frame = frame
+        self._is_stacked = is_stacked
+        self._is_stored = False
 
     @contextmanager
     def each(self) -> Iterator[list[Answer]]:
@@ -34,6 +39,7 @@ class MicroBatch(Answers):
     def stacks(self) -> Iterator[list[Stack]]:
         """All answers in a few frames, each of which must be computed once, the first one first."""
         stacks = self._stacking.stacks(self._frame)
+        stacks = [stack for stack in stacks if LATE_ROWS not in stack.names.values()]
         if len(stacks) == 1:
             yield stacks
         else:
@@ -41,9 +47,25 @@ class MicroBatch(Answers):
                 yield stacks
 
     @contextmanager
+    def with_late_rows(self) -> Iterator[DataFrame]:
+        """The packed rows that no open window took; meanwhile the answers can be taken, too."""
+        with self._stored():
+            if not self._is_stacked:
+                yield self._projected.late_rows(self._frame)
+                return
+            stacks = self._stacking.stacks(self._frame)
+            (late,) = (stack for stack in stacks if LATE_ROWS in stack.names.values())
+            yield late.frame.select(ROWS)
+
+    @contextmanager
     def _stored(self) -> Iterator[None]:
+        if self._is_stored:
+            yield
+            return
         self._frame.persist(StorageLevel.MEMORY_AND_DISK)
+        self._is_stored = True
         try:
             yield
         finally:
+            self._is_stored = False
             self._frame.unpersist()

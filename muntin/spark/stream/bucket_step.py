@@ -7,7 +7,10 @@ import pandas as pd
 import pyarrow as pa
 
 from muntin.model.time import MILLISECOND
+from muntin.runtime.columns.layout import fitted
 from muntin.runtime.periodic.tree import NODE, gather
+from muntin.runtime.slicer.late_rows import WHOLLY_LATE
+from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL, count_late
@@ -52,7 +55,11 @@ class BucketStep:
 
         `packed` has the slices or records of each lane.
         """
-        arrived = {lane: self._unpacked(lane, rows) for lane, rows in packed.items()}
+        for data in packed.get(WHOLLY_LATE, ()):
+            yield self._as_it_is(data)
+        arrived = {
+            lane: self._unpacked(lane, rows) for lane, rows in packed.items() if lane != WHOLLY_LATE
+        }
         late = count_late(arrived, self._lanes, self._records, self._bucket.given)
         if late:
             yield self._late(late)
@@ -85,10 +92,19 @@ class BucketStep:
         batch = self._in_columns({LANE: places, NODE: nodes, LATE: counts}, len(late))
         return batch.to_pandas(types_mapper=pd.ArrowDtype)
 
+    def _as_it_is(self, data: bytes) -> pd.DataFrame:
+        """Returns a row with packed events that no window takes."""
+        lane, node = pa.array([WHOLLY_LATE], pa.int32()), pa.array([0], pa.int32())
+        rows = pa.array([data], pa.binary())
+        batch = self._in_columns({LANE: lane, NODE: node, ROWS: rows}, 1)
+        return batch.to_pandas(types_mapper=pd.ArrowDtype)
+
     def _in_columns(self, there: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(
             [
-                there[field.name] if field.name in there else pa.nulls(rows, field.type)
+                fitted(there[field.name], field.type)
+                if field.name in there
+                else pa.nulls(rows, field.type)
                 for field in self._schema
             ],
             schema=self._schema,

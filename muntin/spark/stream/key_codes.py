@@ -1,8 +1,7 @@
 """Encodes keys and instants for a stream's state: each type as one of four kinds of columns."""
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql.types import (
     ArrayType,
@@ -11,6 +10,7 @@ from pyspark.sql.types import (
     ByteType,
     DataType,
     DateType,
+    DayTimeIntervalType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -21,12 +21,12 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    YearMonthIntervalType,
 )
 
 from muntin.errors import RunError
-from muntin.spark.binding.instants import instant, micros
-
-_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+from muntin.model.sql_text import literal, quoted
+from muntin.spark.binding.instants import instant, interval, interval_micros, micros
 
 # The Spark type of each kind of key column.
 KEY_TYPES: dict[str, DataType] = {
@@ -48,63 +48,121 @@ class KeyCode:
 
 def key_code(kind: DataType) -> KeyCode:
     """Returns the code for keys of a Spark type, or an error that says which types have one."""
+    if isinstance(kind, ArrayType | StructType):
+        nested = _nested(kind)
+        return KeyCode(
+            kind="text",
+            encode=lambda sql: f"to_json({nested.encode(sql)}, map('ignoreNullFields', 'false'))",
+            decode=lambda sql: nested.decode(f"from_json({sql}, '{nested.kind}')"),
+        )
+    if isinstance(kind, DoubleType | FloatType):
+        # The runtime makes one key of zeros, and of all that is no number, as Spark does.
+        return KeyCode(
+            kind="double",
+            encode=lambda sql: f"CAST({sql} AS DOUBLE)",
+            decode=lambda sql: f"CAST({sql} AS {kind.simpleString()})",
+        )
+    if isinstance(kind, BinaryType):
+        return KeyCode(kind="bytes", encode=str, decode=str)
+    leaf = _leaf(kind)
+    return replace(leaf, kind="text" if leaf.kind == "string" else "long")
+
+
+def _nested(kind: DataType, depth: int = 0) -> KeyCode:
+    """Returns the code for what is inside a key that travels as JSON.
+
+    Its kind is the type that JSON is read as. Equal values have equal JSON, and it says all of
+    them, whatever fields are called.
+    """
+    if isinstance(kind, ArrayType):
+        element, each = _nested(kind.elementType, depth + 1), f"x{depth}"
+        return KeyCode(
+            kind=f"array<{element.kind}>",
+            encode=lambda sql: f"transform({sql}, {each} -> {element.encode(each)})",
+            decode=lambda sql: f"transform({sql}, {each} -> {element.decode(each)})",
+        )
+    if isinstance(kind, StructType):
+        fields = [(field.name, _nested(field.dataType, depth)) for field in kind.fields]
+
+        def encode(sql: str) -> str:
+            parts = (
+                f"'f{index}', {code.encode(f'({sql}).{quoted(name)}')}"
+                for index, (name, code) in enumerate(fields)
+            )
+            return f"IF({sql} IS NULL, NULL, named_struct({', '.join(parts)}))"
+
+        def decode(sql: str) -> str:
+            parts = (
+                f"{literal(name)}, {code.decode(f'({sql}).f{index}')}"
+                for index, (name, code) in enumerate(fields)
+            )
+            return f"IF({sql} IS NULL, NULL, named_struct({', '.join(parts)}))"
+
+        inside = ",".join(f"f{index}:{code.kind}" for index, (_, code) in enumerate(fields))
+        return KeyCode(kind=f"struct<{inside}>", encode=encode, decode=decode)
+    if isinstance(kind, DoubleType | FloatType):
+        return KeyCode(
+            kind="string",
+            # To Spark, -0.0 and 0.0 are one key.
+            encode=lambda sql: f"CAST(IF({sql} = 0, abs({sql}), {sql}) AS STRING)",
+            decode=lambda sql: f"CAST({sql} AS {kind.simpleString()})",
+        )
+    if isinstance(kind, BinaryType):
+        return KeyCode(
+            kind="string",
+            encode=lambda sql: f"hex({sql})",
+            decode=lambda sql: f"unhex({sql})",
+        )
+    return _leaf(kind)
+
+
+def _leaf(kind: DataType) -> KeyCode:
+    """Returns the code for a value as one integer or as text."""
 
     def cast(sql: str) -> str:
         return f"CAST({sql} AS {kind.simpleString()})"
 
     match kind:
         case LongType():
-            return KeyCode(kind="long", encode=str, decode=str)
+            return KeyCode(kind="bigint", encode=str, decode=str)
         case ByteType() | ShortType() | IntegerType() | BooleanType():
-            return KeyCode(kind="long", encode=lambda sql: f"CAST({sql} AS BIGINT)", decode=cast)
+            return KeyCode(kind="bigint", encode=lambda sql: f"CAST({sql} AS BIGINT)", decode=cast)
         case DateType():
             return KeyCode(
-                kind="long",
+                kind="bigint",
                 encode=lambda sql: f"CAST(unix_date({sql}) AS BIGINT)",
                 decode=lambda sql: f"date_from_unix_date(CAST({sql} AS INT))",
             )
         case TimestampType() | TimestampNTZType():
             return KeyCode(
-                kind="long",
+                kind="bigint",
                 encode=lambda sql: micros(sql, kind),
                 decode=lambda sql: instant(sql, kind),
             )
-        case DoubleType():
-            return KeyCode(kind="double", encode=str, decode=str)
-        case FloatType():
-            return KeyCode(kind="double", encode=lambda sql: f"CAST({sql} AS DOUBLE)", decode=cast)
-        case DecimalType():
-            return KeyCode(kind="text", encode=lambda sql: f"CAST({sql} AS STRING)", decode=cast)
-        case StringType() if kind == StringType():
-            return KeyCode(kind="text", encode=str, decode=str)
-        case BinaryType():
-            return KeyCode(kind="bytes", encode=str, decode=str)
-        case ArrayType() | StructType() if _is_told_by_json(kind):
+        case DayTimeIntervalType():
             return KeyCode(
-                kind="text",
-                encode=lambda sql: f"to_json({sql}, map('ignoreNullFields', 'false'))",
-                decode=lambda sql: f"from_json({sql}, '{kind.simpleString()}')",
+                kind="bigint", encode=interval_micros, decode=lambda sql: cast(interval(sql))
             )
+        case YearMonthIntervalType():
+            return KeyCode(
+                kind="bigint",
+                encode=lambda sql: (
+                    f"CAST(12 * extract(YEAR FROM {_whole(sql)}) "
+                    f"+ extract(MONTH FROM {_whole(sql)}) AS BIGINT)"
+                ),
+                decode=lambda sql: cast(f"make_ym_interval(0, CAST({sql} AS INT))"),
+            )
+        case DecimalType():
+            return KeyCode(kind="string", encode=lambda sql: f"CAST({sql} AS STRING)", decode=cast)
+        case StringType() if kind == StringType():
+            return KeyCode(kind="string", encode=str, decode=str)
     raise RunError(
         f"a key of type {kind.simpleString()} cannot be streamed; keys are numbers, booleans, "
-        f"strings without a collation, binary, dates, timestamps, and arrays and structs of "
-        f"integers, booleans, strings and decimals"
+        f"strings without a collation, binary, dates, timestamps, intervals, and arrays and "
+        f"structs of these"
     )
 
 
-def _is_told_by_json(kind: DataType) -> bool:
-    """Whether values are equal exactly when their JSON is: not so for 0.0 and -0.0."""
-    if isinstance(kind, ArrayType):
-        return _is_told_by_json(kind.elementType)
-    if isinstance(kind, StructType):
-        return all(
-            _PLAIN_NAME.fullmatch(field.name) is not None and _is_told_by_json(field.dataType)
-            for field in kind.fields
-        )
-    whole = ByteType | ShortType | IntegerType | LongType | BooleanType | DecimalType
-    return isinstance(kind, whole) or kind == StringType()
-
-
-def is_instant(kind: DataType) -> bool:
-    """Whether values are points in time: their extremes are kept as integers."""
-    return isinstance(kind, DateType | TimestampType | TimestampNTZType)
+def _whole(sql: str) -> str:
+    """Returns an interval of years, or of months, as one of both."""
+    return f"CAST({sql} AS INTERVAL YEAR TO MONTH)"

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.record_tree import END as WINDOW_END
-from muntin.runtime.slicer.packing import BUCKET
+from muntin.runtime.slicer.packing import BUCKET, ROWS
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.stream_plan.stream_plan import kind_of
@@ -25,17 +25,24 @@ from muntin.spark.worker import same_python
 
 
 def answer_slices(
-    packed: DataFrame, lanes: Sequence[Lane], records: Sequence[RecordLane]
+    packed: DataFrame,
+    lanes: Sequence[Lane],
+    records: Sequence[RecordLane],
+    *,
+    late: bool = False,
 ) -> DataFrame:
     """Returns answers of all lanes: lane and node number, key columns, window begin, typed slots.
 
     `records` are the lanes of data windows; with them, answers have the window's end, too. Rows
-    that have `late` are no answers.
+    that have a count of late events are no answers. With `late`, neither are rows of the lane
+    `WHOLLY_LATE`, which have packed events.
     """
     same_python(packed.sparkSession)
     schema = _schema(lanes, records)
+    if late:
+        schema = StructType([*schema.fields, StructField(ROWS, BinaryType())])
     return packed.groupBy(BUCKET).transformWithStateInPandas(
-        BucketProcessor(lanes, to_arrow_schema(schema), records),
+        BucketProcessor(lanes, to_arrow_schema(schema, timezone="UTC"), records),
         schema,
         outputMode="append",
         timeMode="eventtime",

@@ -7,12 +7,12 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
-from pyspark.sql.types import TimestampNTZType, TimestampType
+from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
-from muntin.model.query import Grouping, PlainQuery, Query, Workload, parts_of
+from muntin.model.query import Grouping, PlainQuery, Query, Workload
 from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
@@ -22,14 +22,14 @@ from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.share.optimizer import STEADY
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_record_trees
-from muntin.spark.binding.bind_periodic import BoundTree, bind
+from muntin.spark.binding.bind_periodic import BoundTree, bind, is_compiled
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_slices import packed_slices
-from muntin.spark.stream.key_codes import is_instant, key_code
+from muntin.spark.stream.key_codes import key_code
 from muntin.spark.stream.operator import answer_slices
 from muntin.spark.stream.stream_answers import StreamAnswers
 from muntin.spark.stream.stream_records import (
@@ -123,12 +123,6 @@ class Source:
         """Find the types of a plan, or say which of its queries cannot be streamed and why."""
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        for part in parts_of(plan.queries):
-            if part.whole is not None:
-                raise RunError(
-                    f"query {part.whole.name!r} cannot be streamed: grouping sets are for batches; "
-                    f"write a query for each set of keys"
-                )
         check_classes(plan)
         # A change binds the same plan several times, and each time Spark would analyse it. Windows
         # and aggregates are compared, too: JSON has only the names of classes and functions.
@@ -246,8 +240,19 @@ class BoundStream:
         """What the trees of data windows need."""
         return [bound.needs for bound in self.records]
 
-    def run(self, running: StreamPlan) -> tuple[DataFrame, StreamAnswers]:
-        """Returns the operator's answers as a streaming DataFrame, and how queries read them."""
+    def rows(self) -> StructType:
+        """Returns the columns of the rows that the queries read."""
+        (relation, *_) = (tree.grouping.relation for tree in self.plan.all_trees)
+        schema = self.relations.sql(relation.inside("SELECT * FROM ", "")).schema
+        return StructType([field for field in schema.fields if field.name != _WATCHED])
+
+    def run(
+        self, running: StreamPlan, *, late: StructType | None = None
+    ) -> tuple[DataFrame, StreamAnswers]:
+        """Returns the operator's answers as a streaming DataFrame, and how queries read them.
+
+        With `late`, the columns of whole rows, those that no open window takes are among them.
+        """
         trees = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
         records = {
             lane.number: tree for lane, tree in zip(running.records, self.records, strict=True)
@@ -266,9 +271,11 @@ class BoundStream:
             self.relations,
             buckets=running.buckets,
             watched=self.watched,
+            late=late,
         )
-        answers = answer_slices(packed, lanes, record_lanes)
-        return answers, StreamAnswers(running, trees, records, self.relations)
+        has_late = late is not None
+        answers = answer_slices(packed, lanes, record_lanes, late=has_late)
+        return answers, StreamAnswers(running, trees, records, self.relations, late=has_late)
 
 
 def _needs(bound: BoundTree, plan: Plan) -> Needs:
@@ -277,14 +284,17 @@ def _needs(bound: BoundTree, plan: Plan) -> Needs:
     try:
         keys = tuple(key_code(field.dataType).kind for field in bound.keys)
     except RunError as error:
-        raise RunError(f"query {next(iter(queries))!r}: {error}") from None
-    for name, query in queries.items():
+        first = next(iter(queries.values()))
+        raise RunError(f"query {first.asked.name!r}: {error}") from None
+    for query in queries.values():
         for aggregate in query.aggregates.values():
-            if aggregate not in bound.numeric and not is_instant(bound.types[aggregate]):
+            if not is_compiled(aggregate, bound.types[aggregate]):
                 raise RunError(
-                    f"query {name!r} cannot be streamed: {aggregate} is "
-                    f"{bound.types[aggregate].simpleString()}; streams take numbers, booleans, "
-                    f"dates and timestamps"
+                    f"query {query.asked.name!r} cannot be streamed: {aggregate} is "
+                    f"{bound.types[aggregate].simpleString()}; streams take aggregates of numbers "
+                    f"and booleans, sums of decimals of up to 27 digits, and least and greatest "
+                    f"decimals, strings without a collation, binary, dates, timestamps and "
+                    f"intervals of days and seconds"
                 )
     numbers = {
         component: number_of(component, bound.types[aggregate])

@@ -10,14 +10,15 @@ from pyspark.sql.functions import max as max_of
 from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.types import StructField
 
-from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Node
-from muntin.model.query import Query
+from muntin.model.query import Query, parts_of
 from muntin.model.record_tree import RecordNode
 from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout, slots_of
+from muntin.runtime.columns.layout import Layout
 from muntin.runtime.periodic.tree import BEGIN, NODE
+from muntin.runtime.slicer.late_rows import WHOLLY_LATE
+from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.late_rows import ALL
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
@@ -25,21 +26,27 @@ from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.output.naming import NUMBER
-from muntin.spark.output.project import Projection, from_slots, projection
+from muntin.spark.output.project import Output, Projection, from_slots, projection
 from muntin.spark.output.together import (
+    PART,
     QUERY,
     Numbered,
     check_names,
+    chosen,
     may_be_null,
     numbered,
+    of_whole_queries,
     pick,
     stack,
+    united,
 )
 from muntin.spark.pipeline.reports import Report
 from muntin.spark.stream.bucket_processor import LANE, LATE
-from muntin.spark.stream.key_codes import KEY_TYPES, is_instant, key_code
+from muntin.spark.stream.key_codes import KEY_TYPES, key_code
 from muntin.spark.stream.stream_records import BoundRecords
 
+# What rows that no open window took are called among queries; no query's name has a slash.
+LATE_ROWS = "late/rows"
 # What Spark's reports call the counts of answers, and of events that came too late.
 _OBSERVED, _OBSERVED_LATE = "muntin", "muntin_late"
 
@@ -53,7 +60,11 @@ class StreamAnswers:
         bound: Mapping[int, BoundTree],
         records: Mapping[int, BoundRecords],
         relations: Relations,
+        *,
+        late: bool = False,
     ) -> None:
+        """With `late`, there are packed rows that no open window took, as if of one more query."""
+        self._late = late
         self._running = running
         self._bound: dict[int, AnyBoundTree] = {
             **bound,
@@ -65,37 +76,52 @@ class StreamAnswers:
         }
         self._relations = relations
         self._lanes: list[RunningLane | RunningRecords] = [*running.lanes, *running.records]
+        # Where each part of a query, a grouping set, is answered; most queries have one part.
         self.places: dict[str, tuple[RunningLane | RunningRecords, int]] = {}
         for lane in self._lanes:
             nodes: Sequence[Node | RecordNode] = lane.tree.nodes
             for number, node in enumerate(nodes):
                 self.places.update(dict.fromkeys(node.queries, (lane, number)))
+        self._parts = {part.name: part for part in parts_of(running.plan.queries)}
+        self._called = {part: self._parts[part].asked.name for part in self.places}
+        self.queries = list(dict.fromkeys(self._called.values()))
         self._projections = {name: self._projection(name) for name in self.places}
 
     def of(self, name: str, answers: DataFrame) -> DataFrame:
         """One query's answers."""
-        return self._projections[name].apply(answers.where(self._here(name)))
+        parts = [part for part in self.places if self._called[part] == name]
+        if len(parts) == 1:
+            return self._projections[parts[0]].apply(answers.where(self._here(parts[0])))
+        projections = {part: self._projections[part] for part in parts}
+        return united(projections, self._nodes, self._nodes_numbered(answers))
 
     def of_numbered(self, name: str, rows: DataFrame) -> DataFrame:
         """The same, from rows of `numbered`."""
-        number = list(self.places).index(name)
-        return self._projections[name].apply(rows.where(f"{NUMBER} = {number}"))
+        projections = {
+            number: self._projections[part]
+            for number, part in enumerate(self.places)
+            if self._called[part] == name
+        }
+        here = rows.where(f"{NUMBER} = {self.queries.index(name)}")
+        return chosen(projections, PART).apply(here)
 
     def together(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
         check_names(
             {
-                name: [output.name for output in each.outputs]
-                for name, each in self._projections.items()
+                self._called[part]: [output.name for output in each.outputs]
+                for part, each in self._projections.items()
             },
             QUERY,
         )
         rows = answers.where(f"{LATE} IS NULL")
-        return stack(self._any_size, self._nodes, self._nodes_numbered(rows))
+        return stack(self._any_size, self._nodes, self._nodes_numbered(rows), called=self._called)
 
     def without_late(self, answers: DataFrame) -> DataFrame:
         """Returns the answers only; Spark's reports then count late events (`late_in`)."""
-        lanes = [(lane.number, node) for lane, node in self.places.values()]
+        # An event is late for all parts of a query, or for none: they have one window and filter.
+        first = {self._called[part]: place for part, place in reversed(self.places.items())}
+        lanes = [(first[name][0].number, first[name][1]) for name in self.queries]
         sums = [
             sum_of(expr(f"CASE WHEN {LANE} = {lane} AND {NODE} = {node} THEN {LATE} END"))
             for lane, node in [(ALL, ALL), *lanes]
@@ -107,9 +133,13 @@ class StreamAnswers:
         """Returns how many events came too late in a batch, for each query and, under None, for
         any."""
         metrics = report.get("observedMetrics", {}).get(_OBSERVED_LATE, {})
-        names = [None, *self.places]
+        names = [None, *self.queries]
         # Spark leaves nulls out of a report.
         return {name: metrics.get(f"late{index}") or 0 for index, name in enumerate(names)}
+
+    def late_rows(self, rows: DataFrame) -> DataFrame:
+        """Returns packed rows that no open window took, from rows of `numbered`."""
+        return rows.where(f"{NUMBER} = {len(self.queries)}").select(ROWS)
 
     def observed(self, rows: Numbered) -> Numbered:
         """Returns the rows; Spark's reports then say how many each query has (`counts_in`)."""
@@ -133,13 +163,19 @@ class StreamAnswers:
             with blaming(self._query(name)):
                 return self.of(name, answers)
 
-        with blaming_one(answer, self.places):
-            return numbered(self._any_size, self._nodes, self._nodes_numbered(answers))
+        with blaming_one(answer, self.queries):
+            projections, called = self._any_size, self._called
+            if self._late:
+                rows = Output(name=ROWS, sql=ROWS)
+                projections = {**projections, LATE_ROWS: Projection(outputs=(rows,))}
+                called = {**called, LATE_ROWS: LATE_ROWS}
+            each = numbered(projections, self._nodes, self._nodes_numbered(answers))
+            return of_whole_queries(each, called)
 
     def _counts(self) -> list[Column]:
         """For each query its number of rows and their latest begin, as aggregates."""
         columns = []
-        for index in range(len(self.places)):
+        for index in range(len(self.queries)):
             here = f"{NUMBER} = {index}"
             columns.append(count_if(expr(here)).alias(f"n{index}"))
             columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
@@ -149,12 +185,16 @@ class StreamAnswers:
         # Spark leaves nulls out of a report.
         return {
             name: (counts[f"n{index}"], counts.get(f"b{index}"))
-            for index, name in enumerate(self.places)
+            for index, name in enumerate(self.queries)
         }
 
     @cached_property
     def _nodes(self) -> list[Node | RecordNode]:
-        return [node for lane in self._lanes for node in lane.tree.nodes]
+        nodes: list[Node | RecordNode] = [node for lane in self._lanes for node in lane.tree.nodes]
+        if self._late:
+            instant = Window(size=1, slide=1)
+            nodes.append(Node(window=instant, aggregates=(), queries=(LATE_ROWS,)))
+        return nodes
 
     @cached_property
     def _any_size(self) -> dict[str, Projection]:
@@ -165,12 +205,14 @@ class StreamAnswers:
 
     def _nodes_numbered(self, answers: DataFrame) -> DataFrame:
         """Numbers the nodes of all lanes together, so that a plan has the operator only once."""
-        if len(self._lanes) == 1:
+        if len(self._lanes) == 1 and not self._late:
             return answers
         first, cases = 0, []
         for lane in self._lanes:
             cases.append(f"WHEN {LANE} = {lane.number} THEN {NODE} + {first}")
             first += len(lane.tree.nodes)
+        if self._late:
+            cases.append(f"WHEN {LANE} = {WHOLLY_LATE} THEN {first}")
         return answers.withColumn(NODE, expr(f"CASE {' '.join(cases)} END"))
 
     def _query(self, name: str) -> Query:
@@ -188,23 +230,28 @@ class StreamAnswers:
     ) -> Projection:
         lane, number = self.places[name]
         bound = self._bound[lane.number]
-        query = self._query(name)
-        with blaming(query):
+        query = self._parts[name]
+        with blaming(query.asked):
             projected = projection(
                 query,
-                _from_slots(lane.tree.nodes[number], self._layouts[lane.number], bound),
+                from_slots(lane.tree.nodes[number], self._layouts[lane.number], bound),
                 bound,
                 size=_size(query.window) and (size or _size(query.window)),
                 is_nullable=is_nullable,
-                plain=self._relations.names_of(query),
+                plain=self._relations.names_of(query.asked),
                 keys=[
                     _decoded(slot, field)
                     for slot, field in zip(lane.key_columns, bound.keys, strict=True)
                 ],
+                left_out={name: self._null(query, key) for name, key in query.left_out.items()},
             )
-        first = self._running.complete_from[name]
+        first = self._running.complete_from[query.asked.name]
         # Windows that the query saw only in part are left out.
         return projected if first is None else replace(projected, condition=f"{BEGIN} >= {first}L")
+
+    def _null(self, part: Query, key: str) -> str:
+        """Returns the null of a key that a grouping set leaves out."""
+        return f"CAST(NULL AS {self._relations.type_of(part.source, key).simpleString()})"
 
     def _layout(self, lane: RunningLane) -> Layout:
         return lane.at_run_time(ansi=self._running.ansi, retain=self._running.retain).layout
@@ -213,17 +260,6 @@ class StreamAnswers:
 def _size(window: Window | DataWindow) -> str | None:
     """A window's size as SQL; other windows than periodic ones have an end of their own."""
     return f"{window.size}L" if isinstance(window, Window) else None
-
-
-def _from_slots(
-    node: Node | RecordNode, layout: Layout, bound: AnyBoundTree
-) -> dict[Aggregate, str]:
-    """Returns each aggregate of a node as SQL; extremes of instants were kept as integers."""
-    answers = from_slots(node, layout, bound)
-    for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
-        if is_instant(bound.types[aggregate]):
-            answers[aggregate] = key_code(bound.types[aggregate]).decode(places[0])
-    return answers
 
 
 def _decoded(slot: str, field: StructField) -> str:

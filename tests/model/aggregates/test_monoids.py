@@ -18,6 +18,7 @@ means = st.integers(-20, 20).map(float)
 sums = st.integers(0, 9).map(float)
 PARTIALS = {
     "add": integers,
+    "add_limbs": st.tuples(st.integers(0, 2**48 - 1), st.integers(0, 2**48 - 1), integers),
     "add_float": st.integers(-1000, 1000).map(float),
     "min": floats,
     "max": floats,

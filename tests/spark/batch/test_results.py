@@ -38,7 +38,7 @@ SLIDE = Query(
 WORDS = Query(
     name="words",
     window=tumbling("1 minute"),
-    aggregates={"last": max_("state"), "n": count()},
+    aggregates={"last": max_("array(state)"), "n": count()},
     keys=["device"],
     time="ts",
 )
@@ -151,7 +151,7 @@ def test_the_plan_that_ran_says_what_spark_does(readings):
         _, node = results.plan.place("words")
         assert dict(zip(map(str, node.aggregates), node.techniques, strict=True)) == {
             "max(temp)": ("recalc",),
-            "max(state)": ("spark",),
+            "max(array(state))": ("spark",),
             "count(*)": ("recalc",),
         }
         assert tree.time_part is None
@@ -337,11 +337,11 @@ def test_an_overflow_fails_the_query_that_asked_and_no_other(spark):
     window = tumbling("1 minute")
     huge = Query(name="huge", window=window, aggregates={"s": sum_("big")}, time="ts")
     small = Query(name="small", window=window, aggregates={"n": count()}, time="ts")
-    # Combined by Spark itself, because of the string.
+    # Combined by Spark itself, because of the array.
     words = Query(
         name="words",
         window=window,
-        aggregates={"s": sum_("big"), "w": max_("string(big)")},
+        aggregates={"s": sum_("big"), "w": max_("array(big)")},
         time="ts",
     )
     slices = Query(

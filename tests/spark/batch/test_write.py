@@ -141,7 +141,7 @@ def test_answers_that_spark_combines_are_written_together_too(spark, readings, t
         Query(
             name=f"w{minutes}",
             window=tumbling(f"{minutes} minutes"),
-            aggregates={"last": max_("state")},
+            aggregates={"last": max_("array(state)")},
             keys=["device"],
             time="ts",
         )

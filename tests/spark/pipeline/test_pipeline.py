@@ -234,7 +234,7 @@ def test_changes_that_are_refused_leave_the_pipeline_running(spark, tmp_path):
             pipeline.remove("minut")
         with pytest.raises(RunError, match="all queries that run"):
             pipeline.remove("minute")
-        words = replace(MINUTE, name="words", aggregates={"m": max_("device"), "n": count()})
+        words = replace(MINUTE, name="words", aggregates={"m": max_("array(device)"), "n": count()})
         with pytest.raises(RunError, match="'words' cannot be streamed"):
             pipeline.add(words)
         assert pipeline.status().is_active

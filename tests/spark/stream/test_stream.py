@@ -6,7 +6,7 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
-from muntin.model.query import PlainQuery, Query
+from muntin.model.query import Column, PlainQuery, Query
 from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping, tumbling
@@ -99,13 +99,38 @@ def test_files_of_one_time_of_change_come_in_any_order_and_late_rows_are_dropped
 
 def test_local_time_nested_keys_and_extremes_of_instants(spark, tmp_path):
     def local(frame):
-        return frame.selectExpr("CAST(ts AS TIMESTAMP_NTZ) AS local", "device", "site", "load")
+        return frame.selectExpr(
+            "CAST(ts AS TIMESTAMP_NTZ) AS local", "device", "site", "temp", "load"
+        )
 
     query = Query(
         name="local",
         window=hopping("90 seconds", every="30 seconds"),
-        aggregates={"first": min_("local"), "day": max_("CAST(local AS DATE)"), "n": count()},
-        keys={"a": "array(device, 'x')", "s": "named_struct('l', load, 's', site)"},
+        aggregates={
+            "first": min_("local"),
+            "day": max_("CAST(local AS DATE)"),
+            "n": count(),
+        },
+        keys={
+            "a": "array(device, 'x')",
+            "s": "named_struct('l', load, 's', site)",
+            # Of zeros that differ in their sign there is one key, and of what is no number.
+            "f": "array(temp, if(load = 1, 0D, -0D), CAST('NaN' AS DOUBLE), CAST('-inf' AS FLOAT))",
+            "deep": "array(named_struct('a b', CAST(local AS DATE), 'raw', CAST(device AS BINARY), "
+            "'price', CAST(load / 7 AS DECIMAL(20, 3)), 'at', date_trunc('MINUTE', local)))",
+            "gap": "local - date_trunc('MINUTE', local)",
+            "terms": "make_ym_interval(-(load % 3), -5)",
+            "term": "if(load = 1, INTERVAL '-2' MONTH, INTERVAL '7' MONTH)",
+        },
+        # Python has no intervals of months.
+        columns=[
+            *(Column(name=name, expression=f"`{name}`") for name in ["a", "s", "f", "deep", "gap"]),
+            *(
+                Column(name=name, expression=f"CAST(`{name}` AS STRING)")
+                for name in ["terms", "term"]
+            ),
+            *(Column(name=name, expression=name) for name in ["window", "first", "day", "n"]),
+        ],
         time="local",
     )
     source = Input(spark, tmp_path / "in")
@@ -193,9 +218,10 @@ PLAIN = PlainQuery(
     ("queries", "changes", "message"),
     [
         ([MINUTE, PLAIN], {}, "'alone' cannot be streamed: no window"),
-        ("strings", {}, r"'strings' cannot be streamed: max\(device\) is string"),
+        ("strings", {}, r"'strings' cannot be streamed: max\(device COLLATE .* is string collate"),
         ("decimals", {}, "'decimals' cannot be streamed"),
-        ("nested", {}, "'nested'.*array<double> cannot be streamed"),
+        ("maps", {}, "'maps'.*map<string,double> cannot be streamed"),
+        ("collated", {}, "'collated'.*string collate UTF8_LCASE cannot be streamed"),
         ("missing", {}, "or an expression over its columns, and 'tss' is not"),
         ("numbers", {}, "temp is double; cast it"),
         ([MINUTE], {"watermark": "10 sconds"}, "not a duration"),
@@ -209,9 +235,10 @@ PLAIN = PlainQuery(
 def test_what_cannot_be_streamed_is_refused(spark, tmp_path, queries, changes, message):
     parts = {"window": tumbling("1 minute"), "aggregates": {"n": count()}, "time": "ts"}
     special = {
-        "strings": {"aggregates": {"m": max_("device")}},
+        "strings": {"aggregates": {"m": max_("device COLLATE UTF8_LCASE")}},
         "decimals": {"aggregates": {"m": avg("CAST(temp AS DECIMAL(10, 2))")}},
-        "nested": {"keys": {"k": "array(temp)"}},
+        "maps": {"keys": {"k": "array(map(device, temp))"}},
+        "collated": {"keys": {"k": "device COLLATE UTF8_LCASE"}},
         "missing": {"time": "tss"},
         "numbers": {"time": "temp"},
     }

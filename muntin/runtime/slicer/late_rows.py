@@ -1,0 +1,107 @@
+"""Sets rows aside that no open window takes: all windows that hold them have been given out.
+
+Which windows were given out is known before a batch runs: those that end up to the watermark of the
+batch before. So it is told row by row, from the row's time and the filters that take it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.table import INTEGER
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.lift import numbers
+from muntin.runtime.columns.partials import Bools, Int64s
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
+
+# The number of the target of such rows.
+WHOLLY_LATE = -2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taker:
+    """What takes rows: those with all bits of `masks`, as long as one of its windows is open."""
+
+    masks: Mapping[str, int] = field(default_factory=dict)
+    windows: tuple[Window, ...] = ()
+    # Where it has data windows, they take no row behind the watermark, in whole steps of so much.
+    step: int | None = None
+
+    def takes(self, batch: pa.RecordBatch) -> Bools:
+        """Whether its filter lets rows in."""
+        taken = np.ones(batch.num_rows, np.bool_)
+        for name, mask in self.masks.items():
+            taken &= (numbers(batch.column(name), INTEGER) & mask) == mask
+        return taken
+
+    def is_open(self, times: Int64s, given: int) -> Bools:
+        """Whether some window that holds an instant has not been given out."""
+        opened = np.zeros(len(times), np.bool_)
+        for window in self.windows:
+            last = times - (times - window.offset) % window.slide
+            opened |= last + window.size > given
+        if self.step is not None:
+            opened |= times >= given - given % self.step
+        return opened
+
+
+class LateRows:
+    """Packs the rows of batches that no taker takes any more, and some would have."""
+
+    def __init__(
+        self,
+        takers: Sequence[Taker],
+        *,
+        time: str,
+        column: str,
+        buckets: Sequence[int],
+        given: int,
+    ) -> None:
+        """`column` has a row as a struct; `given` is the watermark up to which answers are out."""
+        self._takers = takers
+        self._time, self._column = time, column
+        self._buckets = buckets
+        self._given = given
+        self.packed: list[pa.RecordBatch] = []
+        self._count = 0
+
+    def without(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yields the batches without the column of whole rows, and packs those that are late."""
+        for batch in batches:
+            late = self._late(batch)
+            if len(late):
+                self._pack(batch.column(self._column).take(pa.array(late)))
+            yield batch.drop_columns([self._column])
+
+    def _late(self, batch: pa.RecordBatch) -> Int64s:
+        times = numbers(batch.column(self._time), INTEGER)
+        late = batch.column(self._time).is_valid().to_numpy(zero_copy_only=False)
+        # Nothing from the watermark on is late.
+        late &= times < self._given
+        if late.any():
+            wanted = np.zeros(len(times), np.bool_)
+            for taker in self._takers:
+                taken = taker.takes(batch)
+                wanted |= taken
+                late &= ~(taken & taker.is_open(times, self._given))
+            late &= wanted
+        return np.flatnonzero(late)
+
+    def _pack(self, rows: pa.StructArray) -> None:
+        table = pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        bucket = self._buckets[self._count % len(self._buckets)]
+        self._count += 1
+        self.packed.append(
+            pa.RecordBatch.from_pydict(
+                {
+                    BUCKET: pa.array([bucket], pa.int32()),
+                    TARGET: pa.array([WHOLLY_LATE], pa.int32()),
+                    ROWS: pa.array([sink.getvalue().to_pybytes()], pa.binary()),
+                }
+            )
+        )

@@ -1,0 +1,135 @@
+"""Where the rows of a stream go that no open window takes: a folder, or a function."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import LongType, StructField, StructType, TimestampType
+
+from muntin.errors import RunError
+from muntin.runtime.slicer.packing import ROWS
+from muntin.runtime.state.segments import from_bytes
+from muntin.spark.output.flatten import FLAT_FORMATS
+from muntin.spark.sinks.sink import INDEX, Answer, Answers, Stack, writing
+from muntin.spark.sinks.sinks import FolderSink
+
+# The columns that are put beside those of the rows: the batch that they came in, and the watermark
+# up to which answers had been given out.
+BATCH, WATERMARK = "late_batch", "late_watermark"
+# A folder, a function `f(frame, batch, watermark)`, or none.
+LateLike = str | Path | Callable[[DataFrame, int, datetime], None] | None
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class LateRowsSink:
+    """Takes the late rows of one batch after the other; a batch that was cut off comes again."""
+
+    def __init__(
+        self,
+        late: str | Path | Callable[[DataFrame, int, datetime], None],
+        session: SparkSession,
+        *,
+        mark: str,
+        checkpoint: str,
+        format: str,
+        flatten: bool,
+        options: Mapping[str, str] | None,
+    ) -> None:
+        """`mark` and `checkpoint` identify the files of a folder; the rest is about them."""
+        self._function = None if isinstance(late, str | Path) else late
+        self.output: str | None = None
+        if isinstance(late, str | Path):
+            self.output = str(late).rstrip("/")
+            above, _, self._name = self.output.rpartition("/")
+            self._folder = FolderSink(
+                session,
+                above or ("/" if self.output.startswith("/") else "."),
+                # The folder of a query has another mark, so one folder is never used for both.
+                mark=f"{mark}late",
+                checkpoint=checkpoint,
+                format=format,
+                flat=flatten or format in FLAT_FORMATS,
+                options=options,
+            )
+        elif not callable(late) or isinstance(late, type):
+            raise RunError(
+                f"late rows go to a folder or to a function f(frame, batch, watermark), not to "
+                f"{late!r}"
+            )
+
+    def check(self, rows: StructType) -> None:
+        """Refuse data whose rows cannot be handed over, and a folder that holds something else."""
+        for field in rows.fields:
+            if field.name.lower() in (BATCH, WATERMARK):
+                raise RunError(
+                    f"the data has a column called {field.name!r}, which late rows get from "
+                    f"muntin; rename it"
+                )
+        if len({field.name.lower() for field in rows.fields}) < len(rows.fields):
+            raise RunError("late rows need columns with different names; name them apart")
+        try:
+            to_arrow_schema(rows, timezone="UTC")
+        except Exception as error:
+            raise RunError(f"late rows of these types cannot be handed over: {error}") from None
+        if self._function is None:
+            self._folder.check({self._name: _written(rows)})
+
+    def claim(self, rows: StructType) -> None:
+        """Write the owner into the folder."""
+        if self._function is None:
+            self._folder.claim({self._name: _written(rows)})
+
+    def write(self, batch: int, given: int, packed: DataFrame, rows: StructType) -> None:
+        """Take the late rows of a batch, packed; `given` is the watermark, in microseconds."""
+        if packed.isEmpty():
+            return
+        watermark = _EPOCH + timedelta(microseconds=given)
+        frame = packed.mapInArrow(partial(_unpacked, schema=_arrow(rows)), rows).select(
+            "*",
+            lit(batch).cast(LongType()).alias(BATCH),
+            lit(watermark).cast(TimestampType()).alias(WATERMARK),
+        )
+        if self._function is None:
+            self._folder.write(batch, _Rows(self._name, frame))
+        else:
+            with writing(batch, "late rows"):
+                self._function(frame, batch, watermark)
+
+
+class _Rows(Answers):
+    """Late rows as a folder takes answers: those of one query."""
+
+    def __init__(self, name: str, frame: DataFrame) -> None:
+        self._name, self._frame = name, frame
+
+    @contextmanager
+    def stacks(self) -> Iterator[list[Stack]]:
+        yield [Stack(names={0: self._name}, frame=self._frame.select("*", lit(0).alias(INDEX)))]
+
+    @contextmanager
+    def each(self) -> Iterator[list[Answer]]:
+        raise NotImplementedError
+        yield []
+
+
+def _written(rows: StructType) -> StructType:
+    return StructType(
+        [*rows.fields, StructField(BATCH, LongType()), StructField(WATERMARK, TimestampType())]
+    )
+
+
+def _arrow(rows: StructType) -> pa.Schema:
+    return to_arrow_schema(rows, timezone="UTC")
+
+
+def _unpacked(batches: Iterable[pa.RecordBatch], *, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for data in batch.column(ROWS).to_pylist():
+            rows = from_bytes(data)
+            yield from (rows if rows.schema == schema else rows.cast(schema)).to_batches()

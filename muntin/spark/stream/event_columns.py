@@ -1,0 +1,106 @@
+"""Selects what all lanes of a stream need of its events: time, keys, arguments, filters as bits."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql.types import DataType, StructType, TimestampType
+
+from muntin.errors import RunError
+from muntin.model.passes import common_filter
+from muntin.model.query import Grouping
+from muntin.model.sql_text import SqlText, literal, only_where, quoted
+from muntin.spark.batch.safe_expressions import SafeExpressions
+from muntin.spark.batch.slicer_pass import TIME, Arguments, Conditions
+from muntin.spark.binding.bound_tree import AnyBoundTree
+from muntin.spark.binding.grouping_sql import selected
+from muntin.spark.binding.instants import micros
+from muntin.spark.binding.relations import Relations
+from muntin.spark.stream.key_codes import key_code
+from muntin.sql.filters import is_reference
+
+# The column with a whole row.
+ROW = "row"
+# Microseconds long before the first year that a timestamp can be in.
+_BEFORE_TIME = -(1 << 63)
+
+
+class EventColumns:
+    """The projection that all targets read: each expression once."""
+
+    def __init__(self, bound: Sequence[AnyBoundTree], relations: Relations, watched: str) -> None:
+        groupings = [each.tree.grouping for each in bound]
+        first = groupings[0]
+        for each in bound:
+            relation = each.tree.grouping.relation
+            if relation != first.relation:
+                names = (next(iter(one.tree.queries)) for one in (bound[0], each))
+                raise RunError(
+                    f"the queries {' and '.join(map(repr, names))} read {_told(first.relation)} "
+                    f"and {_told(relation)}, and those of a stream read one relation; put what "
+                    f"differs into WHERE, or start a pipeline for each"
+                )
+        safe = SafeExpressions(first.relation, relations)
+        self.arguments, self._conditions = Arguments(safe), Conditions(safe)
+        self._common = common_filter([grouping.where for grouping in groupings])
+        self._first, self._time_type = first, bound[0].time_type
+        self._watched = watched
+        self._others: dict[str, str] = {}
+        self._rows: dict[str, str] = {}
+
+    @property
+    def time(self) -> str:
+        """The instant of an event, as SQL."""
+        return micros(self._first.time, self._time_type)
+
+    def guard(self, grouping: Grouping) -> str | None:
+        """Returns the filter of a lane, unless all events that are read have passed it."""
+        return None if grouping.where == self._common else grouping.where
+
+    def masks(self, grouping: Grouping) -> dict[str, int]:
+        """Returns the bits of events that a lane takes."""
+        guard = self.guard(grouping)
+        return {} if guard is None else self._conditions.masks(guard)
+
+    def column(self, sql: str, kind: DataType, grouping: Grouping) -> str:
+        """Returns the column of a lane's key, or of what it carries.
+
+        What is more than a column is computed only where the lane's filter holds.
+        """
+        encoded = key_code(kind).encode(f"({sql})")
+        guard = self.guard(grouping)
+        if guard is not None and not is_reference(sql):
+            encoded = only_where(guard, encoded)
+        return self._others.setdefault(encoded, f"k{len(self._others)}")
+
+    def whole_rows(self, rows: StructType) -> None:
+        """Have every event carry its own columns, as they are."""
+        fields = (f"{literal(name)}, {quoted(name)}" for name in rows.names)
+        self._rows[ROW] = f"named_struct({', '.join(fields)})"
+
+    def sql(self) -> SqlText:
+        """Returns the events of all lanes with all columns."""
+        columns = {
+            TIME: self.time,
+            **{name: sql for sql, name in self._others.items()},
+            **self.arguments.columns,
+            **self._conditions.columns,
+            **self._rows,
+        }
+        return selected(replace(self._first, where=self._filter()), columns)
+
+    def _filter(self) -> str | None:
+        """Returns a filter that Spark does not move below the watermark.
+
+        The watermark tells up to when events were read, and a query that is added is complete from
+        there on. Below a filter it would follow only the events of the queries that ran before.
+        Spark moves every condition down that does not mention the watched column.
+        """
+        if self._common is None:
+            return None
+        never = f"{micros(quoted(self._watched), TimestampType())} = {_BEFORE_TIME}L"
+        return f"({self._common}) OR {never}"
+
+
+def _told(relation: SqlText) -> str:
+    """Returns what stands after FROM, as the user is told of it."""
+    return str(relation).strip() or "the data"
