@@ -113,3 +113,16 @@ def test_a_worker_loads_the_runtime_and_neither_parser_nor_optimizers():
 
 def test_every_public_name_is_there():
     assert all(getattr(muntin, name) is not None for name in muntin.__all__)
+
+
+def test_only_the_engine_room_knows_that_spark_is_a_jvm():
+    # What tells a classic session from one of Spark Connect stands in one place.
+    private = {"_jdf", "_jvm", "_jsparkSession", "_jsc", "_sc", "sparkContext", "pythonExec"}
+    found = []
+    for path in modules():
+        if path.parts[0] != "spark" or path.parts[:2] == ("spark", "engine"):
+            continue
+        nodes = ast.walk(ast.parse((ROOT / path).read_text()))
+        names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        found += [f"{path}: {name}" for name in sorted(names & private)]
+    assert found == []

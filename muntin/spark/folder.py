@@ -3,19 +3,17 @@
 from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
+from muntin.spark.engine.file_system import FileSystem
 
 
 class Folder:
     """Files and folders by their path below one directory."""
 
     def __init__(self, session: SparkSession, directory: str) -> None:
-        # By its whole name: for each part of a name the JVM would look for a class in all its jars.
-        self._path = getattr(session._jvm, "org.apache.hadoop.fs.Path")
-        self._texts = getattr(session._jvm, "org.apache.commons.io.IOUtils")
-        self._files = getattr(session._jvm, "org.apache.hadoop.fs.FileUtil")
+        hadoop = FileSystem(session, directory)
+        self._path, self._texts, self._files = hadoop.path, hadoop.texts, hadoop.files
         self._directory = directory
-        self._configuration = session.sparkContext._jsc.hadoopConfiguration()
-        self._system = self._path(directory).getFileSystem(self._configuration)
+        self._configuration, self._system = hadoop.configuration, hadoop.system
 
     def has(self, name: str) -> bool:
         """Whether there is a file or folder of a name."""

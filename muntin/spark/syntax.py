@@ -7,6 +7,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 from muntin.spark.binding.relations import first_line
+from muntin.spark.engine.statements import parse
 
 _PLACE = re.compile(r"\s*\(line (\d+), pos (\d+)\)|;? line \d+ pos \d+")
 
@@ -22,7 +23,7 @@ class SyntaxProblem:
 def syntax_problem(session: SparkSession, statement: str) -> SyntaxProblem | None:
     """Returns why Spark cannot parse a statement; None if it can."""
     try:
-        session._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+        parse(session, statement)
     except ParseException as error:
         said = first_line(error)
         place = _PLACE.search(said)

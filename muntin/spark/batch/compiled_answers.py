@@ -30,7 +30,8 @@ from muntin.runtime.columns.layout import (
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
 from muntin.spark.batch.time_split import own_answers
-from muntin.spark.worker import begin_task, same_python
+from muntin.spark.engine.session_kind import same_python
+from muntin.spark.worker import begin_task
 
 # Buckets of a tree run together up to so many bytes: a run has a cost of its own for each node.
 _BYTES_AT_ONCE = 1 << 25

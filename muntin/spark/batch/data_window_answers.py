@@ -21,11 +21,12 @@ from muntin.spark.batch.pass_slices import stored
 from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
+from muntin.spark.engine.session_kind import same_python
 from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack
 from muntin.spark.sinks.sink import Stack
-from muntin.spark.worker import begin_task, same_python
+from muntin.spark.worker import begin_task
 
 
 class RecordAnswers:

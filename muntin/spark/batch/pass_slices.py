@@ -16,7 +16,8 @@ from muntin.spark.batch.slicer_pass import TIME, SlicerPass, slicer_pass
 from muntin.spark.batch.slices import START, Slices
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.relations import Relations
-from muntin.spark.worker import begin_task, same_python
+from muntin.spark.engine.session_kind import cores_of, same_python
+from muntin.spark.worker import begin_task
 
 # Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
 # and every reader starts as many Python tasks.
@@ -79,7 +80,7 @@ class PassSlices:
         made = self._made
         session = made.frame.sparkSession
         same_python(session)
-        cores = session.sparkContext.defaultParallelism
+        cores = cores_of(session)
         buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
         time = TIME if isinstance(made, SlicerPass) else START
         return made.frame.select(*_read(made.targets, time)).mapInArrow(
@@ -108,7 +109,7 @@ def in_order(packed: Sequence[DataFrame]) -> DataFrame:
     rows = packed[0]
     for other in packed[1:]:
         rows = rows.unionAll(other)
-    cores = rows.sparkSession.sparkContext.defaultParallelism
+    cores = cores_of(rows.sparkSession)
     return rows.repartition(cores, TARGET, BUCKET).sortWithinPartitions(TARGET, BUCKET)
 
 

@@ -19,6 +19,7 @@ from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
+from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.output.stacking import by_columns
 from muntin.spark.output.together import QUERY, check_names, in_one, named
 
@@ -54,7 +55,7 @@ class Results(Mapping[str, DataFrame]):
     def __init__(self, plan: Plan, data: Data = None) -> None:
         self._relations = Relations(data, plan.queries)
         plan, record_trees = bind_record_trees(plan, self._relations)
-        cores = self._relations.session.sparkContext.defaultParallelism
+        cores = cores_of(self._relations.session)
         bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
         self._bound = bound
         # The plan that runs: queries that cannot share because of their types are plain ones now,

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from muntin.errors import RunError, nearest
+from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.folder import Folder
 from muntin.spark.output.flatten import FLAT_FORMATS, flatten
 from muntin.spark.sinks.sink import INDEX, Stack
@@ -32,6 +33,16 @@ def write(
     """Write every answer to `directory/name`; none is in place before all are written."""
     if mode not in MODES:
         raise RunError(f"no write mode is called {mode!r}; {nearest(mode, list(MODES))}")
+    if is_connect(session):
+        _write_one_by_one(
+            stacks,
+            directory,
+            format=format,
+            mode=mode,
+            flat=flat or format in FLAT_FORMATS,
+            options=options,
+        )
+        return
     folder = Folder(session, directory)
     if mode == "error":
         for name in names:
@@ -59,6 +70,25 @@ def write(
                 folder.move(staged[name], name)
     finally:
         folder.delete(staging.name)
+
+
+def _write_one_by_one(
+    stacks: Iterable[Stack],
+    directory: str,
+    *,
+    format: str,
+    mode: str,
+    flat: bool,
+    options: Mapping[str, str],
+) -> None:
+    """Writes each answer to its place at once: Spark Connect cannot move files."""
+    for stack in stacks:
+        several = len(stack.names) > 1
+        for index, name in stack.names.items():
+            frame = flatten(name, stack.frame) if flat else stack.frame
+            rows = frame.where(f"{INDEX} = {index}").drop(INDEX) if several else frame
+            writer = rows.write.format(format).options(**options).mode(mode)
+            writer.save(f"{directory}/{name}")
 
 
 @dataclass(frozen=True, kw_only=True)

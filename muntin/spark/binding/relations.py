@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +11,8 @@ from pyspark.sql.types import DataType, StructType
 from muntin.errors import RefusedError, RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText
+from muntin.spark.engine.estimates import operators_of
+from muntin.spark.engine.statements import shown_expressions, sql_over, without_projection
 
 # Operators that hand on what they read.
 _READING = {"Filter", "Project", "SubqueryAlias", "Union", "View"}
@@ -48,20 +49,7 @@ class Relations:
         """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
         if text.parts == _WHOLE and text.tables[0] in self._frames:
             return self._frames[text.tables[0]]
-        # Analysis happens here and now, so the views that lend the DataFrames their names can go
-        # again at once. Their names are random, so they hide no table of the user's.
-        views: dict[str, str] = {}
-        try:
-            for table in text.tables:
-                if table in self._frames and table not in views:
-                    views[table] = f"muntin_{uuid4().hex}"
-                    self._frames[table].createTempView(views[table])
-            return self.session.sql(text.fill(views))
-        finally:
-            # Not by the session's own `dropTempView`: that also drops what is stored of `whole`.
-            catalog = self.session._jsparkSession.sessionState().catalog()
-            for view in views.values():
-                catalog.dropTempView(view)
+        return sql_over(self.session, text, self._frames)
 
     def frame(self, relation: SqlText) -> DataFrame | None:
         """The caller's DataFrame, if what stands after FROM is that alone."""
@@ -71,15 +59,8 @@ class Relations:
         """Whether Spark computes the rows of what stands after FROM, by more than reading,
         filtering and projecting: a join, say, or a Python function."""
         if relation not in self._computed:
-            waiting = [self.whole(relation)._jdf.queryExecution().optimizedPlan()]
-            operators = set()
-            while waiting:
-                node = waiting.pop()
-                children = node.children()
-                inputs = [children.apply(index) for index in range(children.size())]
-                operators |= {node.nodeName()} if inputs else set()
-                waiting += inputs
-            self._computed[relation] = not operators <= _READING
+            operators = operators_of(self.whole(relation))
+            self._computed[relation] = operators is not None and not operators <= _READING
         return self._computed[relation]
 
     def whole(self, relation: SqlText) -> DataFrame:
@@ -87,15 +68,7 @@ class Relations:
 
         If Spark stores it, none of these statements computes it again.
         """
-        frame = self.sql(relation.inside("SELECT * FROM ", ""))
-        plan = frame._jdf.queryExecution().analyzed()
-        if plan.nodeName() != "Project":
-            # With common table expressions inside, other statements have another plan.
-            return frame
-        # The asterisk is a projection, which other statements do not have.
-        datasets = getattr(self.session._jvm, "org.apache.spark.sql.classic.Dataset")
-        bare = datasets.ofRows(self.session._jsparkSession, plan.children().apply(0))
-        return DataFrame(bare, self.session)
+        return without_projection(self.sql(relation.inside("SELECT * FROM ", "")))
 
     def columns(self, relation: SqlText) -> list[str]:
         """The columns of what stands after FROM."""
@@ -114,8 +87,8 @@ class Relations:
         Numbers that are written out do not count: they can be cast to wider types.
         """
         frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
-        analyzed = frame._jdf.queryExecution().analyzed().expressions().toString().lower()
-        return "cast(" in _WIDENED.sub("", analyzed)
+        shown = shown_expressions(frame)
+        return shown is None or "cast(" in _WIDENED.sub("", shown.lower())
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """The query as plain Spark, or an error that names it and says what Spark found wrong."""

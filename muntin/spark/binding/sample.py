@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from muntin.model.query import Family, Grouping, Workload
 from muntin.model.time import SECOND
 from muntin.spark.binding.relations import Relations
+from muntin.spark.engine.estimates import operators_of, rows_of
 
 # Rows that are looked at.
 ROWS = 10_000
@@ -22,8 +23,6 @@ MANY_ROWS = 500_000
 _FEW_KEYS = 6
 # With fewer rows of a key it cannot be told whether they are in order of time.
 _ENOUGH = 8
-# Above this a size is Spark's default for what it knows nothing of.
-_UNKNOWN = 1e15
 # Operators that hand rows on one by one; with others the first rows may cost as much as all.
 _CHEAP = {"Project", "Union", "SubqueryAlias", "View"}
 
@@ -106,7 +105,7 @@ def sample(
         frame = relations.sql(family.relation.inside(f"SELECT {', '.join(columns)} FROM ", ""))
         if not is_cheap(frame):
             return None
-        in_all = _rows_in_all(frame)
+        in_all = rows_of(frame)
         if in_all is not None and in_all < least_rows:
             return None
         # `take` goes from partition to partition until it has enough.
@@ -200,21 +199,5 @@ def is_cheap(frame: DataFrame) -> bool:
     """Whether Spark can give the first rows of a frame without computing the others."""
     if frame.isStreaming:
         return False
-    waiting = [frame._jdf.queryExecution().optimizedPlan()]
-    while waiting:
-        node = waiting.pop()
-        children = node.children()
-        if children.size() and node.nodeName() not in _CHEAP:
-            return False
-        waiting += [children.apply(index) for index in range(children.size())]
-    return True
-
-
-def _rows_in_all(frame: DataFrame) -> float | None:
-    """Estimates how many rows there are by the size of files; None if Spark does not know."""
-    stats = frame._jdf.queryExecution().optimizedPlan().stats()
-    rows, size = stats.rowCount(), float(str(stats.sizeInBytes()))
-    if rows.isDefined():
-        return float(str(rows.get()))
-    # Spark counts eight bytes for each row beside its columns.
-    return size / (frame._jdf.schema().defaultSize() + 8) if size < _UNKNOWN else None
+    operators = operators_of(frame)
+    return operators is not None and operators <= _CHEAP

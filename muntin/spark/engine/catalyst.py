@@ -41,6 +41,15 @@ def named(name: str, session: SparkSession) -> Expression:
     return getattr(attributes, "MODULE$").quoted(name)
 
 
+def all_of(filters: Sequence[Expression], session: SparkSession) -> Expression:
+    """Returns the conjunction of conditions, in their order."""
+    conjunction = getattr(session._jvm, "org.apache.spark.sql.catalyst.expressions.And")
+    whole = filters[0]
+    for condition in filters[1:]:
+        whole = conjunction(whole, condition)
+    return whole
+
+
 def watermark_delay(plan: Plan, session: SparkSession) -> int:
     """Returns the delay of a plan's watermark in microseconds, as Spark reads it."""
     logical = "org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark$"

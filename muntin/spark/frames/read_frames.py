@@ -10,6 +10,7 @@ from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.catalyst import Expression, Plan, identity, items
+from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.frames.chain import Chain, NotSharedError, Watermark, chain_of
 from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import shape_of
@@ -42,6 +43,9 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
     chains: dict[str, Chain] = {}
     reasons: dict[str, str] = {}
     for name, frame in frames.items():
+        if is_connect(session):
+            reasons[name] = "Spark Connect does not show its plan; write it as SQL or as mt.Query"
+            continue
         try:
             chains[name] = chain_of(frame)
         except NotSharedError as reason:

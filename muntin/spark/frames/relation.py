@@ -11,7 +11,15 @@ from hashlib import sha1
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import when
 
-from muntin.spark.engine.catalyst import ATTRIBUTE, Expression, Plan, column_of, frame_of, kind
+from muntin.spark.engine.catalyst import (
+    ATTRIBUTE,
+    Expression,
+    Plan,
+    all_of,
+    column_of,
+    frame_of,
+    kind,
+)
 from muntin.spark.frames.safe import is_safe
 
 # A name is for those who read a plan.
@@ -70,15 +78,6 @@ class Relation:
             number += 1
             free = f"{name} {number}"
         return free
-
-
-def all_of(filters: Sequence[Expression], session: SparkSession) -> Expression:
-    """Returns the conjunction of conditions, in their order."""
-    conjunction = getattr(session._jvm, "org.apache.spark.sql.catalyst.expressions.And")
-    whole = filters[0]
-    for condition in filters[1:]:
-        whole = conjunction(whole, condition)
-    return whole
 
 
 def _called(expression: Expression, guard: Expression | None) -> str:

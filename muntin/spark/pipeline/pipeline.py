@@ -22,10 +22,12 @@ from muntin.share.evolve.replan import Replanner
 from muntin.share.optimizer import STEADY
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
+from muntin.spark.engine.file_system import paths_of_stream
+from muntin.spark.engine.session_kind import needs_jvm
 from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.checkpoint import Checkpoint
-from muntin.spark.pipeline.input_paths import check_apart, check_late_folder, input_paths
+from muntin.spark.pipeline.input_paths import check_apart, check_late_folder
 from muntin.spark.pipeline.resume import next_plan, would_go_on
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
@@ -84,6 +86,9 @@ def start(
     """
     given = stream_input(queries, data, watermark)
     data = given.data
+    needs_jvm(
+        data.sparkSession, "mt.start", "write the frame of mt.stream with a writeStream of your own"
+    )
     source = Source(data, given.watermark)
     plan = plan_for_stream(given.queries, strategy, technique=technique, latency=latency)
     bound = source.bind(plan)
@@ -118,7 +123,7 @@ def start(
     if late_sink is not None and late_sink.output is not None:
         check_late_folder(session, late_sink.output, written)
         written["folder of late rows"] = late_sink.output
-    check_apart(session, input_paths(data), written)
+    check_apart(session, paths_of_stream(data), written)
     pipeline = Pipeline(session, where)
     runner = pipeline._runner = Runner(
         source=source,

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark import SparkContext
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -17,6 +16,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 from pyspark.sql.streaming.query import StreamingQuery
+
+from muntin.spark.engine.listeners import java_listener
 
 Report = Mapping[str, Any]
 
@@ -62,8 +63,7 @@ class ReportListener(StreamingQueryListener):
     def _jlistener(self) -> Any:
         """What PySpark hands to the JVM."""
         if not hasattr(self, "_wrapper"):
-            assert SparkContext._jvm is not None
-            self._wrapper = SparkContext._jvm.PythonStreamingQueryListenerWrapper(_Events(self))
+            self._wrapper = java_listener(_Events(self))
         return self._wrapper
 
 

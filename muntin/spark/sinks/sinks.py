@@ -14,6 +14,7 @@ from pyspark.sql.types import (
 )
 
 from muntin.errors import RunError
+from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.files import check_format
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import said_by_java
@@ -145,7 +146,7 @@ class FolderSink(Sink):
             frame = flatten(next(iter(stack.names.values())), frame)
         if not self._many:
             # A file for each query, however many partitions the state has.
-            parallel = frame.sparkSession.sparkContext.defaultParallelism
+            parallel = cores_of(frame.sparkSession)
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
         with writing(batch, *stack.names.values()):
             writer = frame.write.format(self._format).options(**{**_UNMARKED, **self._options})

@@ -19,9 +19,9 @@ from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.stream_plan.stream_plan import kind_of
 from muntin.spark.batch.compiled_answers import slot_fields
+from muntin.spark.engine.session_kind import same_python
 from muntin.spark.stream.bucket_processor import LANE, LATE, BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES
-from muntin.spark.worker import same_python
 
 
 def answer_slices(

@@ -1,0 +1,52 @@
+"""Which of the two kinds of Spark sessions one is: with a JVM at hand, or of Spark Connect."""
+
+import os
+import re
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from muntin.errors import RunError
+
+# Tasks at a time, if a session does not say how many it runs.
+_SOME_CORES = 8
+
+
+def is_connect(session: SparkSession) -> bool:
+    """Whether a session talks to a server of Spark Connect, so that there is no JVM to ask."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def needs_jvm(session: SparkSession, what: str, instead: str) -> None:
+    """Refuse what a session of Spark Connect cannot do, and say what to do instead."""
+    if is_connect(session):
+        raise RunError(f"{what} does not run on Spark Connect; {instead}")
+
+
+def jvm_of(session: SparkSession) -> Any:
+    """Returns the classes of Spark's JVM."""
+    needs_jvm(session, "this", "use a classic session")
+    return session._jvm
+
+
+def cores_of(session: SparkSession) -> int:
+    """Returns how many tasks a session runs at a time."""
+    if not is_connect(session):
+        return session.sparkContext.defaultParallelism
+    given = session.conf.get("spark.default.parallelism", None)
+    shuffled = int(session.conf.get("spark.sql.shuffle.partitions", None) or _SOME_CORES)
+    return int(given) if given else min(_SOME_CORES, shuffled)
+
+
+def same_python(session: SparkSession) -> None:
+    """In local mode, have the workers run this interpreter, unless the user chose one.
+
+    Spark's own default is whatever `python3` is first on the path, which need not have muntin. The
+    workers of a server have the server's.
+    """
+    if is_connect(session):
+        return
+    context = session.sparkContext
+    if re.fullmatch(r"local(\[.*\])?", context.master or ""):
+        context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)

@@ -1,0 +1,70 @@
+"""Runs SQL over DataFrames, and asks Spark what it makes of it."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.model.sql_text import SqlText
+from muntin.spark.engine.catalyst import analyzed, children, frame_of, kind
+from muntin.spark.engine.session_kind import is_connect
+
+
+def sql_over(session: SparkSession, text: SqlText, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Returns the DataFrame of a statement; a given DataFrame stands in for the table of its name.
+
+    The names that the DataFrames are lent are random, so they hide no table of the user's.
+    """
+    views = {
+        table: f"muntin_{uuid4().hex}" for table in dict.fromkeys(text.tables) if table in frames
+    }
+    if is_connect(session):
+        # The plan of a statement carries the DataFrames, and the server resolves it anew each time.
+        if not views:
+            return session.sql(text.fill())
+        places = {table: f"\0{view}\1" for table, view in views.items()}
+        template = text.fill(places).replace("{", "{{").replace("}", "}}")
+        template = template.replace("\0", "{").replace("\1", "}")
+        lent: dict[str, Any] = {view: frames[table] for table, view in views.items()}
+        return session.sql(template, **lent)
+    # Analysis happens here and now, so the views can go again at once.
+    made = []
+    try:
+        for table, view in views.items():
+            frames[table].createTempView(view)
+            made.append(view)
+        return session.sql(text.fill(views))
+    finally:
+        # Not by the session's own `dropTempView`: that also drops what is stored of a relation.
+        catalog = session._jsparkSession.sessionState().catalog()
+        for view in made:
+            catalog.dropTempView(view)
+
+
+def without_projection(frame: DataFrame) -> DataFrame:
+    """Returns the rows of a `SELECT *` as the plan that every statement over them contains."""
+    if is_connect(frame.sparkSession):
+        return frame
+    plan = analyzed(frame)
+    if kind(plan) != "Project":
+        # With common table expressions inside, other statements have another plan.
+        return frame
+    # The asterisk is a projection, which other statements do not have.
+    return frame_of(children(plan)[0], frame.sparkSession)
+
+
+def shown_expressions(frame: DataFrame) -> str | None:
+    """Returns the expressions of a DataFrame as Spark shows them once resolved; None if unknown."""
+    if is_connect(frame.sparkSession):
+        return None
+    return str(analyzed(frame).expressions().toString())
+
+
+def parse(session: SparkSession, statement: str) -> None:
+    """Has Spark's parser read a statement, which raises an error if it cannot.
+
+    A server parses a statement only together with its tables, which are not there yet.
+    """
+    if not is_connect(session):
+        session._jsparkSession.sessionState().sqlParser().parsePlan(statement)
