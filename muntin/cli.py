@@ -238,6 +238,13 @@ def run_verb(
         typer.Option(metavar="|".join(MODES), help="What to do where a query's folder exists."),
     ] = "error",
     flatten: Flatten = False,
+    remote: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A server of Spark Connect, such as sc://host:15002; paths are the server's.",
+        ),
+    ] = None,
 ) -> None:
     """Answer the queries over files, in one pass, into a folder for each query.
 
@@ -258,6 +265,7 @@ def run_verb(
             flatten=flatten,
             planning=Planning(strategy=strategy, technique=technique, latency=latency),
             mode=mode,
+            remote=remote,
         )
     )
 

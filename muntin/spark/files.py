@@ -27,9 +27,14 @@ _READING = {
 }
 
 
-def read_files(session: SparkSession, path: str, format: str | None = None) -> DataFrame:
-    """Reads a file, a folder or a pattern; names tell the format, or else `format` does."""
-    kind = format_of(path, format)
+def read_files(
+    session: SparkSession, path: str, format: str | None = None, *, is_here: bool = True
+) -> DataFrame:
+    """Reads a file, a folder or a pattern; names tell the format, or else `format` does.
+
+    Of files that are not on this machine only the path's own name is known.
+    """
+    kind = format_of(path, format, is_here=is_here)
     return session.read.options(**_READING[kind]).format(kind).load(path)
 
 
@@ -102,9 +107,9 @@ def rows_in(session: SparkSession, folder: str, format: str) -> int:
         raise
 
 
-def format_of(path: str, format: str | None) -> str:
+def format_of(path: str, format: str | None, *, is_here: bool = True) -> str:
     """Returns the format of an input: what its names say, or else `format`."""
-    kind = _format_by_name(path) or format
+    kind = (_format_by_name(path) if is_here else _extension(Path(path))) or format
     if kind is None:
         raise RunError(
             f"the name of {path} does not tell its format; add --format with one of: "

@@ -72,6 +72,18 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
 
 
+def session_at(remote: str | None) -> SparkSession:
+    """Returns a session of the Spark Connect server at an address, or a local one without it."""
+    if remote is None:
+        return local_session()
+    try:
+        return SparkSession.builder.remote(remote).getOrCreate()
+    except PySparkException as error:
+        raise RunError(f"no session at {remote}: {first_line(error)}") from None
+    except ImportError as error:
+        raise RunError(f"--remote needs pip install 'muntin[connect]': {error}") from None
+
+
 @contextmanager
 def _holding_ctrl_c() -> Iterator[None]:
     """Delays Ctrl-C until after the block, so that Spark is not left half started.

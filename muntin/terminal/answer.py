@@ -14,7 +14,7 @@ from muntin.spark.batch.write import MODES
 from muntin.spark.binding.planning import plan
 from muntin.spark.files import check_format, format_of, read_files, rows_in
 from muntin.spark.folder import Folder
-from muntin.spark.session import local_session
+from muntin.spark.session import session_at
 from muntin.terminal.given import Planning, check_relations
 from muntin.terminal.paths import check_absent, check_folder, check_input, is_remote
 from muntin.terminal.sql_file import SqlFile
@@ -32,6 +32,8 @@ class Job:
     flatten: bool
     planning: Planning
     mode: str
+    # The address of a server of Spark Connect, on whose machine the files are; None: here.
+    remote: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -45,6 +47,12 @@ class Job:
         if self.mode not in MODES:
             raise RunError(f"no mode is called {self.mode!r}; {nearest(self.mode, list(MODES))}")
         check_relations(self.file.queries, self.inputs)
+        if self.remote is None:
+            self._check_paths()
+        plan(self.file.queries, **self.planning)
+
+    def _check_paths(self) -> None:
+        """Refuse what this machine's files tell."""
         for path in self.inputs.values():
             check_input(path)
             format_of(path, self.format)
@@ -53,7 +61,6 @@ class Job:
             check_absent(
                 self.output, self.names, lambda name: os.path.exists(f"{self.output}/{name}")
             )
-        plan(self.file.queries, **self.planning)
 
 
 def answer(job: Job) -> None:
@@ -63,13 +70,14 @@ def answer(job: Job) -> None:
     folders = {name: f"{job.output.rstrip('/')}/{name}" for name in job.names}
     with Steps(4) as bar:
         with bar.step("starting Spark"):
-            session = local_session()
+            session = session_at(job.remote)
         job.file.check_syntax(session)
-        if job.mode == "error" and is_remote(job.output):
+        if job.mode == "error" and is_remote(job.output) and job.remote is None:
             check_absent(job.output, job.names, Folder(session, job.output).has)
         with bar.step("reading inputs"):
             frames = {
-                name: read_files(session, path, job.format) for name, path in job.inputs.items()
+                name: read_files(session, path, job.format, is_here=job.remote is None)
+                for name, path in job.inputs.items()
             }
         with bar.step(f"answering {len(folders)} queries"), job.file.blamed():
             before = {

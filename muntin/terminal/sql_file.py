@@ -11,6 +11,7 @@ from muntin.errors import ParseError, RefusedError, RunError
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.syntax import has_function, syntax_problem, without_place
 from muntin.sql import parse_sql
+from muntin.sql.dialects import in_spark_sql
 from muntin.sql.doubts import Doubt, find_doubts
 from muntin.sql.statements import Statement, split_statements
 
@@ -50,7 +51,7 @@ class SqlFile:
     def check_syntax(self, session: SparkSession) -> None:
         """Refuse statements that Spark's own parser refuses."""
         with _pointing_into(self.path):
-            for statement in split_statements(self.text):
+            for statement in self._statements():
                 problem = syntax_problem(session, statement.text)
                 if problem is not None:
                     raise statement.error(problem.message, problem.at)
@@ -62,10 +63,14 @@ class SqlFile:
                 with _pointing_into(self.path):
                     raise statement.error(doubt.message, doubt.at)
 
+    def _statements(self) -> list[Statement]:
+        """The statements as Spark reads them."""
+        return [each for given in split_statements(self.text) for each in in_spark_sql(given)]
+
     def _doubts(self, functions: Collection[str]) -> Iterator[tuple[Statement, Doubt]]:
         """What Spark may refuse in each statement, but for functions of the user's own."""
         own = {name.lower() for name in functions}
-        for statement in split_statements(self.text):
+        for statement in self._statements():
             for doubt in find_doubts(statement):
                 if doubt.function not in own:
                     yield statement, doubt
@@ -76,7 +81,7 @@ class SqlFile:
         try:
             yield
         except RefusedError as error:
-            for statement in split_statements(self.text):
+            for statement in self._statements():
                 if statement.name == error.query:
                     line, column = statement.place(statement.find(error.fragment or ""))
                     said = f"query {error.query!r}: {without_place(error.said)}"

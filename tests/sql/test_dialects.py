@@ -6,6 +6,7 @@ import pytest
 import muntin as mt
 from muntin.errors import ParseError
 from muntin.sql import parse_sql
+from muntin.terminal.sql_file import SqlFile
 
 FIVE, TEN = mt.tumbling("5 minutes"), mt.hopping("10 minutes", every="5 minutes")
 
@@ -126,3 +127,12 @@ def test_windows_of_flink(table, window):
 def test_what_is_wrong_with_a_window_of_flink(text, message):
     with pytest.raises(ParseError, match=message):
         one(text)
+
+
+def test_a_file_is_checked_in_spark_sql(tmp_path):
+    path = tmp_path / "azure.sql"
+    path.write_text("SELECT agv(x) FROM i TIMESTAMP BY t GROUP BY k, TumblingWindow(minute, 5)")
+    with pytest.raises(ParseError, match="no function agv"):
+        SqlFile.read(path).check()
+    path.write_text(path.read_text().replace("agv", "avg"))
+    SqlFile.read(path).check()

@@ -9,6 +9,7 @@ from muntin.spark.engine.catalyst import (
     Plan,
     analyzed,
     children,
+    identity,
     items,
     kind,
     walk,
@@ -102,7 +103,11 @@ def _looked_through(
         return None, children(plan)[0]
     if kind(plan) == "EventTimeWatermark":
         delay = watermark_delay(plan, frame.sparkSession)
-        return Watermark(delay=delay, column=plan.eventTime()), children(plan)[0]
+        (child,) = children(plan)
+        number = identity(plan.eventTime())
+        # Without the mark that the watermark puts on its column.
+        column = next(each for each in items(child.output()) if identity(each) == number)
+        return Watermark(delay=delay, column=column), child
     if kind(plan) not in {"Project", "Filter"} or not is_plain(expressions_of(plan)):
         return None, None
     return plan, children(plan)[0]

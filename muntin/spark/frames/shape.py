@@ -113,6 +113,7 @@ def _read_below(chain: Chain, meanings: Mapping[int, Expression], session: Spark
                 # Then the watermark would follow rows that the other DataFrames read, too.
                 raise NotSharedError("it has a filter below its watermark that others do not have")
             column = resolved_by(operator.column, names, session)
+            names[identity(operator.column)] = column
             watermark = Watermark(delay=operator.delay, column=column)
         elif kind(operator) == "Filter":
             filters.append(resolved_by(operator.condition(), names, session))
