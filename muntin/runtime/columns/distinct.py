@@ -19,7 +19,7 @@ from muntin.runtime.columns.hashing import (
     table_of_values,
 )
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.compiled.compile import compiled, inlined
 
 Int32s = NDArray[np.int32]
 
@@ -54,16 +54,45 @@ def distinct_integers(
     if size is None:
         low, high = (int(values.min()), int(values.max())) if rows else (0, 0)
         size = high - low + 1
-    numbers, firsts = np.empty(rows, np.int32), np.empty(rows, np.int64)
-    row = count = 0
-    if has_room(size, rows):
-        count = _by_index(values, valid, low, np.zeros(size, np.int32), numbers, firsts)
+    found = _numbered(values, None, low, size, valid=valid)
+    return _with_null(found.numbers, found.firsts, valid)
+
+
+def distinct_pairs(
+    minors: Int64s | Int32s, majors: Int32s, sizes: tuple[int, int], rows: Int64s | None
+) -> Distinct:
+    """Number pairs of integers at some rows, or at all; `firsts` are rows.
+
+    `sizes` are more than any minor and any major, and their product is an integer of 64 bits.
+    """
+    return _numbered(minors, majors, 0, sizes[0] * sizes[1], width=sizes[0], rows=rows)
+
+
+def _numbered(
+    values: Any,
+    majors: Any,
+    low: int,
+    size: int,
+    *,
+    width: int = 0,
+    rows: Int64s | None = None,
+    valid: Bools | None = None,
+) -> Distinct:
+    """Number values in [low, low + size): `values`, or `majors * width + values`."""
+    length = len(values) if rows is None else len(rows)
+    numbers, firsts = np.empty(length, np.int32), np.empty(length, np.int64)
+    index = count = 0
+    if has_room(size, length):
+        table = np.zeros(size, np.int32)
+        count = _by_index(values, majors, width, rows, valid, low, table, numbers, firsts)
     else:
-        known = np.empty(rows, np.int64)
-        while row < rows:
+        known = np.empty(length, np.int64)
+        while index < length:
             table = table_of_values(known, count)
-            row, count = _by_value(values, valid, table, known, numbers, firsts, row, count)
-    return _with_null(numbers, firsts[:count], valid)
+            index, count = _by_value(
+                values, majors, width, rows, valid, table, known, numbers, firsts, index, count
+            )
+    return Distinct(numbers=numbers, firsts=firsts[:count].copy())
 
 
 def distinct_bytes(data: Any, offsets: Int64s, valid: Bools | None = None) -> Distinct:
@@ -74,26 +103,45 @@ def distinct_bytes(data: Any, offsets: Int64s, valid: Bools | None = None) -> Di
     while row < rows:
         table = table_of_hashes(hashes, count)
         row, count = _by_bytes(data, offsets, valid, table, hashes, numbers, firsts, row, count)
-    return _with_null(numbers, firsts[:count], valid)
+    return _with_null(numbers, firsts[:count].copy(), valid)
 
 
 def _with_null(numbers: Int32s, firsts: Int64s, valid: Bools | None) -> Distinct:
     """Give rows that are not valid the last number."""
     if valid is None:
-        return Distinct(numbers=numbers, firsts=firsts.copy())
+        return Distinct(numbers=numbers, firsts=firsts)
     numbers[~valid] = len(firsts)
     return Distinct(numbers=numbers, firsts=np.append(firsts, np.argmin(valid)))
 
 
+def _value(values: Any, majors: Any, width: Any, row: Any) -> Any:
+    """The integer to number at a row; the compiler knows whether there are majors."""
+    if majors is None:
+        return values[row]
+    return majors[row] * width + values[row]
+
+
+_value = inlined(_value)
+
+
 def _number_by_index(
-    values: Any, valid: Any, low: int, table: Any, numbers: Any, firsts: Any
+    values: Any,
+    majors: Any,
+    width: int,
+    rows: Any,
+    valid: Any,
+    low: int,
+    table: Any,
+    numbers: Any,
+    firsts: Any,
 ) -> int:
     """Fill `numbers` and `firsts` from a table with a place for every value that there may be."""
     count = 0
-    for row in range(len(values)):
+    for index in range(len(numbers)):
+        row = index if rows is None else rows[index]
         if valid is not None and not valid[row]:
             continue
-        place = np.uint64(values[row] - low)
+        place = np.uint64(_value(values, majors, width, row) - low)
         # Zero is an empty place.
         number = table[place]
         if number == 0:
@@ -101,28 +149,32 @@ def _number_by_index(
             count += 1
             number = count
             table[place] = number
-        numbers[row] = number - 1
+        numbers[index] = number - 1
     return count
 
 
 def _number_by_value(
     values: Any,
+    majors: Any,
+    width: int,
+    rows: Any,
     valid: Any,
     table: Any,
     known: Any,
     numbers: Any,
     firsts: Any,
-    row: int,
+    index: int,
     count: int,
 ) -> tuple[int, int]:
     """Fill `numbers` and `firsts` from a hashed table, until it is half full.
 
-    Returns the next row, and how many values there are.
+    Returns the next index, and how many values there are.
     """
     full = len(table) // 2
-    while row < len(values) and count < full:
+    while index < len(numbers) and count < full:
+        row = index if rows is None else rows[index]
         if valid is None or valid[row]:
-            value = values[row]
+            value = _value(values, majors, width, row)
             place = place_of(table, known, value)
             number = table[place]
             if number == 0:
@@ -131,9 +183,9 @@ def _number_by_value(
                 count += 1
                 number = count
                 table[place] = number
-            numbers[row] = number - 1
-        row += 1
-    return row, count
+            numbers[index] = number - 1
+        index += 1
+    return index, count
 
 
 def _number_by_bytes(
