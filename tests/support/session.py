@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tests.support.gateway import remember_names
+
 ROOT = Path(__file__).parents[2]
 # Code for a plan takes far longer to generate and compile than a few rows take without it.
 # The fixture `codegen` is for tests that run as users do.
@@ -63,6 +65,13 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": " ".join([*JVM, *FIXED_HEAP]),
     # Of a cluster's executors, whose heaps are smaller.
     "spark.executor.extraJavaOptions": " ".join(JVM),
+    # Each file that is read or written, and each state, sends Hadoop's settings to its tasks. Of
+    # the thousand that Hadoop has by default, local files need one.
+    "spark.driver.extraClassPath": str(ROOT / "tests" / "support" / "hadoop"),
+    # pyspark tells the JVM for each column on which line it was made, for messages.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Spark describes each plan at length, for its pages in a browser.
+    "spark.sql.ui.explainMode": "simple",
     # Python workers are forked from a process that has loaded what they need.
     "spark.python.daemon.module": "tests.support.daemon",
     "spark.sql.shuffle.partitions": "2",
@@ -75,6 +84,7 @@ SETTINGS = {
 
 def session(master: str = "local[2]", more: Mapping[str, str] | None = None) -> SparkSession:
     """A session of this process; its JVM starts at the first call."""
+    remember_names()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # For the workers' parent, wherever the tests are started.
     paths = [str(ROOT / "tests" / "support" / "site"), str(ROOT), os.environ.get("PYTHONPATH")]
