@@ -162,6 +162,14 @@ def written(spark: SparkSession, folder: Path, query: Query, source: Input) -> D
     return spark.createDataFrame(found.collect(), schema)
 
 
+def end_maintenance(spark: SparkSession) -> None:
+    """Have Spark forget the states of streams that have ended.
+
+    Else it goes on to write snapshots of them, and to delete old ones, in the background.
+    """
+    getattr(spark._jvm, "org.apache.spark.sql.execution.streaming.state.StateStore").stop()
+
+
 def at(text: str) -> int:
     """Microseconds of an instant as Spark reports it."""
     return round(datetime.fromisoformat(text).astimezone(UTC).timestamp() * 1000) * 1000

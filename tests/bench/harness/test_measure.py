@@ -1,8 +1,10 @@
+import itertools
 import subprocess
 import sys
 import time
 
-from muntin.bench.harness.measure import Cost, cheapest, measure, memory, settle
+from muntin.bench.harness import measure as measuring
+from muntin.bench.harness.measure import Cost, cheapest, measure, memory, settle, so_far
 
 
 def test_cpu_is_counted_apart_from_waiting():
@@ -34,12 +36,24 @@ def test_the_peak_of_memory_is_kept_after_it_is_freed():
     assert peak.total >= held > 64 << 20
 
 
-def test_settling_waits_for_what_is_busy_and_not_for_ever():
-    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
-        begun = time.monotonic()
-        settle(at_most_s=1.0)
-        assert time.monotonic() - begun >= 1.0
-    finally:
-        busy.kill()
-        busy.wait()
+def test_the_cpu_of_other_processes_counts():
+    script = "import time\nwhile time.process_time() < 0.3: pass\nprint()\ninput()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    before = so_far().cpu_s
+    with subprocess.Popen([sys.executable, "-c", script], **pipes) as busy:
+        busy.stdout.readline()
+        assert so_far().cpu_s - before >= 0.25
+        busy.communicate(b"\n")
+
+
+def test_settling_waits_for_what_is_busy_and_not_for_ever(monkeypatch):
+    # How much a process really gets is up to what else runs on the machine.
+    used = itertools.count()
+    monkeypatch.setattr(measuring, "_cpu_seconds", lambda: float(next(used)))
+    begun = time.monotonic()
+    settle(at_most_s=1.0)
+    assert time.monotonic() - begun >= 1.0
+    monkeypatch.setattr(measuring, "_cpu_seconds", lambda: 7.0)
+    begun = time.monotonic()
+    settle(at_most_s=120.0)
+    assert time.monotonic() - begun < 60.0
