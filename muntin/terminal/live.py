@@ -1,7 +1,6 @@
 """A pipeline's figures as they change: a table on a terminal, lines in a pipe."""
 
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Protocol
 
 from rich.box import SIMPLE
@@ -20,12 +19,7 @@ class View(Protocol):
 
     def __enter__(self) -> "View": ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def show(self, status: Status) -> None:
         """The figures as they are now."""
@@ -51,12 +45,7 @@ class LiveTable:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def show(self, status: Status) -> None:
@@ -84,12 +73,7 @@ class Lines:
     def __enter__(self) -> "Lines":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def show(self, status: Status) -> None:

@@ -1,7 +1,6 @@
 """Measures the cost of each batch of a stream."""
 
 import threading
-from types import TracebackType
 
 from pyspark.sql import SparkSession
 
@@ -27,12 +26,7 @@ class Laps(ReportListener):
         self._session.streams.addListener(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._end = so_far()
         if kind is None:
             self._terminated.wait(_PATIENCE_S)

@@ -1,7 +1,7 @@
 """`bench techniques`: time, tail latency and memory of a slide by each technique."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from muntin.bench.harness.cycles import calibrate, cycles
 from muntin.bench.harness.machine import machine
+from muntin.bench.harness.targets import Target, as_json, targets_table
 from muntin.model.aggregates.monoids import ADD, MAX, Monoid
 from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.compiled.compile import bind
@@ -76,28 +77,6 @@ class Memory:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
-    """A ratio of two figures of this run, and the most (or least) that it may be."""
-
-    name: str
-    found: float
-    most: float | None = None
-    least: float | None = None
-
-    @property
-    def met(self) -> bool:
-        """Whether it is within its bound."""
-        return (self.most is None or self.found <= self.most) and (
-            self.least is None or self.found >= self.least
-        )
-
-
-def as_json(targets: Iterable[Target]) -> list[dict[str, Any]]:
-    """Returns the targets with `met`."""
-    return [{**asdict(target), "met": target.met} for target in targets]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Report:
     """All figures of one run."""
 
@@ -135,17 +114,7 @@ class Report:
             "bytes held, by slices in the window",
             [(figure.technique, f"{figure.size:,}", f"{figure.bytes:,}") for figure in self.memory],
         )
-        table = Table(title="targets", title_justify="left")
-        for column in ("ratio", "found", "bound", "met"):
-            table.add_column(column)
-        for target in self.targets:
-            bound = (
-                f"at most {target.most:g}"
-                if target.most is not None
-                else f"at least {target.least:g}"
-            )
-            table.add_row(target.name, f"{target.found:.2f}", bound, "yes" if target.met else "NO")
-        yield table
+        yield targets_table(self.targets, "ratio")
 
 
 def run(*, quick: bool = False) -> Report:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from muntin.bench.harness.machine import machine
-from muntin.bench.papers.techniques import Target, as_json
+from muntin.bench.harness.targets import Target, as_json, targets_table
 from muntin.bench.papers.udw_runtime import per_second
 from muntin.bench.papers.udw_ways import WAYS, Figure, Way, aims
 from muntin.model.aggregates.aggregate import Component
@@ -64,17 +64,7 @@ class Report:
                         f"{figure.per_second:,.0f}",
                     )
             yield table
-        table = Table(title="targets", title_justify="left")
-        for name in ("figure", "found", "bound", "met"):
-            table.add_column(name)
-        for target in self.targets:
-            bound = (
-                f"at most {target.most:g}"
-                if target.most is not None
-                else f"at least {target.least:g}"
-            )
-            table.add_row(target.name, f"{target.found:,.2f}", bound, "yes" if target.met else "NO")
-        yield table
+        yield targets_table(self.targets, "figure")
 
 
 def run(*, records: int, queries: Sequence[int] = QUERIES, seed: int = 12) -> Report:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muntin.bench.papers.techniques import Target
+from muntin.bench.harness.targets import Target
 from muntin.runtime.columns.partials import Int64s
 
 _NONE = np.empty(0, np.int64)

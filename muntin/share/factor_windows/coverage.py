@@ -4,7 +4,7 @@ A window reads the stream, or the intervals of another window that covers it. Wh
 an aggregate, the other window must partition it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import lcm
 
@@ -103,6 +103,10 @@ def choices(
     return graph
 
 
+# Which window each of some windows reads.
+Growth = Callable[[Sequence[Window], Counting, Harmless], Forest]
+
+
 def min_cost_forest(windows: Iterable[Window], counting: Counting, harmless: Harmless) -> Forest:
     """Algorithm 1: each window reads what is cheapest for it."""
     graph = choices(windows, counting, harmless)
@@ -127,15 +131,20 @@ def harmless_nodes(nodes: Iterable[Node]) -> Harmless:
 
 def coverage(workload: Workload) -> Plan:
     """Plans one tree per grouping: the min-cost coverage graph, without factor windows."""
+    return plan_by_forest("coverage", workload, min_cost_forest)
 
-    def grow(nodes: tuple[Node, ...]) -> Forest:
+
+def plan_by_forest(strategy: str, workload: Workload, grow: Growth) -> Plan:
+    """Plans one tree per grouping, in which windows read what `grow` chooses for them."""
+
+    def forest(nodes: tuple[Node, ...]) -> Forest:
         windows = [node.window for node in nodes]
-        return min_cost_forest(windows, counting_of(windows, workload), harmless_nodes(nodes))
+        return grow(windows, counting_of(windows, workload), harmless_nodes(nodes))
 
     return plan_of(
-        "coverage",
+        strategy,
         workload,
         lambda queries: [
-            tree_of(queries[0].grouping, nodes := nodes_of(queries), workload, grow(nodes))
+            tree_of(queries[0].grouping, nodes := nodes_of(queries), workload, forest(nodes))
         ],
     )

@@ -9,7 +9,7 @@ from math import gcd, isqrt
 
 import numpy as np
 
-from muntin.model.plan import Node, Plan
+from muntin.model.plan import Plan
 from muntin.model.query import Workload
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window
@@ -18,11 +18,9 @@ from muntin.share.factor_windows.coverage import (
     Forest,
     Harmless,
     choices,
-    counting_of,
-    harmless_nodes,
     may_read,
+    plan_by_forest,
 )
-from muntin.share.trees import nodes_of, plan_of, tree_of
 
 # Sizes tried for each slide under covered-by, spread over the eligible ones.
 _SIZES_PER_SLIDE = 16
@@ -223,15 +221,4 @@ def without_idle(
 
 def factor(workload: Workload) -> Plan:
     """Plans one tree per grouping, with factor windows."""
-
-    def grow(nodes: tuple[Node, ...]) -> Forest:
-        windows = [node.window for node in nodes]
-        return with_factor_windows(windows, counting_of(windows, workload), harmless_nodes(nodes))
-
-    return plan_of(
-        "factor",
-        workload,
-        lambda queries: [
-            tree_of(queries[0].grouping, nodes := nodes_of(queries), workload, grow(nodes))
-        ],
-    )
+    return plan_by_forest("factor", workload, with_factor_windows)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from muntin.bench.harness.targets import Target
 from muntin.bench.papers import techniques as bench
 from muntin.bench.papers.technique_figures import draw
-from muntin.bench.papers.techniques import Latency, Many, Memory, Report, Single, Target
+from muntin.bench.papers.techniques import Latency, Many, Memory, Report, Single
 from muntin.model.aggregates.monoids import MAX
 from muntin.techniques.table import TECHNIQUES
 

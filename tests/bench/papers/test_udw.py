@@ -1,7 +1,7 @@
 import numpy as np
 
+from muntin.bench.harness.targets import Target
 from muntin.bench.papers import udw, udw_runtime
-from muntin.bench.papers.techniques import Target
 from muntin.bench.papers.udw_ways import OURS, WAYS, Figure, aims
 from muntin.model.windows.data_windows import CountWindow
 
