@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from muntin.model.windows.data_windows import Session
 from muntin.model.windows.window import Window
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
@@ -37,7 +38,7 @@ class Shape:
 
     filters: tuple[Expression, ...]
     time: Expression
-    window: Window
+    window: Window | Session
     # The window as a column.
     window_column: Expression
     keys: tuple[Expression, ...]

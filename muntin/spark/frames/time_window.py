@@ -1,4 +1,4 @@
-"""Finds the operators that Spark makes of `window(...)`, and what was asked for.
+"""Finds the operators that Spark makes of `window` and `session_window`, and what was asked for.
 
 Spark resolves a window into arithmetic of microseconds: a projection if windows do not overlap,
 else an `Expand` that copies each row. Both mark the window's column. What is found is checked by
@@ -8,8 +8,11 @@ asking Spark for such a window anew.
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import window
+from pyspark.sql.functions import session_window, window
 
+from muntin.errors import ModelError
+from muntin.model.time import parse_duration
+from muntin.model.windows.data_windows import Session
 from muntin.model.windows.window import Window
 from muntin.spark.engine.catalyst import (
     Expression,
@@ -24,13 +27,14 @@ from muntin.spark.engine.catalyst import (
 )
 
 _MARK = "spark.timeWindow"
+_SESSION_MARK = "spark.sessionWindow"
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowOperator:
     """A window over a time, as a column of what its operators give."""
 
-    window: Window
+    window: Window | Session
     time: Expression
     column: Expression
     child: Plan
@@ -56,6 +60,8 @@ def find_window(plan: Plan, session: SparkSession) -> WindowOperator | None:
         return _tumbling(plan, session)
     if kind(plan) == "Filter":
         (inner,) = children(plan)
+        if kind(inner) == "Project":
+            return _session(plan, inner, session)
         return _hopping(plan, inner, session) if kind(inner) == "Expand" else None
     return None
 
@@ -102,6 +108,38 @@ def _hopping(filtered: Plan, expand: Plan, session: SparkSession) -> WindowOpera
     if not start.semanticEquals(children(struct)[1]):
         return None
     return found.operator(column=outputs[marked[0]], child=child)
+
+
+def _session(filtered: Plan, plan: Plan, session: SparkSession) -> WindowOperator | None:
+    marked = [
+        each
+        for each in items(plan.projectList())
+        if kind(each) == "Alias" and each.metadata().contains(_SESSION_MARK)
+    ]
+    if len(marked) != 1 or kind(children(marked[0])[0]) != "CreateNamedStruct":
+        return None
+    _, start, _, end = children(children(marked[0])[0])
+    time = start
+    while kind(time) in {"KnownNullable", "PreciseTimestampConversion"}:
+        (time,) = children(time)
+    gaps = [
+        children(node)[0]
+        for node in walk(end)
+        if kind(node) == "Cast" and node.dataType().simpleString() == "interval"
+    ]
+    if len(gaps) != 1 or kind(gaps[0]) != "Literal":
+        return None
+    text = str(gaps[0].value())
+    try:
+        found = Session(parse_duration(text))
+    except ModelError:
+        return None
+    (child,) = children(plan)
+    asked = session_window(column_of(time, session), text)
+    anew = analyzed(frame_of(child, session).select(asked, "*"))
+    if not children(anew)[0].sameResult(filtered):
+        return None
+    return WindowOperator(window=found, time=time, column=marked[0].toAttribute(), child=child)
 
 
 def _anew(found: _Bounds, size: int, child: Plan, session: SparkSession) -> Plan | None:

@@ -97,7 +97,7 @@ def main(url: str) -> None:
     session = SparkSession.builder.remote(url).getOrCreate()
     session.conf.set("spark.sql.shuffle.partitions", "2")
     readings = session.range(600).selectExpr(
-        "timestamp_micros((id * 7919 % 600) * 1000000 - 300000000 + id) AS ts",
+        "timestamp_micros((id * 7919 % 600) * 1000000 + id) AS ts",
         "CASE WHEN id % 7 = 0 THEN NULL ELSE concat('d', id % 3) END AS device",
         "CASE WHEN id % 5 = 0 THEN NULL ELSE CAST(id % 13 AS DOUBLE) END AS temp",
         "CAST(id % 11 AS INT) AS load",
