@@ -142,11 +142,8 @@ class Source:
         whole, record_trees = bind_record_trees(bound.plan, relations)
         for query in whole.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        if whole.trees != bound.plan.trees:
-            raise RunError(
-                "periodic windows with aggregates of your own are streamed by keys that are "
-                "numbers, booleans, strings, binary, decimals, dates or timestamps"
-            )
+        # Periodic windows of a stream are on slices before they are bound.
+        assert whole.trees == bound.plan.trees
         return BoundStream(
             plan=whole,
             trees=bound.trees,
@@ -211,16 +208,14 @@ class Source:
 
     def _grouping(self, plan: Plan) -> Grouping:
         """Returns the grouping to take the time from; refuses queries that name different times."""
-        groupings = [tree.grouping for tree in plan.all_trees]
-        times = {
-            ".".join(name_parts(self._column(grouping) or grouping.time)).lower()
-            for grouping in groupings
-        }
-        if len(times) > 1:
-            raise RunError(
-                f"a stream has one time, and the queries name {', '.join(sorted(times))}"
-            )
-        return groupings[0]
+        named: dict[str, str] = {}
+        for tree in plan.all_trees:
+            time = self._column(tree.grouping) or tree.grouping.time
+            named.setdefault(".".join(name_parts(time)).lower(), tree.queries[0])
+        if len(named) > 1:
+            told = ", ".join(f"query {query!r} names {time}" for time, query in named.items())
+            raise RunError(f"a stream has one time, and {told}")
+        return plan.all_trees[0].grouping
 
 
 @dataclass(frozen=True, kw_only=True)
