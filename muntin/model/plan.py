@@ -85,6 +85,9 @@ class Tree(AnyTree):
     native: tuple[str, ...] = ()
     # With fewer keys than cores, a batch is also split by time, into parts of so many microseconds.
     time_part: int | None = None
+    # The tumbling windows whose partials a stream keeps beside the slices, finest first. Each reads
+    # the one before it, the first reads the slices.
+    levels: tuple[Window, ...] = ()
 
     def __post_init__(self) -> None:
         if self.made_in is not None and not self.made_in.serves(self.grouping.keys, self.slicing):
@@ -117,6 +120,9 @@ class Tree(AnyTree):
                             f"intervals overlap, and would count twice"
                         )
             seen[node.window] = node
+        for window, below in zip(self.levels, (None, *self.levels), strict=False):
+            if not window.is_tumbling or window not in seen or seen[window].parent != below:
+                raise ModelError(f"{window} cannot be a level of the state above {below}")
 
     @property
     def is_alone(self) -> bool:
@@ -133,6 +139,41 @@ class Tree(AnyTree):
     def longest(self) -> int:
         """The size of the longest window that a query asks for."""
         return max(node.window.size for node in self.nodes if node.queries)
+
+    @property
+    def keeps(self) -> tuple[int, ...]:
+        """How long a stream keeps the slices, then the partials of each level.
+
+        That is how far behind the watermark they may start. A window that is open begins at some
+        edge of the coarsest level that has all its begins. From there on it reads that level and
+        coarser ones. It reads finer ones only behind the last whole interval of the next level.
+        """
+        longest = [0] * (len(self.levels) + 1)
+        for node in self.nodes:
+            coarsest = self._coarsest_with_begins_of(node.window)
+            for level in range(coarsest, len(longest)):
+                if level == 0 or node.window.size > self.levels[level - 1].size:
+                    longest[level] = max(longest[level], node.window.size)
+        for level, window in enumerate(self.levels):
+            longest[level] = max(longest[level], window.size)
+        return tuple(longest)
+
+    def _coarsest_with_begins_of(self, window: Window) -> int:
+        """Returns the number of the coarsest level with the begins of a window; 0: the slices."""
+        found = 0
+        for level, each in enumerate(self.levels, start=1):
+            if window.slide % each.size == 0 and (window.offset - each.offset) % each.size == 0:
+                found = level
+        return found
+
+    def level_of(self, node: Node) -> int:
+        """Returns the number of the finest level that a node reads; 0: the slices.
+
+        A level's own window is read where it is kept.
+        """
+        if node.window in self.levels:
+            return self.levels.index(node.window) + 1
+        return 0 if node.parent not in self.levels else self.levels.index(node.parent) + 1
 
     @property
     def is_flat(self) -> bool:
@@ -172,7 +213,7 @@ class Tree(AnyTree):
                 )
             )
         native = tuple(name for name in self.native if name in asked)
-        return replace(self, nodes=tuple(reversed(kept)), native=native)
+        return replace(self, nodes=tuple(reversed(kept)), native=native, levels=())
 
 
 def cost_of(trees: Iterable[Tree]) -> float:

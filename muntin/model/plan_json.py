@@ -136,6 +136,7 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
         "made_in": None if tree.made_in is None else _pass_to_json(tree.made_in),
         "native": list(tree.native),
         "time_part": tree.time_part,
+        "levels": [asdict(window) for window in tree.levels],
         "nodes": [
             {
                 "window": asdict(node.window),
@@ -159,6 +160,7 @@ def tree_from_json(data: Mapping[str, Any]) -> Tree:
         made_in=_pass_from_json(data["made_in"]) if data.get("made_in") else None,
         native=tuple(data.get("native", ())),
         time_part=data.get("time_part"),
+        levels=tuple(Window(**window) for window in data.get("levels", ())),
         nodes=tuple(_node_from_json(node) for node in data["nodes"]),
     )
 

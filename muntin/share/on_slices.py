@@ -1,4 +1,4 @@
-"""Turns a plan into one that a stream runs: every periodic window reads the slices of its tree."""
+"""Turns a plan into one that a stream runs: windows read slices, or levels made of them."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 from muntin.model.plan import Plan, Tree, made_together
 from muntin.model.query import Query, parts_of
 from muntin.share.groupings.choose_passes import by_the_slicer
+from muntin.share.levels import in_levels
 from muntin.share.shared import shared
 from muntin.share.trees import flat_tree
 
@@ -38,13 +39,13 @@ def cut_once(plan: Plan) -> Plan:
 
 
 def reading_slices(plan: Plan) -> Plan:
-    """Returns the plan with every node reading the slices, cut only at edges of asked windows, and
-    the slices of all trees made by the slicer.
+    """Returns the plan with every window reading the slices, or levels of the state that are made
+    of them (`levels`), and the slices of all trees made by the slicer.
 
-    A stream answers only the windows that have just closed. To keep a node's long history for its
-    readers would cost more than it saves, so factor windows and their slices are of no use.
+    Slices are cut only at edges of asked windows. A stream answers only the windows that have just
+    closed, so a window whose intervals overlap is not worth keeping for others.
     """
-    trees = tuple(_reading_slices(tree, plan) for tree in plan.trees)
+    trees = tuple(_levelled(tree, plan) for tree in plan.trees)
     found = by_the_slicer(replace(plan, trees=trees))
     if found.trees == plan.trees:
         return plan
@@ -52,12 +53,12 @@ def reading_slices(plan: Plan) -> Plan:
     return replace(found, considered={}, taken=())
 
 
-def _reading_slices(tree: Tree, plan: Plan) -> Tree:
-    """Returns the flat tree of a stream, without what is decided for batches only."""
+def _levelled(tree: Tree, plan: Plan) -> Tree:
+    """Returns the tree as a stream runs it, without what is decided for batches only."""
     tree = replace(tree, native=(), time_part=None, made_in=None)
-    if tree.is_flat:
-        return tree
-    return _flat([tree], plan)
+    found = in_levels(tree, plan)
+    # A flat tree stays as it was planned, with its costs.
+    return tree if tree.is_flat and not found.levels else found
 
 
 def _flat(trees: Iterable[Tree], plan: Plan) -> Tree:

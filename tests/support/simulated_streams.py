@@ -14,15 +14,26 @@ from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query, workload
 from muntin.runtime.columns.layout import slots_of
+from muntin.runtime.state import level_store
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import EVENTS, START
 from muntin.runtime.state.late_rows import count_late
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
+from muntin.share import levels
 from muntin.share.evolve.pin_running_queries import pinned
 from muntin.share.evolve.replan import Replanner
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
+
+
+def many_levels(monkeypatch) -> None:
+    """Plan a level wherever one can be, however short the windows are, and merge segments soon."""
+    for name, value in {"_MANY": 2, "_FAN": 2, "_SHARE": 2.0, "_FEW": 0}.items():
+        monkeypatch.setattr(levels, name, value)
+    monkeypatch.setattr(level_store, "FAN", 2)
+    monkeypatch.setattr(level_store, "PARTS", 3)
+
 
 Event = tuple[str, int, int | None]
 

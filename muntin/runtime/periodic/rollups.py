@@ -1,4 +1,4 @@
-"""Combines retained slices into cells, which are wider, and kept beside the slices.
+"""Combines partials into the cells of a coarser level, and finds the cells that windows need whole.
 
 A window that closes spans many slices, but needs single slices only near its begin and its end. It
 reads the rest as cells: a few dozen, however long the window is.
@@ -11,7 +11,6 @@ reads the rest as cells: a few dozen, however long the window is.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -27,27 +26,8 @@ from muntin.runtime.periodic.feed import Feed
 from muntin.runtime.periodic.node import END, NodeRuntime, Position
 from muntin.runtime.periodic.tree import partials_of
 
-# How many cells the longest retained span has.
-CELLS = 32
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rollups:
-    """Where the cells of a lane are, and how wide they are."""
-
-    number: int
-    width: int
-
-
-def width_for(span: int) -> int:
-    """Returns the width of cells for slices that are retained for `span`."""
-    return -(-span // CELLS)
-
-
-def cells_of(starts: Int64s, width: int) -> Int64s:
-    """Returns the begin of the cell that each start is in."""
-    begins: Int64s = starts // width * width
-    return begins
+# Cells as fine as time itself: rows of one start become one.
+INSTANTS = Window(size=1, slide=1)
 
 
 def is_cut(cells: Int64s, width: int, begins: Mapping[Window, tuple[int, int]]) -> Bools:
@@ -67,17 +47,16 @@ def is_cut(cells: Int64s, width: int, begins: Mapping[Window, tuple[int, int]]) 
     return cut
 
 
-def combined(table: pa.Table, layout: Layout, width: int) -> pa.Table:
-    """Combine slices, and cells of the same width, into a row for each key and cell; not empty."""
+def combined(table: pa.Table, layout: Layout, cells: Window) -> pa.Table:
+    """Combine partials into a row for each key and cell, a tumbling window; not empty."""
     batch = ordered(table, layout.key_columns, layout.start)
     keys = [batch.column(name) for name in layout.key_columns]
     steps = changes(keys) if keys else np.zeros(len(batch) - 1, np.bool_)
     numbers = np.concatenate([np.zeros(1, np.int64), np.cumsum(steps, dtype=np.int64)])
     firsts = pa.array(np.concatenate([[0], np.flatnonzero(steps) + 1]))
-    window = Window(size=width, slide=width)
-    reader = NodeRuntime(window, {entry.component: RECALC for entry in layout.kept})
+    reader = NodeRuntime(cells, {entry.component: RECALC for entry in layout.kept})
     monoids = {entry.component: entry.monoid for entry in layout.kept}
-    feed = Feed(((Node(window=window, aggregates=()), reader),), monoids)
+    feed = Feed(((Node(window=cells, aggregates=()), reader),), monoids)
     rows = partials_of(batch, layout, numbers)
     chunks = [chunk for _, chunk, _ in feed.push(rows, Position(END, END), None)]
     values = [column.take(firsts) for column in keys]

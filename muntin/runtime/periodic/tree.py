@@ -1,6 +1,6 @@
 """Runs a tree: takes Arrow batches of slices, gives Arrow batches of answers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,8 @@ class TreeRuntime:
     slots); see `layout`.
     """
 
-    def __init__(self, tree: Tree, layout: Layout) -> None:
+    def __init__(self, tree: Tree, layout: Layout, only: Collection[Window] | None = None) -> None:
+        """`only` are the windows that run, none of which reads another; None: all."""
         self._tree = tree
         self._layout = layout
         self._slots = all_slots(tree, layout)
@@ -48,7 +49,7 @@ class TreeRuntime:
         self._feeds = {
             window: Feed(tuple((node, _start(node)) for node in readers), monoids)
             for window in (None, *(node.window for node in tree.nodes))
-            if (readers := tree.children(window))
+            if (readers := _running(tree.children(window), only))
         }
         # The keys that answers may be about.
         self._keys = KeyNumbers(layout.key_columns)
@@ -70,17 +71,16 @@ class TreeRuntime:
         self._keys.forget(until.key)
 
     def between(
-        self, batch: pa.RecordBatch, *, after: int | None, until: int
+        self, batch: pa.RecordBatch, begins: Mapping[Window, tuple[int, int]]
     ) -> Iterator[pa.RecordBatch]:
-        """Yields the answers of all windows that end in `(after, until]`, of every key.
+        """Yields the answers of all windows from a first to a last begin, of every key.
 
-        `batch` has all slices of these windows, and may have others. `after` is None if no window
-        was given out before. Call this once, on a new runtime.
+        `batch` has all rows of these windows, and may have others. Call this once, on a new
+        runtime whose nodes all read the slices.
         """
         if batch.num_rows:
-            begins = begins_between(self._tree, after=after, until=until)
             partials = partials_of(batch, self._layout, self._keys.number(batch))
-            yield from self._descend(None, partials, Position(END, END), begins, after)
+            yield from self._descend(None, partials, Position(END, END), begins)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Yields the answers of all windows that are still open."""
@@ -97,19 +97,14 @@ class TreeRuntime:
         partials: Partials,
         until: Position,
         begins: Mapping[Window, tuple[int, int]] | None = None,
-        after: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Push the partials of a node, or the slices for None, to all nodes that read them."""
         if parent not in self._feeds:
             return
         for node, chunk, reached in self._feeds[parent].push(partials, until, begins):
-            asked = chunk
-            if after is not None:
-                # Readers may need older windows than those to be answered.
-                asked = chunk.where(chunk.starts > after - node.window.size)
-            if node.queries and len(asked):
-                yield self._answers(node, asked)
-            yield from self._descend(node.window, chunk, reached, begins, after)
+            if node.queries and len(chunk):
+                yield self._answers(node, chunk)
+            yield from self._descend(node.window, chunk, reached)
 
     def _answers(self, node: Node, partials: Partials) -> pa.RecordBatch:
         rows = len(partials)
@@ -121,6 +116,10 @@ class TreeRuntime:
         columns[BEGIN] = pa.array(partials.starts)
         columns |= filled_slots(filled, self._slots, rows)
         return pa.RecordBatch.from_pydict(columns)
+
+
+def _running(nodes: tuple[Node, ...], only: Collection[Window] | None) -> tuple[Node, ...]:
+    return nodes if only is None else tuple(node for node in nodes if node.window in only)
 
 
 def _start(node: Node) -> NodeRuntime:
@@ -143,22 +142,15 @@ def partials_of(batch: pa.RecordBatch, layout: Layout, keys: Int64s) -> Partials
     )
 
 
-def begins_between(tree: Tree, *, after: int | None, until: int) -> dict[Window, tuple[int, int]]:
-    """Returns the first and the last begin that each node must give out, so that all queries of the
-    tree get their windows that end in `(after, until]`; first > last for a node with nothing to
-    give."""
-    begins: dict[Window, tuple[int, int]] = {}
-    # Readers come after the nodes that they read.
-    for node in reversed(tree.nodes):
-        window = node.window
-        last = until - window.size
-        first = -END if after is None else window.first_after(after - window.size)
-        wanted = [first] if node.queries and first <= last else []
-        for child in tree.children(window):
-            if begins[child.window][0] <= begins[child.window][1]:
-                wanted.append(begins[child.window][0])
-        begins[window] = (min(wanted, default=last + 1), last)
-    return begins
+def begins_between(
+    windows: Iterable[Window], *, after: int, until: int
+) -> dict[Window, tuple[int, int]]:
+    """Returns the first and the last begin of the windows that end in `(after, until]`, where there
+    are some."""
+    begins = {
+        window: (window.first_after(after - window.size), until - window.size) for window in windows
+    }
+    return {window: (first, last) for window, (first, last) in begins.items() if first <= last}
 
 
 def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

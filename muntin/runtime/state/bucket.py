@@ -8,17 +8,18 @@ batch (`BucketState`); slices are kept in segments, which are not rewritten.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
+from muntin.model.windows.window import Window
 from muntin.runtime.columns.row_order import ordered
-from muntin.runtime.periodic.rollups import Rollups
 from muntin.runtime.periodic.tree import TreeRuntime, begins_between
-from muntin.runtime.state.lane import Lane
+from muntin.runtime.state.lane import Lane, Level
+from muntin.runtime.state.levels import KeptLevel, Levels
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.record_step import step_records
-from muntin.runtime.state.segments import Segment, Store, segments_from_json, segments_to_json
-from muntin.runtime.state.slice_store import SliceStore
+from muntin.runtime.state.segments import Shelf, Store, segments_from_json, segments_to_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +30,7 @@ class BucketState:
     given: int | None = None
     # The number of the next segment.
     number: int = 0
-    segments: Mapping[int, list[Segment]] = field(default_factory=dict)
-    cells: Mapping[int, Rollups] = field(default_factory=dict)
+    levels: Mapping[int, list[KeptLevel]] = field(default_factory=dict)
     # For lanes of data windows: the number of their state in the store, and when they are due;
     # and the numbers of records that wait for the watermark.
     open: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
@@ -38,10 +38,12 @@ class BucketState:
 
     def to_bytes(self) -> bytes:
         """Returns the state as JSON."""
-        segments = {str(lane): segments_to_json(of_lane) for lane, of_lane in self.segments.items()}
-        cells = {str(lane): [rollups.number, rollups.width] for lane, rollups in self.cells.items()}
+        levels = {
+            str(lane): [_level_to_json(level) for level in kept]
+            for lane, kept in self.levels.items()
+        }
         opened = {str(lane): list(place) for lane, place in self.open.items()}
-        state = {"given": self.given, "number": self.number, "runs": segments, "cells": cells}
+        state = {"given": self.given, "number": self.number, "levels": levels}
         waiting = {str(lane): numbers for lane, numbers in self.waiting.items()}
         return json.dumps({**state, "open": opened, "waiting": waiting}).encode()
 
@@ -52,16 +54,25 @@ class BucketState:
         return BucketState(
             given=fields["given"],
             number=fields["number"],
-            segments={
-                int(lane): segments_from_json(of_lane) for lane, of_lane in fields["runs"].items()
-            },
-            cells={
-                int(lane): Rollups(number=number, width=width)
-                for lane, (number, width) in fields["cells"].items()
+            levels={
+                int(lane): [_level_from_json(level) for level in kept]
+                for lane, kept in fields["levels"].items()
             },
             open={int(lane): (number, due) for lane, (number, due) in fields["open"].items()},
             waiting={int(lane): numbers for lane, numbers in fields["waiting"].items()},
         )
+
+
+def _level_to_json(kept: KeptLevel) -> list[Any]:
+    cells = kept.level.cells
+    of_cells = None if cells is None else [cells.size, cells.offset]
+    return [of_cells, kept.level.keep, segments_to_json(kept.segments)]
+
+
+def _level_from_json(data: list[Any]) -> KeptLevel:
+    of_cells, keep, segments = data
+    cells = of_cells and Window(size=of_cells[0], slide=of_cells[0], offset=of_cells[1])
+    return KeptLevel(level=Level(cells=cells, keep=keep), segments=segments_from_json(segments))
 
 
 class BucketRuntime:
@@ -78,6 +89,8 @@ class BucketRuntime:
         self._records = {lane.number: lane for lane in records}
         self._store = store
         self.state = state
+        # How many partials the last step combined, by lane.
+        self.combined: dict[int, int] = {}
 
     def step(
         self, arrived: Mapping[int, pa.Table], until: int
@@ -87,37 +100,23 @@ class BucketRuntime:
         Slices of lanes that the plan no longer has are removed. `state` is updated after the last
         answer.
         """
-        number = self.state.number
-        segments: dict[int, list[Segment]] = {}
-        cells: dict[int, Rollups] = {}
-        self._forget(self.state.segments.keys() - self._lanes.keys())
-        for gone in self.state.open.keys() - self._records.keys():
-            self._store.remove(self.state.open[gone][0])
-        for gone in self.state.waiting.keys() - self._records.keys():
-            for place in self.state.waiting[gone]:
-                self._store.remove(place)
+        shelf = Shelf(self._store, self.state.number)
+        kept: dict[int, list[KeptLevel]] = {}
+        self._forget()
         for lane in self._lanes.values():
-            slices = SliceStore(
-                self._store,
-                lane,
-                segments=self.state.segments.get(lane.number, []),
-                cells=self.state.cells.get(lane.number),
-                number=number,
-            )
             new = arrived.get(lane.number)
-            if new is not None and new.num_rows:
-                new = new.select(lane.columns)
-            yield from self._answers(lane, slices, new, until)
-            horizon = until - lane.span
-            slices.drop(horizon)
-            if new is not None and new.num_rows:
-                slices.add(new)
-                slices.drop(horizon)
-            number = slices.number
-            if slices.segments:
-                segments[lane.number] = slices.segments
-            if slices.cells is not None:
-                cells[lane.number] = slices.cells
+            levels = Levels(
+                shelf,
+                lane,
+                self.state.levels.get(lane.number, []),
+                given=self.given,
+                until=until,
+                arrived=new.select(lane.columns) if new is not None and new.num_rows else None,
+            )
+            yield from self._answers(lane, levels, until)
+            kept[lane.number] = levels.keep()
+            self.combined[lane.number] = levels.combined
+        number = shelf.number
         opened: dict[int, tuple[int, int | None]] = {}
         waiting: dict[int, list[int]] = {}
         for record_lane in self._records.values():
@@ -141,8 +140,7 @@ class BucketRuntime:
         self.state = BucketState(
             given=until,
             number=number,
-            segments=segments,
-            cells=cells,
+            levels=kept,
             open=opened,
             waiting=waiting,
         )
@@ -152,27 +150,27 @@ class BucketRuntime:
         """The watermark up to which answers were given; Spark's begins with 1970."""
         return 0 if self.state.given is None else self.state.given
 
-    def _forget(self, lanes: Iterable[int]) -> None:
-        for lane in lanes:
-            for segment in self.state.segments[lane]:
-                self._store.remove(segment.number)
-            if lane in self.state.cells:
-                self._store.remove(self.state.cells[lane].number)
+    def _forget(self) -> None:
+        """Remove what lanes have left that the plan no longer has."""
+        for gone in self.state.levels.keys() - self._lanes.keys():
+            for level in self.state.levels[gone]:
+                for segment in level.segments:
+                    self._store.remove(segment.number)
+        for gone in self.state.open.keys() - self._records.keys():
+            self._store.remove(self.state.open[gone][0])
+        for gone in self.state.waiting.keys() - self._records.keys():
+            for place in self.state.waiting[gone]:
+                self._store.remove(place)
 
     def _answers(
-        self, lane: Lane, slices: SliceStore, new: pa.Table | None, until: int
+        self, lane: Lane, levels: Levels, until: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        after = self.given
-        begins = begins_between(lane.flat, after=after, until=until)
-        if all(first > last for first, last in begins.values()):
-            return
-        tables = list(slices.rows(begins))
-        if new is not None:
-            tables.append(new)
-        if not tables:
-            return
-        rows = pa.concat_tables(tables, promote_options="permissive")
-        batch = ordered(rows, lane.layout.key_columns, lane.layout.start)
-        runtime = TreeRuntime(lane.flat, lane.layout)
-        for answer in runtime.between(batch, after=after, until=until):
-            yield lane.number, answer
+        for level, windows in lane.readers.items():
+            begins = begins_between(windows, after=self.given, until=until)
+            rows = levels.rows(level, begins) if begins else None
+            if rows is None:
+                continue
+            batch = ordered(rows, lane.layout.key_columns, lane.layout.start)
+            runtime = TreeRuntime(lane.flat, lane.layout, begins)
+            for answer in runtime.between(batch, begins):
+                yield lane.number, answer

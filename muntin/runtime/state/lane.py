@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, islice
 
 import pyarrow as pa
 
 from muntin.model.plan import Tree
+from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout, column_type
 
 # The column with the start of a slice, or with the instant of a record.
@@ -15,30 +17,72 @@ EVENTS = "events"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Level:
+    """A level of a lane's state: the slices, or the partials of a tumbling window, its cells."""
+
+    # None: the slices.
+    cells: Window | None
+    # How far behind the watermark a row may start and still be kept, in microseconds.
+    keep: int
+
+    @property
+    def width(self) -> int:
+        """The width of its cells."""
+        assert self.cells is not None
+        return self.cells.size
+
+    def begin_of(self, instant: int) -> int:
+        """Returns the begin of the cell that an instant is in.
+
+        For a watermark that is the end of the last cell that it has passed.
+        """
+        assert self.cells is not None
+        return instant - (instant - self.cells.offset) % self.cells.size
+
+    def kept_from(self, watermark: int) -> int:
+        """Returns the first start that is kept."""
+        return watermark - self.keep + 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class Lane:
     """A tree of a running plan: its number, which is never reused, and where its columns are."""
 
     number: int
     tree: Tree
     layout: Layout
-    # How long slices are kept beyond what windows need, in microseconds.
+    # How long slices are kept at least, for queries to come; microseconds.
     retain: int = 0
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The slices, then the levels of the tree."""
+        # A coarser level is kept for as long as finer ones, since it costs little.
+        keeps = accumulate(self.tree.keeps, max, initial=self.retain)
+        return tuple(
+            Level(cells=cells, keep=keep)
+            for cells, keep in zip((None, *self.tree.levels), islice(keeps, 1, None), strict=True)
+        )
 
     @property
     def span(self) -> int:
-        """How far behind the watermark a slice may start and still be kept."""
-        return max(self.retain, *(node.window.size for node in self.tree.nodes))
+        """How far behind the watermark something is kept."""
+        return self.levels[-1].keep
 
     @cached_property
     def flat(self) -> Tree:
-        """The tree with all nodes reading the slices, as plans for streams have them.
-
-        Only a checkpoint of an earlier version may still have nodes that read others.
-        """
-        if self.tree.is_flat:
-            return self.tree
+        """The tree with all nodes reading rows of slices and cells, which its levels choose."""
         nodes = tuple(replace(node, parent=None) for node in self.tree.nodes)
-        return replace(self.tree, nodes=nodes)
+        return replace(self.tree, nodes=nodes, levels=())
+
+    @cached_property
+    def readers(self) -> dict[int, frozenset[Window]]:
+        """The windows that queries ask for, by the finest level that they read."""
+        found: dict[int, set[Window]] = {}
+        for node in self.tree.nodes:
+            if node.queries:
+                found.setdefault(self.tree.level_of(node), set()).add(node.window)
+        return {level: frozenset(windows) for level, windows in found.items()}
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
-"""Segments: rows of slices as Arrow bytes in a store, and what is remembered of them."""
+"""Segments: rows of partials as Arrow bytes in a store, and what is remembered of them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import astuple, dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -20,34 +19,58 @@ class Store(Protocol):
         """Forget a number."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Segment:
-    """Where some retained slices are, and which starts they have."""
+    """Where some partials are, and which starts they have."""
 
     number: int
-    # Segments of level 0 are not merged, and in no cell yet; see `slice_store`.
-    level: int
+    # How often it was merged; see `level_store`.
+    rank: int
     rows: int
+    bytes: int
     first: int
     last: int
 
 
-def segments_to_json(segments: list[Segment]) -> list[list[int]]:
+def segments_to_json(segments: list[Segment]) -> list[tuple[int, ...]]:
     """Returns what a bucket remembers of segments."""
-    return [
-        [segment.number, segment.level, segment.rows, segment.first, segment.last]
-        for segment in segments
-    ]
+    return [astuple(segment) for segment in segments]
 
 
 def segments_from_json(data: list[list[int]]) -> list[Segment]:
     """The segments that `segments_to_json` wrote."""
-    names = ("number", "level", "rows", "first", "last")
-    return [Segment(**_named(names, values)) for values in data]
+    return [Segment(*fields) for fields in data]
 
 
-def _named(names: tuple[str, ...], values: list[int]) -> Mapping[str, Any]:
-    return dict(zip(names, values, strict=True))
+class Shelf:
+    """Puts tables into a store under new numbers, and reads each of them once.
+
+    `number` is the next that is free.
+    """
+
+    def __init__(self, store: Store, number: int) -> None:
+        self._store = store
+        self._known: dict[int, pa.Table] = {}
+        self.number = number
+
+    def put(self, table: pa.Table) -> tuple[int, int]:
+        """Keep a table; returns its number and its bytes."""
+        number, data = self.number, to_bytes(table)
+        self._store.write(number, data)
+        self._known[number] = table
+        self.number += 1
+        return number, len(data)
+
+    def read(self, number: int) -> pa.Table:
+        """Returns a table that was put here, in this batch or an earlier one."""
+        if number not in self._known:
+            self._known[number] = from_bytes(self._store.read(number))
+        return self._known[number]
+
+    def remove(self, number: int) -> None:
+        """Forget a table."""
+        self._known.pop(number, None)
+        self._store.remove(number)
 
 
 def to_bytes(table: pa.Table) -> bytes:

@@ -5,6 +5,9 @@ from dataclasses import replace
 
 from muntin.model.plan import Plan, Tree
 from muntin.model.plan_json import definition
+from muntin.model.slicing import Edges, Slicing
+from muntin.runtime.state.lane import Lane
+from muntin.runtime.state.levels import finest_from
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_records import changed_records, record_homes
 from muntin.runtime.stream_plan.component_columns import Held
@@ -154,12 +157,15 @@ def _change_lane(
     held = _held(stays, need, since, old.columns)
     kept_from, epochs = old.kept_from, list(old.epochs)
     if given is not None and since is not None:
-        span = old.at_run_time(ansi=running.ansi, retain=running.retain).span
-        reached = given - span
+        lane = old.at_run_time(ansi=running.ansi, retain=running.retain)
+        reached = given - lane.span
         kept_from = reached if kept_from is None else max(kept_from, reached)
+        epochs += _merged_away(lane, given)
         if old.tree.slicing.edges != tree.slicing.edges:
             epochs.append(Epoch(slicing=old.tree.slicing, until=since))
-        epochs = [epoch for epoch in epochs if epoch.until > kept_from]
+        # Of epochs with the same edges, the latest tells all.
+        latest = {epoch.slicing.edges: epoch for epoch in sorted(epochs, key=lambda e: e.until)}
+        epochs = [epoch for epoch in latest.values() if epoch.until > kept_from]
     return RunningLane(
         number=old.number,
         tree=tree,
@@ -169,6 +175,18 @@ def _change_lane(
         kept_from=kept_from,
         epochs=tuple(epochs),
     )
+
+
+def _merged_away(lane: Lane, given: int) -> list[Epoch]:
+    """Returns, for the past that only coarser levels have, where these are cut."""
+    finest = finest_from(lane.levels, given)
+    return [
+        Epoch(
+            slicing=Slicing(edges=(Edges(period=level.width, phase=level.begin_of(0)),), rate=0.0),
+            until=until,
+        )
+        for level, until in zip(lane.levels[1:], finest, strict=False)
+    ]
 
 
 def _new_lane(number: int, tree: Tree, need: Needs, unseen: int | None) -> RunningLane:

@@ -13,15 +13,15 @@ from muntin.model.plan import Tree
 from muntin.model.query import Query, workload
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.row_order import ordered
-from muntin.runtime.periodic import rollups as cells_module
 from muntin.runtime.periodic.rollups import is_cut
 from muntin.runtime.periodic.tree import TreeRuntime
-from muntin.runtime.state import slice_store as retained_module
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.segments import from_bytes
+from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
 from tests.support.periodic_trees import AGGREGATES, batch_of, layout_of
+from tests.support.simulated_streams import many_levels
 from tests.support.window_sets import windows as any_windows
 
 
@@ -49,7 +49,7 @@ def tree_of(windows, strategy="shared") -> Tree:
         Query(name=f"q{n}", window=one, aggregates=AGGREGATES, keys=["k"], time="t")
         for n, one in enumerate(windows)
     ]
-    return optimize(workload(queries), strategy).trees[0]
+    return on_slices(optimize(workload(queries), strategy)).trees[0]
 
 
 values = st.one_of(st.none(), st.integers(-9, 9))
@@ -69,11 +69,11 @@ def answered(batches):
     return sorted(found, key=repr)
 
 
-@pytest.fixture(params=[(32, 8), (3, 2)], ids=["", "few cells"])
+@pytest.fixture(params=[False, True], ids=["", "many levels"])
 def cells(request, monkeypatch):
-    """Also with so few cells, and runs settled so soon, that short windows have some."""
-    monkeypatch.setattr(cells_module, "CELLS", request.param[0])
-    monkeypatch.setattr(retained_module, "FAN", request.param[1])
+    """Also with a level wherever one can be, and segments that are merged soon."""
+    if request.param:
+        many_levels(monkeypatch)
 
 
 @settings(
@@ -141,14 +141,59 @@ def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
         state = bucket.state
         written.append(store.writes - before[0])
         read.append(store.rows - before[1])
-    runs, cells = state.segments[3], state.cells[3]
-    assert store.data.keys() == {cells.number, *(run.number for run in runs)}
-    assert min(run.last for run in runs) >= steps - 1 - 300
+    assert len(state.levels[3]) > 1
+    runs = [run for level in state.levels[3] for run in level.segments]
+    assert store.data.keys() == {run.number for run in runs}
+    assert [run.bytes for run in runs] == [len(store.data[run.number]) for run in runs]
+    assert min(run.last for run in runs) >= steps - 300
     assert len(runs) < 150
-    # Rows are written when they come and when they are merged, and cells every eight batches.
-    assert sum(written) < steps * written[0] * 9
+    # Rows are written when they come and when they are merged, and cells when they are over.
+    assert sum(written) < steps * written[0] * 6
     # Three thousand slices are kept; a batch reads cells, and slices near its begin and its end.
     assert sum(read[-100:]) / 100 < 1000
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_what_a_batch_combines_does_not_depend_on_the_length_of_windows(late):
+    combined = []
+    for size in (300, 3_000, 30_000):
+        tree = tree_of([Window(size=size, slide=1), Window(size=1, slide=1)])
+        layout = layout_of(tree)
+        lane = Lane(number=3, tree=tree, layout=layout)
+        store, state = Memory(), BucketState()
+        # All but the last steps at once.
+        steps = [range(size), *(range(at, at + 1) for at in range(size, size + 30))]
+        most = 0
+        for step in steps:
+            starts = [*step, step[0] - late * size // 2]
+            bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+            rows = {3: batch_of([("a", at, 1.0, 1) for at in starts], layout)}
+            given = bucket.step(rows, step[-1] + 1)
+            answers = [row for _, batch in given for row in batch.to_pylist()]
+            state = bucket.state
+            most = max(most, bucket.combined[3]) if step[0] >= size else 0
+        longest = [row for row in answers if row["node"] == len(tree.nodes) - 1]
+        assert [row["begin"] for row in longest] == [step[-1] + 1 - size]
+        combined.append(most)
+    assert max(combined) < 150, combined
+
+
+def test_slices_are_merged_as_soon_as_no_window_to_come_needs_their_edges():
+    # An hour by the minute needs minutes for an hour; a day by ten minutes needs tens for a day.
+    tree = tree_of([Window(size=60, slide=1), Window(size=1440, slide=10)])
+    layout = layout_of(tree)
+    lane = Lane(number=3, tree=tree, layout=layout)
+    store, state = Memory(), BucketState()
+    for at in range(0, 1500, 10):
+        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        rows = batch_of([("a", at + minute, 1.0, 1) for minute in range(10)], layout)
+        list(bucket.step({3: rows}, at + 9))
+        state = bucket.state
+    widths = [level.level.cells and level.level.cells.size for level in state.levels[3]]
+    rows = [sum(run.rows for run in level.segments) for level in state.levels[3]]
+    assert widths == [None, 10, 120]
+    # Segments expire whole, so there are some more.
+    assert all(low <= found <= low + 15 for low, found in zip([60, 143, 11], rows, strict=True))
 
 
 def test_a_slice_that_comes_in_many_batches_is_merged_into_one_row():
@@ -160,7 +205,7 @@ def test_a_slice_that_comes_in_many_batches_is_merged_into_one_row():
         bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
         assert not list(bucket.step({3: batch_of([("a", 60, 1.0, 1)], layout)}, 61))
         state = bucket.state
-    assert sum(segment.rows for segment in state.segments[3]) < 8
+    assert sum(segment.rows for segment in state.levels[3][0].segments) < 8
     bucket = BucketRuntime([lane], store, state)
     answers = [row for _, batch in bucket.step({}, 700) for row in batch.to_pylist()]
     assert {row["begin"] for row in answers} == set(range(-480, 61, 60))

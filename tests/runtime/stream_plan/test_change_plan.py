@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 from muntin.model.aggregates.aggregate import count, max_, sum_
 from muntin.model.query import Query, workload
 from muntin.model.windows.window import Window, hopping, tumbling
-from muntin.runtime.periodic import rollups as cells_module
-from muntin.runtime.state import slice_store as retained_module
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from muntin.share.evolve.pin_running_queries import pinned
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STRATEGIES, optimize
-from tests.support.simulated_streams import Engine, needs_of
+from tests.support.simulated_streams import Engine, many_levels, needs_of
 
 UNIT = 1000
 AGGREGATES = {"n": count(), "s": sum_("x"), "m": max_("x")}
@@ -108,11 +106,11 @@ class Watched:
         assert self.engine.late == +self.late
 
 
-@pytest.fixture(params=[(32, 8), (3, 2)], ids=["", "few cells"])
+@pytest.fixture(params=[False, True], ids=["", "many levels"])
 def cells(request, monkeypatch):
-    """Also with so few cells, and runs settled so soon, that short windows have some."""
-    monkeypatch.setattr(cells_module, "CELLS", request.param[0])
-    monkeypatch.setattr(retained_module, "FAN", request.param[1])
+    """Also with a level wherever one can be, and segments that are merged soon."""
+    if request.param:
+        many_levels(monkeypatch)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

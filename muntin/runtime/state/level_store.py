@@ -1,0 +1,114 @@
+"""The partials of one level of a lane: a batch adds new ones, and reads those of some spans.
+
+A batch adds a segment. Eight segments are merged into one, in which what several batches had of a
+cell is one row, and eight merged ones again while that stays short beside what is kept. So a window
+reads only the segments at the spans that it needs. Segments that have expired are dropped whole.
+Rows that are far behind the others of their batch have segments of their own, which are merged
+however long they are: else every late row would make a long segment of new ones.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.periodic.rollups import INSTANTS, combined
+from muntin.runtime.state.lane import Lane, Level, conformed
+from muntin.runtime.state.segments import Segment, Shelf
+from muntin.runtime.state.spans import Spans
+
+# How many segments are merged into one.
+FAN = 8
+# How many segments of the longest length, at least, make up all that is kept.
+PARTS = 16
+# The most rows that a merged segment has.
+_MOST_ROWS = 1 << 20
+
+
+class LevelStore:
+    """The segments of a level on a shelf."""
+
+    def __init__(self, shelf: Shelf, lane: Lane, level: Level, segments: list[Segment]) -> None:
+        self._shelf = shelf
+        self._lane = lane
+        self._length = level.keep // PARTS
+        self.segments = segments
+
+    def rows(self, spans: Spans) -> Iterator[pa.Table]:
+        """Yields the rows that start in some spans."""
+        for segment in self.segments:
+            if spans.meet(segment.first, segment.last):
+                table = conformed(self._shelf.read(segment.number), self._lane)
+                yield starting_in(spans, table, self._lane)
+
+    def add(self, table: pa.Table) -> None:
+        """Keep more rows; there are some."""
+        starts = starts_of(table, self._lane)
+        is_behind = starts < starts.max() - self._length
+        if is_behind.any():
+            self._write(table.filter(pa.array(is_behind)), rank=0)
+            table = table.filter(pa.array(~is_behind))
+        self._write(table, rank=0)
+        for is_long in (False, True):
+            rank = 0
+            while self._merge(is_long=is_long, rank=rank):
+                rank += 1
+
+    def drop(self, before: int) -> None:
+        """Forget rows that start before an instant: whole segments, and half of a long one."""
+        for segment in self.segments:
+            if segment.last < before:
+                self._remove([segment])
+            elif self._is_long(segment) and 2 * before > segment.first + segment.last:
+                table = self._shelf.read(segment.number)
+                left = table.filter(pc.greater_equal(table.column(self._lane.layout.start), before))
+                if 2 * left.num_rows <= table.num_rows:
+                    self._remove([segment])
+                    self._write(left, rank=segment.rank)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._remove(self.segments)
+
+    def _is_long(self, segment: Segment) -> bool:
+        return segment.last - segment.first > self._length
+
+    def _merge(self, *, is_long: bool, rank: int) -> bool:
+        """Merge segments of a rank if there are enough; those that are short must stay so."""
+        alike = [
+            each for each in self.segments if each.rank == rank and self._is_long(each) == is_long
+        ][-FAN:]
+        if len(alike) < FAN or sum(each.rows for each in alike) > _MOST_ROWS:
+            return False
+        length = max(each.last for each in alike) - min(each.first for each in alike)
+        if length > self._length and not is_long:
+            return False
+        tables = [conformed(self._shelf.read(each.number), self._lane) for each in alike]
+        self._remove(alike)
+        together = pa.concat_tables(tables, promote_options="permissive")
+        self._write(combined(together, self._lane.layout, INSTANTS), rank=rank + 1)
+        return True
+
+    def _write(self, table: pa.Table, *, rank: int) -> None:
+        starts = starts_of(table, self._lane)
+        number, size = self._shelf.put(table)
+        ends = int(starts.min()), int(starts.max())
+        self.segments = [*self.segments, Segment(number, rank, table.num_rows, size, *ends)]
+
+    def _remove(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            self._shelf.remove(segment.number)
+        self.segments = [segment for segment in self.segments if segment not in segments]
+
+
+def starts_of(table: pa.Table, lane: Lane) -> Int64s:
+    """Returns the starts of rows."""
+    starts: Int64s = table.column(lane.layout.start).to_numpy()
+    return starts
+
+
+def starting_in(spans: Spans, table: pa.Table, lane: Lane) -> pa.Table:
+    """Returns the rows that start in some spans."""
+    inside = spans.hold(starts_of(table, lane))
+    return table if inside.all() else table.filter(pa.array(inside))
