@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from muntin.spark.pipeline.reports import QueryReports, Report
+from muntin.spark.stream.state_report import LevelStatus, StateReport
 
 log = logging.getLogger("muntin")
 
@@ -54,6 +55,9 @@ class Status:
     # What was found at the start and may be wrong.
     warnings: Sequence[str] = ()
     queries: Mapping[str, QueryStatus] = field(default_factory=dict)
+    # What is kept of slices and their levels, and how many partials the last batch combined.
+    levels: Sequence[LevelStatus] = ()
+    combines: int = 0
 
 
 class Figures:
@@ -72,14 +76,18 @@ class Figures:
         self._counts_in: Callable[[Report], Counts] = lambda _: {}
         self._late: Counter[str | None] = Counter()
         self._late_in: Callable[[Report], Late] = lambda _: {}
+        self._state_in: Callable[[Report], StateReport] = lambda _: StateReport()
 
     def restart(
-        self, counts_in: Callable[[Report], Counts], late_in: Callable[[Report], Late]
+        self,
+        counts_in: Callable[[Report], Counts],
+        late_in: Callable[[Report], Late],
+        state_in: Callable[[Report], StateReport] = lambda _: StateReport(),
     ) -> None:
         """Start counting a new Spark query, which may report a batch that was cut off again."""
         with self._lock:
             self._seen, self._looked = set(), None
-            self._counts_in, self._late_in = counts_in, late_in
+            self._counts_in, self._late_in, self._state_in = counts_in, late_in, state_in
 
     def note(self, reports: QueryReports) -> None:
         """Take in the reports that Spark remembers of a query's batches, if there are new ones."""
@@ -119,6 +127,7 @@ class Figures:
         with self._lock:
             report = self._report
             operators = report.get("stateOperators", [])
+            state = self._state_in(report)
             queries = {}
             for name, first in complete_from.items():
                 rows, begin = self._of(name)
@@ -141,6 +150,8 @@ class Figures:
                 restarts=self.restarts,
                 warnings=tuple(self.warnings),
                 queries=queries,
+                levels=state.levels,
+                combines=state.combined,
             )
 
     def _of(self, name: str) -> tuple[int, int | None]:

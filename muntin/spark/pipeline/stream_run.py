@@ -53,7 +53,7 @@ class StreamRun:
             self._rows = bound.rows()
             late.check(self._rows)
         self.answers, self.projected = bound.run(running, late=None if late is None else self._rows)
-        answers = self.projected.without_late(self.answers)
+        answers = self.projected.without_figures(self.answers)
         rows = self.projected.observed(self.projected.numbered(answers))
         schemas = schemas_of(rows)
         self.schemas = {name: schema for name, schema in schemas.items() if name != LATE_ROWS}
@@ -81,7 +81,9 @@ class StreamRun:
     def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
         """Start Spark's query; `first` is the number of its first batch."""
         self.first = first
-        self._figures.restart(self.projected.counts_in, self.projected.late_in)
+        self._figures.restart(
+            self.projected.counts_in, self.projected.late_in, self.projected.state_in
+        )
         writer = self._given.writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", checkpoint)
         if trigger:

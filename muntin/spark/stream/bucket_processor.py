@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from muntin.runtime.state.record_lane import RecordLane
 
-# The columns of answers with the number of their lane, and, in rows that are no answers, with the
-# number of events that came too late for windows of a node.
-LANE, LATE = "lane", "late"
+# The columns of answers with the number of their lane, and, in rows that are no answers, with a
+# figure: how many events came too late for windows of a node, or what is kept (`state.figures`).
+LANE, FIGURE = "lane", "figure"
 
 
 class BucketProcessor(StatefulProcessor):
@@ -81,6 +81,7 @@ class BucketProcessor(StatefulProcessor):
             state=None if stored is None else bytes(stored[0]),
         )
         if not packed and step.is_done(watermark):
+            yield from step.figures()
             return
         yield from step.answers(packed, watermark)
         self._remembered.update((step.state,))

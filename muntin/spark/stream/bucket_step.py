@@ -12,11 +12,12 @@ from muntin.runtime.periodic.tree import NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
+from muntin.runtime.state.figures import state_figures
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL, count_late
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.segments import Store, from_bytes
-from muntin.spark.stream.bucket_processor import LANE, LATE
+from muntin.spark.stream.bucket_processor import FIGURE, LANE
 
 
 class BucketStep:
@@ -61,12 +62,16 @@ class BucketStep:
             lane: self._unpacked(lane, rows) for lane, rows in packed.items() if lane != WHOLLY_LATE
         }
         late = count_late(arrived, self._lanes, self._records, self._bucket.given)
-        if late:
-            yield self._late(late)
+        yield from self._told(late)
         given = self._bucket.step(arrived, watermark * MILLISECOND)
         batches = (self._under(lane, batch) for lane, batch in given)
         for batch in gather(batches):
             yield batch.to_pandas(types_mapper=pd.ArrowDtype)
+        yield from self.figures()
+
+    def figures(self) -> Iterator[pd.DataFrame]:
+        """Yields what the bucket keeps, and how much it combined."""
+        yield from self._told(state_figures(self._bucket.state.levels, self._bucket.combined))
 
     @property
     def state(self) -> bytes:
@@ -84,13 +89,14 @@ class BucketStep:
         there[LANE] = pa.array(np.full(batch.num_rows, lane, np.int32))
         return self._in_columns(there, batch.num_rows)
 
-    def _late(self, late: Mapping[tuple[int, int], int]) -> pd.DataFrame:
-        """Returns a row for each lane and node that events came too late for."""
-        places = pa.array([lane for lane, _ in late], pa.int32())
-        nodes = pa.array([node for _, node in late], pa.int32())
-        counts = pa.array(late.values(), pa.int64())
-        batch = self._in_columns({LANE: places, NODE: nodes, LATE: counts}, len(late))
-        return batch.to_pandas(types_mapper=pd.ArrowDtype)
+    def _told(self, figures: Mapping[tuple[int, int], int]) -> Iterator[pd.DataFrame]:
+        """Yields a row for each figure, which has a lane and the number of a node or another."""
+        if figures:
+            lanes = pa.array([lane for lane, _ in figures], pa.int32())
+            places = pa.array([place for _, place in figures], pa.int32())
+            counts = pa.array(figures.values(), pa.int64())
+            batch = self._in_columns({LANE: lanes, NODE: places, FIGURE: counts}, len(figures))
+            yield batch.to_pandas(types_mapper=pd.ArrowDtype)
 
     def _as_it_is(self, data: bytes) -> pd.DataFrame:
         """Returns a row with packed events that no window takes."""

@@ -20,7 +20,7 @@ from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.stream_plan.stream_plan import kind_of
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.engine.session_kind import same_python
-from muntin.spark.stream.bucket_processor import LANE, LATE, BucketProcessor
+from muntin.spark.stream.bucket_processor import FIGURE, LANE, BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES
 
 
@@ -34,7 +34,7 @@ def answer_slices(
     """Returns answers of all lanes: lane and node number, key columns, window begin, typed slots.
 
     `records` are the lanes of data windows; with them, answers have the window's end, too. Rows
-    that have a count of late events are no answers. With `late`, neither are rows of the lane
+    that have a figure are no answers. With `late`, neither are rows of the lane
     `WHOLLY_LATE`, which have packed events.
     """
     same_python(packed.sparkSession)
@@ -62,6 +62,6 @@ def _schema(lanes: Sequence[Lane], records: Sequence[RecordLane]) -> StructType:
             StructField(BEGIN, LongType()),
             *([StructField(WINDOW_END, LongType())] if records else []),
             *slot_fields(slots),
-            StructField(LATE, LongType()),
+            StructField(FIGURE, LongType()),
         ]
     )

@@ -7,7 +7,6 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import count_if, expr
 from pyspark.sql.functions import max as max_of
-from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.types import StructField
 
 from muntin.model.plan import Node
@@ -41,14 +40,21 @@ from muntin.spark.output.together import (
     united,
 )
 from muntin.spark.pipeline.reports import Report
-from muntin.spark.stream.bucket_processor import LANE, LATE
+from muntin.spark.stream.bucket_processor import FIGURE, LANE
 from muntin.spark.stream.key_codes import KEY_TYPES, key_code
+from muntin.spark.stream.state_report import (
+    OBSERVED_FIGURES,
+    StateReport,
+    figure,
+    state_figures,
+    state_in,
+)
 from muntin.spark.stream.stream_records import BoundRecords
 
 # What rows that no open window took are called among queries; no query's name has a slash.
 LATE_ROWS = "late/rows"
-# What Spark's reports call the counts of answers, and of events that came too late.
-_OBSERVED, _OBSERVED_LATE = "muntin", "muntin_late"
+# What Spark's reports call the counts of answers.
+_OBSERVED = "muntin"
 
 
 class StreamAnswers:
@@ -114,25 +120,30 @@ class StreamAnswers:
             },
             QUERY,
         )
-        rows = answers.where(f"{LATE} IS NULL")
+        rows = answers.where(f"{FIGURE} IS NULL")
         return stack(self._any_size, self._nodes, self._nodes_numbered(rows), called=self._called)
 
-    def without_late(self, answers: DataFrame) -> DataFrame:
-        """Returns the answers only; Spark's reports then count late events (`late_in`)."""
+    def without_figures(self, answers: DataFrame) -> DataFrame:
+        """Returns the answers only; Spark's reports then count late events (`late_in`) and what is
+        kept (`state_in`)."""
         # An event is late for all parts of a query, or for none: they have one window and filter.
         first = {self._called[part]: place for part, place in reversed(self.places.items())}
         lanes = [(first[name][0].number, first[name][1]) for name in self.queries]
-        sums = [
-            sum_of(expr(f"CASE WHEN {LANE} = {lane} AND {NODE} = {node} THEN {LATE} END"))
-            for lane, node in [(ALL, ALL), *lanes]
+        late = [
+            figure(lane, node).alias(f"late{index}")
+            for index, (lane, node) in enumerate([(ALL, ALL), *lanes])
         ]
-        named = [each.alias(f"late{index}") for index, each in enumerate(sums)]
-        return answers.observe(_OBSERVED_LATE, *named).where(f"{LATE} IS NULL")
+        told = [*late, *state_figures(self._running.lanes)]
+        return answers.observe(OBSERVED_FIGURES, *told).where(f"{FIGURE} IS NULL")
+
+    def state_in(self, report: Report) -> StateReport:
+        """Returns what is kept after a batch."""
+        return state_in(report, self._running.lanes)
 
     def late_in(self, report: Report) -> dict[str | None, int]:
         """Returns how many events came too late in a batch, for each query and, under None, for
         any."""
-        metrics = report.get("observedMetrics", {}).get(_OBSERVED_LATE, {})
+        metrics = report.get("observedMetrics", {}).get(OBSERVED_FIGURES, {})
         names = [None, *self.queries]
         # Spark leaves nulls out of a report.
         return {name: metrics.get(f"late{index}") or 0 for index, name in enumerate(names)}

@@ -63,6 +63,13 @@ def test_every_row_counts_for_the_windows_that_are_open(late, tmp_path):
         status = pipeline.status()
     assert 0 < status.queries["hour"].late_rows < status.queries["minute"].late_rows
     assert status.queries["minute"].late_rows <= status.late_rows < sum(map(len, made))
+    # Rows went to coarser levels, too, and the status says what they keep.
+    tree, _ = pipeline.plan.place("hour")
+    kept = {each.level: each for each in status.levels if "hour" in each.queries}
+    assert list(kept) == ["slices", *map(str, tree.levels)]
+    assert len(kept) > 1
+    assert all(each.rows > 0 and each.bytes > 8 * each.rows for each in kept.values())
+    assert status.combines > 0
 
 
 @pytest.mark.slow
