@@ -19,7 +19,7 @@ from muntin.runtime.state.lane import Lane, Level
 from muntin.runtime.state.levels import KeptLevel, Levels
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.record_step import step_records
-from muntin.runtime.state.segments import Shelf, Store, segments_from_json, segments_to_json
+from muntin.runtime.state.segments import Segment, Shelf, Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +66,14 @@ class BucketState:
 def _level_to_json(kept: KeptLevel) -> list[Any]:
     cells = kept.level.cells
     of_cells = None if cells is None else [cells.size, cells.offset]
-    return [of_cells, kept.level.keep, segments_to_json(kept.segments)]
+    return [of_cells, kept.level.keep, kept.segments]
 
 
 def _level_from_json(data: list[Any]) -> KeptLevel:
     of_cells, keep, segments = data
     cells = of_cells and Window(size=of_cells[0], slide=of_cells[0], offset=of_cells[1])
-    return KeptLevel(level=Level(cells=cells, keep=keep), segments=segments_from_json(segments))
+    level = Level(cells=cells, keep=keep)
+    return KeptLevel(level=level, segments=[Segment(*each) for each in segments])
 
 
 class BucketRuntime:

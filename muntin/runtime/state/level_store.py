@@ -21,7 +21,7 @@ from muntin.runtime.state.spans import Spans
 # How many segments are merged into one.
 FAN = 8
 # How many segments of the longest length, at least, make up all that is kept.
-PARTS = 16
+PARTS = 8
 # The most rows that a merged segment has.
 _MOST_ROWS = 1 << 20
 

@@ -1,7 +1,6 @@
 """Segments: rows of partials as Arrow bytes in a store, and what is remembered of them."""
 
-from dataclasses import astuple, dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -22,8 +21,7 @@ class Store(Protocol):
         """Forget a number."""
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """Where some partials are, and which starts they have."""
 
     number: int
@@ -33,16 +31,6 @@ class Segment:
     bytes: int
     first: int
     last: int
-
-
-def segments_to_json(segments: list[Segment]) -> list[tuple[int, ...]]:
-    """Returns what a bucket remembers of segments."""
-    return [astuple(segment) for segment in segments]
-
-
-def segments_from_json(data: list[list[int]]) -> list[Segment]:
-    """The segments that `segments_to_json` wrote."""
-    return [Segment(*fields) for fields in data]
 
 
 class Shelf:
@@ -80,7 +68,8 @@ def to_bytes(table: pa.Table) -> bytes:
     """Rows as an Arrow stream, compressed if they are many."""
     sink = pa.BufferOutputStream()
     # Keys and starts repeat: LZ4 leaves less than half of them in the time of a copy.
-    options = pa.ipc.IpcWriteOptions(compression="lz4" if table.nbytes > _MANY_BYTES else None)
+    codec = "lz4" if table.nbytes > _MANY_BYTES else None
+    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table.combine_chunks())
     return bytes(sink.getvalue().to_pybytes())
@@ -88,4 +77,5 @@ def to_bytes(table: pa.Table) -> bytes:
 
 def from_bytes(data: bytes) -> pa.Table:
     """The rows of an Arrow stream."""
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    return pa.ipc.open_stream(pa.py_buffer(data), options=options).read_all()
