@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from muntin.explain import words
 from muntin.model.passes import SLICER
@@ -177,6 +178,16 @@ def answering(tree: AnyTree) -> str:
     return "windows are merged from slices"
 
 
+def _kept(tree: Tree) -> str:
+    """What a stream keeps behind the watermark."""
+    named = ["slices", *map(str, tree.levels)]
+    longest = list(accumulate(tree.keeps, max))
+    kept = (
+        f"{name} for {format_duration(keep)}" for name, keep in zip(named, longest, strict=True)
+    )
+    return f"in a stream, kept behind the watermark at least: {'; '.join(kept)}"
+
+
 def notes(tree: AnyTree) -> Iterator[str]:
     """What Spark does itself, and what a stream does with data windows."""
     if not isinstance(tree, RecordTree):
@@ -187,6 +198,8 @@ def notes(tree: AnyTree) -> Iterator[str]:
             yield f"merged by Spark, as the compiled runtime does not take their types: {names}"
         if tree.time_part is not None:
             yield f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
+        if tree.levels:
+            yield _kept(tree)
         return
     cut = grains(tree)
     text = "in a stream: each record waits for the watermark"

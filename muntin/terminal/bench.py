@@ -117,6 +117,12 @@ def streaming_verb(
             "--state", help="Instead: what retained state, 100,000 keys and an added query cost."
         ),
     ] = False,
+    live_keys: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="With --state: also dash10 by so many keys, such as a million."
+        ),
+    ] = 0,
     json: Json = None,
 ) -> None:
     """Sets of window queries as plain Spark's streams and as one pipeline: CPU of warm batches.
@@ -134,7 +140,7 @@ def streaming_verb(
     session = measured_session(more=SESSION)
     report: StateReport | StreamingReport
     if state:
-        report = state_costs(session)
+        report = state_costs(session, dash10_keys=live_keys)
     else:
         report = streaming(
             session, names, events=events, keys=keys, repeats=repeats, strategy=strategy

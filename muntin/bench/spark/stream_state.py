@@ -37,6 +37,8 @@ _TIMED = 6
 # Hours that slices are kept for.
 _SHORT, _LONG = 1, 12
 _KEYS = 1_000
+# For the bytes of dash10: keys, and files of some hours each, one per batch.
+_DAY_KEYS, _DAY_FILES, _FILES_HOURS = 100, 9, 3
 # How long to wait for an added query.
 _PATIENCE_S = 120.0
 
@@ -61,6 +63,11 @@ class StateReport:
     keys: int
     many: State
     many_equal: bool
+    # The bytes that dash10 keeps for a key with an event a minute, and a run of dash10 with as many
+    # live keys, if it was asked for.
+    dash10_bytes_per_key: float
+    dash10_keys: int
+    dash10: State | None
     # Seconds from the call of `add` to the end of the first batch with the query.
     add_s: float
 
@@ -83,18 +90,25 @@ class StateReport:
         many = f"{self.many.cpu_s:.1f}", f"{self.many.kept_bytes / 1e6:.1f}", ""
         table.add_row(f"{self.keys:,} keys, 3 batches", *many)
         table.add_row("its answers equal batch answers", "yes" if self.many_equal else "NO")
+        table.add_row(f"dash10 keeps {self.dash10_bytes_per_key:,.0f} bytes a key")
+        if self.dash10 is not None:
+            dash10 = f"{self.dash10.cpu_s:.1f}", f"{self.dash10.kept_bytes / 1e6:.1f}", ""
+            table.add_row(f"dash10 by {self.dash10_keys:,} keys, 3 batches", *dash10)
         table.add_row(f"from adding a query to its first batch: {self.add_s:.1f} s")
         return table
 
 
 def state_costs(
-    session: SparkSession, *, events: int = 1_000_000, keys: int = 100_000
+    session: SparkSession, *, events: int = 1_000_000, keys: int = 100_000, dash10_keys: int = 0
 ) -> StateReport:
-    """Measures all three; `events` in each stream, `keys` in the one with many keys."""
+    """Measures all; `events` in each stream, `keys` in the one with many keys.
+
+    With `dash10_keys`, it also streams dash10 with so many live keys, which takes long.
+    """
     hours, files = _FILLING + _TIMED, _FILLING + _TIMED
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
-        Steps(6) as bar,
+        Steps(8 if dash10_keys else 7) as bar,
         settings(session, stream_settings()),
     ):
         folder = Path(name)
@@ -118,6 +132,22 @@ def state_costs(
         ):
             with bar.step(f"retained state: {label}"):
                 costs[label] = bench.timed(label, slow, queries, f"{retain} hours", _FILLING, 1)
+        with bar.step("dash10"):
+            # An event a minute for each of some keys, over more than a day.
+            minutes = (_DAY_FILES * _FILES_HOURS) * 60
+            place = folder / "day"
+            rows = readings(session, minutes * _DAY_KEYS, _DAY_KEYS, _DAY_KEYS / 60, _DAY_FILES)
+            arriving(rows, place)
+            day = bench.timed("dash10", place, SETS["dash10"](), "0 seconds", 1, 1)
+        dash10 = None
+        if dash10_keys:
+            with bar.step(f"dash10 by {dash10_keys:,} keys"):
+                place = folder / "dash10s"
+                each = max(events, 5 * dash10_keys)
+                arriving(readings(session, each, dash10_keys, RATE * 10, FILES), place)
+                dash10 = bench.timed(
+                    "dash10s keys", place, SETS["dash10"](), "0 seconds", WARMING, FILES_PER_BATCH
+                )
         with bar.step("adding a query"):
             add_s = _adding(session, folder / "adding", slow)
     return StateReport(
@@ -127,6 +157,9 @@ def state_costs(
         keys=keys,
         many=many_state,
         many_equal=equal,
+        dash10_bytes_per_key=round(day.kept_bytes / _DAY_KEYS, 1),
+        dash10_keys=dash10_keys,
+        dash10=dash10,
         add_s=add_s,
     )
 

@@ -39,12 +39,23 @@ def test_the_figures_of_state_are_in_a_table(capsys):
     short = State(cpu_s=2.0, wall_s=1.0, kept_bytes=1_000_000)
     kept = State(cpu_s=2.5, wall_s=1.0, kept_bytes=9_000_000)
     report = StateReport(
-        short=short, kept=kept, long=kept, keys=100_000, many=kept, many_equal=True, add_s=4.0
+        short=short,
+        kept=kept,
+        long=kept,
+        keys=100_000,
+        many=kept,
+        many_equal=True,
+        dash10_bytes_per_key=2_821.2,
+        dash10_keys=1_000_000,
+        dash10=kept,
+        add_s=4.0,
     )
     Console(width=100).print(report.table())
     said = " ".join(capsys.readouterr().out.split())
     assert "slices kept for 12 hours 2.5 9.0 1.25x" in said
     assert "100,000 keys, 3 batches 2.5 9.0" in said
+    assert "dash10 keeps 2,821 bytes a key" in said
+    assert "dash10 by 1,000,000 keys, 3 batches 2.5 9.0" in said
     assert json.loads(json.dumps(report.to_json()))["kept"]["kept_bytes"] == 9_000_000
 
 
@@ -76,8 +87,12 @@ def test_sessions_are_compared_up_to_where_both_have_closed_them(spark):
 
 @pytest.mark.slow
 def test_state_keys_and_changes_are_measured(spark):
-    report = state_costs(spark, events=20_000, keys=500)
+    report = state_costs(spark, events=20_000, keys=500, dash10_keys=200)
     assert report.many_equal
+    assert report.dash10 is not None
+    assert report.dash10.kept_bytes > 0
+    # Slices alone would be 1,440 rows of 24 bytes or more.
+    assert 0 < report.dash10_bytes_per_key < 15_000
     # Ten times the slices, whoever keeps them.
     assert min(report.kept.kept_bytes, report.long.kept_bytes) > 5 * report.short.kept_bytes > 0
     assert report.add_s > 0
