@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from muntin.model.aggregates.aggregate import max_
 from muntin.model.plan import Tree
 from muntin.model.query import Query, workload
 from muntin.model.windows.window import Window
+from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.columns.row_order import ordered
 from muntin.runtime.periodic.rollups import is_cut
 from muntin.runtime.periodic.tree import TreeRuntime
@@ -220,3 +222,34 @@ def test_cells_are_cut_where_windows_begin_or_end(begin, cut):
     ends = [0, 0, int(begin == 3)]
     found = is_cut(cells, 4, {Window(size=8, slide=1): (begin, begin)})
     assert found.tolist() == [bool(a or b) for a, b in zip(cut, ends, strict=True)]
+
+
+def test_levels_hold_values_of_other_types():
+    # Windows of 2 and of 240 by 10, over the names of instants.
+    queries = [
+        Query(name=name, window=window, aggregates={"last": max_("name")}, keys=["k"], time="t")
+        for name, window in [("two", Window(size=2, slide=2)), ("long", Window(size=240, slide=10))]
+    ]
+    (tree,) = on_slices(optimize(workload(queries), "shared")).trees
+    (component,) = tree.aggregates[0].components
+    held = kept(component, number="string", name="c0", ansi=False)
+    lane = Lane(number=3, tree=tree, layout=Layout(key_columns=("k",), start="start", kept=(held,)))
+    assert len(lane.levels) > 1
+    store, state, found = Memory(), BucketState(), []
+    for at in range(0, 500, 20):
+        names = [None if at == 40 else f"é{minute:03d}" for minute in range(at, at + 20)]
+        # The last one is late.
+        rows = {
+            "k": ["a"] * 21,
+            "start": [*range(at, at + 20), at - 60],
+            "c0": [*names, f"ÿ{at:03d}"],
+        }
+        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        for _, batch in bucket.step({3: pa.table(rows)}, at):
+            found += [row for row in batch.to_pylist() if row["node"] == len(tree.nodes) - 1]
+        state = bucket.state
+    answers = {row["begin"]: value for row in found for value in [row["v0:string"]]}
+    assert min(answers) < 0
+    # Late names are greater than all others; that of the next batch found the window given out.
+    assert answers[200] == "ÿ440"
+    assert len(answers) == len(found)
