@@ -317,6 +317,10 @@ def stream_verb(
         str | None,
         typer.Option(metavar="DIR", help="Where to put rows that came too late for any window."),
     ] = None,
+    compact: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Put answers in place every N batches, in one file."),
+    ] = 1,
 ) -> None:
     """Answer the queries over files as they arrive, exactly once, into a folder for each query.
 
@@ -345,6 +349,7 @@ def stream_verb(
             files=files,
             flatten=flatten,
             late=late,
+            compact=compact,
         )
     )
 

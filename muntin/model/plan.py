@@ -268,7 +268,10 @@ class Plan:
     keys: float
     # Whether `keys` was given or measured, rather than assumed.
     keys_known: bool = False
-    # The prices that the costs were computed with; a checkpoint does not keep them.
+    # Live keys of sets of keys and shares of filters, as in the workload, and the prices that the
+    # costs were computed with; a checkpoint does not keep them.
+    live: Mapping[frozenset[str], float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
     prices: Prices = SHIPPED
     # The forced technique, if any, and whether every single answer must come fast.
     technique: str | None = None
@@ -363,6 +366,8 @@ class Plan:
             rate=self.rate,
             keys=self.keys,
             keys_known=self.keys_known,
+            live=self.live,
+            shares=self.shares,
             prices=self.prices,
             technique=self.technique,
             latency=self.latency,

@@ -156,6 +156,8 @@ def plan_of(
         rate=workload.rate,
         keys=workload.keys,
         keys_known=workload.keys_known,
+        live=workload.live,
+        shares=workload.shares,
         prices=workload.prices,
         technique=workload.technique,
         latency=workload.latency,

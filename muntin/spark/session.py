@@ -22,6 +22,14 @@ from muntin.spark.binding.relations import first_line
 
 # The heap of a new session.
 MEMORY = "4g"
+# Spark remembers a thousand SQL executions, jobs and stages for its web page, also without one: a
+# tenth of a megabyte for each batch of a stream. So many are enough for a progress bar.
+_FORGETTING = {
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "2000",
+}
 # What may help against an error of Spark's, by its name.
 _HINTS = {
     "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE": ("; write parquet or json, or leave that column out"),
@@ -57,6 +65,7 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **_FORGETTING,
         **(more or {}),
     }.items():
         conf.set(key, value)

@@ -25,6 +25,7 @@ from muntin.bench.spark.factor_settings import SETTINGS, USUAL, chosen_settings
 from muntin.bench.spark.memory import HEAP, peaks
 from muntin.bench.spark.sharing import REPEATS, chosen, sharing
 from muntin.bench.spark.sharing_figure import draw as draw_sharing
+from muntin.bench.spark.stream_long import BATCHES, LongReport, long_run
 from muntin.bench.spark.stream_state import StateReport, state_costs
 from muntin.bench.spark.streaming import SESSION, STREAMED, streamed, streaming
 from muntin.bench.spark.streaming import Report as StreamingReport
@@ -123,6 +124,13 @@ def streaming_verb(
             metavar="N", min=0, help="With --state: also dash10 by so many keys, such as a million."
         ),
     ] = 0,
+    long: Annotated[
+        bool,
+        typer.Option("--long", help="Instead: what memory and files are after many batches."),
+    ] = False,
+    batches: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many batches, with --long.")
+    ] = BATCHES,
     json: Json = None,
 ) -> None:
     """Sets of window queries as plain Spark's streams and as one pipeline: CPU of warm batches.
@@ -131,6 +139,7 @@ def streaming_verb(
     $ muntin bench streaming --sets one,dash10
     $ muntin bench streaming --json streaming.json
     $ muntin bench streaming --state
+    $ muntin bench streaming --long --batches 500
 
     Twenty files, four in a batch; the last three of five batches count. Plain Spark runs a
     streaming query for each query of a set. The sets are those of `muntin bench sharing`.
@@ -138,8 +147,10 @@ def streaming_verb(
     names = streamed(sets)
     check_file(json, "--json")
     session = measured_session(more=SESSION)
-    report: StateReport | StreamingReport
-    if state:
+    report: StateReport | StreamingReport | LongReport
+    if long:
+        report = long_run(session, batches=batches)
+    elif state:
         report = state_costs(session, dash10_keys=live_keys)
     else:
         report = streaming(

@@ -49,6 +49,7 @@ class Job:
     retain: str
     files: int | None
     flatten: bool
+    compact: int
     late: str | None = None
 
     def check(self) -> SqlFile:
@@ -112,6 +113,7 @@ def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -
             format=format,
             flatten=job.flatten,
             options={"header": "true"} if format == "csv" else None,
+            compact=job.compact,
         )
     if is_new:
         remembered.write(_INPUT, kind.to_json())
@@ -148,7 +150,7 @@ def _change(pipeline: Pipeline, session: SparkSession, file: Path, shown: View) 
     """Go on with the queries of an edited file; with the old ones if the new ones are wrong."""
     try:
         sql_file = SqlFile.read(file)
-        difference = Difference.between(pipeline.plan.queries, sql_file.queries)
+        difference = Difference.between(pipeline.queries, sql_file.queries)
         if not difference:
             return
         sql_file.check_syntax(session)

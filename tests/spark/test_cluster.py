@@ -1,12 +1,15 @@
-"""Nothing depends on one process: two executors of their own give the same answers."""
+"""Nothing depends on one process: executors of their own, which come and go, give the answers."""
 
 import os
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
+from tests.support.clusters import Cluster
+from tests.support.processes import kill, launch
 from tests.support.session import ROOT
 
 pytestmark = pytest.mark.spark
@@ -58,3 +61,95 @@ def test_two_executor_processes_give_the_same_answers(tmp_path):
     for rows, missing, surplus in answers.values():
         assert int(rows) > 500
         assert (missing, surplus) == ("0", "0")
+
+
+# On a cluster from which a worker vanishes, and to which another comes, in each half.
+COMING_AND_GOING = """
+    import sys, time
+    from collections import Counter
+    from pathlib import Path
+    from pyspark.sql.functions import udf
+    import muntin as mt
+    from tests.support.session import session
+    from tests.support.streams import MINUTE, SITES, SLIDE, Input
+    from tests.support.streams import assert_closed, at, events, written
+
+    base = Path(sys.argv[1])
+    spark = session(sys.argv[2], {
+        "spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-Xms256m",
+        "spark.executor.memory": "512m", "spark.executor.cores": "1",
+        "spark.sql.shuffle.partitions": "3", "spark.locality.wait": "0",
+    })
+
+    def executors(at_least):
+        patience = time.monotonic() + 120
+        status = spark.sparkContext._jsc.sc().getExecutorMemoryStatus
+        while status().size() - 1 < at_least and time.monotonic() < patience:
+            time.sleep(0.2)
+        return status().size() - 1
+
+    print("executors", executors(3), flush=True)
+    source, made = Input(spark, base / "in"), events(9, files=12, rows=60)
+    queries = [MINUTE, SLIDE, SITES]
+    source.put(*made[:6])
+    with mt.start(queries, source.stream(), checkpoint=base / "check", sink=base / "out",
+                  buckets=3) as pipeline:
+        print("streaming", flush=True)
+        pipeline.process_all_available()
+        print("executors", executors(3), flush=True)
+        source.put(*made[6:])
+        pipeline.process_all_available()
+        status = pipeline.status()
+    print("batches", status.batches, "late", status.late_rows, flush=True)
+    for query in queries:
+        found = written(spark, base / "out", query, source)
+        print(query.name, assert_closed(found, query, source.batch(), at(status.watermark)))
+
+    @udf("long")
+    def slow(number):
+        time.sleep(0.003)
+        return number
+
+    data = spark.range(0, 4000, 1, 12)
+    columns = "timestamp_micros(id * 5000000) AS ts, id % 17 AS device, CAST(id AS DOUBLE) AS temp"
+    frame = data.selectExpr(*columns.split(", "))
+    slowly = data.select(slow("id").alias("id")).selectExpr(*columns.split(", "))
+    asked = [
+        mt.Query(name="batch", window=mt.hopping("1 hour", every="7 minutes"), keys=["device"],
+                 aggregates={"m": mt.avg("temp"), "n": mt.count()}, time="ts")
+    ]
+    print("computing", flush=True)
+    with mt.run(asked, slowly) as results:
+        ours = Counter(results["batch"].collect())
+    plain = Counter(spark.sql(asked[0].to_sql().fill({"": "{frame}"}), frame=frame).collect())
+    print("executors", executors(3), flush=True)
+    print("same", ours == plain, ours.total(), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_workers_come_and_go_while_a_stream_and_a_batch_run(tmp_path):
+    with Cluster(tmp_path) as cluster:
+        for _ in range(3):
+            cluster.join()
+        driver = launch(COMING_AND_GOING, tmp_path, cluster.url, stderr=tmp_path / "driver.log")
+        lines = []
+        try:
+            for line in driver.stdout:
+                lines.append(line.split())
+                if line.startswith(("streaming", "computing")):
+                    # Somewhere in a batch.
+                    time.sleep(2)
+                    cluster.kill(0 if line.startswith("streaming") else 1)
+                    cluster.join()
+            said = (tmp_path / "driver.log").read_text()[-3000:]
+            assert driver.wait(60) == 0, said
+        finally:
+            kill(driver)
+    told = {line[0]: line[1:] for line in lines if line[0] != "executors"}
+    assert [line[1] for line in lines if line[0] == "executors"] == ["3", "3", "3"]
+    assert int(told["batches"][0]) >= 12
+    assert told["batches"][2] == "0"
+    assert all(int(told[name][0]) > 5 for name in ("minute", "slide", "sites"))
+    assert told["same"][0] == "True"
+    assert int(told["same"][1]) > 500

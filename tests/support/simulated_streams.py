@@ -21,8 +21,8 @@ from muntin.runtime.state.late_rows import count_late
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.share import levels
-from muntin.share.evolve.pin_running_queries import pinned
-from muntin.share.evolve.replan import Replanner
+from muntin.share.evolve.move_queries import moving, staying
+from muntin.share.evolve.replan import Replanned, Replanner
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
 
@@ -101,10 +101,31 @@ class Engine:
         self.late: Counter[str] = Counter()
         self.answers: dict[str, list[tuple]] = {}
 
-    def change(self, queries: Iterable[Query]) -> None:
-        plan = pinned(self._replanner.plan(workload(queries)), self.running.plan)
+    def change(self, queries: Iterable[Query], strategy: str | None = None) -> None:
+        """Go on with other queries; with a strategy, they move where it puts them."""
+        work = workload(queries)
+        names = {query.name for query in work.queries}
+        leaving = {
+            alias
+            for alias in self.running.not_done(self._before)
+            if self.running.called(alias) in names
+        }
+        planned = self._replanner.plan(work)
+        if strategy is not None:
+            planned = Replanned(plan=on_slices(optimize(work, strategy)), moves=True)
+            self._replanner = Replanner(planned.plan)
+        if planned.moves:
+            mark = f"leaving {self.running.generation}"
+            found = moving(planned.plan, self.running.plan, leaving, mark=mark)
+        else:
+            found = staying(planned.plan, self.running.plan, leaving)
         self.running = changed(
-            self.running, plan, needs_of(plan), watermark=self.watermark, given=self._before
+            self.running,
+            found.plan,
+            needs_of(found.plan),
+            watermark=self.watermark,
+            given=self._before,
+            moved=found.moved,
         )
 
     def batch(self, events: list[Event]) -> None:
@@ -153,7 +174,7 @@ class Engine:
         runtime = BucketRuntime(lanes, bucket.store, state)
         for (lane, node), late in count_late(arrived, lanes, [], runtime.given).items():
             tree = next(each.tree for each in lanes if each.number == lane)
-            for name in tree.nodes[node].queries:
+            for name in set(tree.nodes[node].queries) - set(self.running.leaving):
                 self.late[name] += late
         for number, answers in runtime.step(arrived, now):
             lane = next(each for each in lanes if each.number == number)
@@ -166,11 +187,13 @@ class Engine:
             slots = dict(zip(node.aggregates, slots_of(node, layout), strict=True))
             for name in node.queries:
                 query = self.running.plan.query(name)
-                first = self.running.complete_from[name]
-                if first is None or row["begin"] >= first:
+                first, until = self.running.limits(name)
+                begin = row["begin"]
+                if (first is None or begin >= first) and (until is None or begin < until):
                     values = [row[slots[one][0]] for one in query.aggregates.values()]
                     key = row[layout.key_columns[0]]
-                    self.answers.setdefault(name, []).append((key, row["begin"], *values))
+                    called = self.running.called(name)
+                    self.answers.setdefault(called, []).append((key, begin, *values))
 
 
 def _partial(kind: str, values: list[int | None]) -> int | None:

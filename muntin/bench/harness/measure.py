@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,18 @@ def settle(at_most_s: float = 5.0) -> None:
 def cheapest(costs: Iterable[Cost]) -> Cost:
     """Returns the cost of the run that was disturbed least."""
     return min(costs, key=lambda cost: cost.cpu_s)
+
+
+def resident() -> tuple[int, int]:
+    """Returns the memory, in bytes, of this process and of the JVM's Python workers, where it can
+    be told without the pages that they share."""
+    driver, *others = _processes()
+    workers = 0
+    for process in others:
+        with suppress(psutil.NoSuchProcess):
+            if not process.name().startswith("java"):
+                workers += process.memory_full_info().uss
+    return int(driver.memory_full_info().uss), workers
 
 
 class Peak:

@@ -1,6 +1,6 @@
 """Changes a running plan: which lane each tree continues, from when new answers are complete."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from muntin.model.plan import Plan, Tree
@@ -13,12 +13,16 @@ from muntin.runtime.stream_plan.change_records import changed_records, record_ho
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.stream_plan import (
     Epoch,
+    Leaving,
     Needs,
     RunningLane,
     StreamPlan,
     key_columns,
     kind_of,
 )
+
+# Microseconds long before the first year that a timestamp can be in.
+_NEVER = -(1 << 62)
 
 
 def first_start(
@@ -54,18 +58,22 @@ def changed(
     *,
     watermark: int | None,
     given: int | None,
+    moved: Mapping[str, str] | None = None,
 ) -> StreamPlan:
     """Returns the plan that continues where `running` stopped; `needs` are those of its trees, in
     order, and `records` those of its data windows.
 
     `watermark` is that of the next batch, and `given` that of the last one, up to which answers
     were given; in microseconds, None if no batch was ever finished. A query that stays in its lane
-    continues from where it is (`share.evolve` makes plans in which all do). Any other starts with
-    the first windows for which slices hold all that it reads.
+    continues from where it is. Any other starts with the first windows for which slices hold all
+    that it reads. `moved` has the queries that run already and move to other lanes, by the names
+    under which the plan has them in their old lanes, too.
     """
+    moved = moved or {}
     # Watermarks are in whole milliseconds, so an event up to a millisecond later may be in already.
     unseen = None if watermark is None else watermark + running.delay + 1000
-    homes = _homes(plan.trees, needs, running.lanes)
+    goes_on = _Names(moved)
+    homes = _homes(plan.trees, needs, running.lanes, goes_on)
     before = {query.name: definition(query) for query in running.plan.queries}
     same = {q.name for q in plan.queries if before.get(q.name) == definition(q)}
     homes_of_records = record_homes(running, plan, records, same)
@@ -77,18 +85,24 @@ def changed(
         else:
             lanes.append(_new_lane(number, tree, need, unseen))
             number += 1
-    complete: dict[str, int | None] = {}
+    starts: dict[str, int | None] = {}
     for lane, home in zip(lanes, homes, strict=True):
         there = () if home is None else home.tree.queries
         for name, part in plan.queries_of(lane.tree).items():
-            query = part.asked
-            if name in there and query.name in same:
-                begin = running.complete_from[query.name]
-            else:
-                begin = lane.complete_from(part, given)
-            # A query is complete from where all its grouping sets are.
-            known = [each for each in (complete.get(query.name), begin) if each is not None]
-            complete[query.name] = max(known, default=None)
+            is_same = name in moved or part.asked.name in same
+            if not (goes_on(name) in there and is_same):
+                starts[name] = lane.complete_from(part, given)
+    moved_at, leaving = _moved(running, plan, moved, starts)
+    complete: dict[str, int | None] = {}
+    for tree in plan.trees:
+        for name, part in plan.queries_of(tree).items():
+            query = part.asked.name
+            if query not in leaving:
+                is_new = name in starts and name not in moved_at
+                begin = starts[name] if is_new else running.complete_from[query]
+                # A query is complete from where all its grouping sets are.
+                known = [each for each in (complete.get(query), begin) if each is not None]
+                complete[query] = max(known, default=None)
     record_lanes, more, number = changed_records(
         running,
         plan,
@@ -103,20 +117,57 @@ def changed(
         lanes=tuple(lanes),
         records=record_lanes,
         complete_from={**complete, **more},
+        moved_at=moved_at,
+        leaving=leaving,
         next_lane=number,
         generation=running.generation + 1,
     )
 
 
+class _Names:
+    """The name under which a query of the new plan ran in its lane; None if it comes anew."""
+
+    def __init__(self, moved: Mapping[str, str]) -> None:
+        self._moved = moved
+        self._movers = set(moved.values())
+
+    def __call__(self, name: str) -> str | None:
+        return None if name in self._movers else self._moved.get(name, name)
+
+
+def _moved(
+    running: StreamPlan, plan: Plan, moved: Mapping[str, str], starts: Mapping[str, int | None]
+) -> tuple[dict[str, int], dict[str, Leaving]]:
+    """Returns where the queries that have moved begin, and what they left behind."""
+    names = {query.name for query in plan.queries}
+    stays = names - set(starts)
+    moved_at = {name: at for name, at in running.moved_at.items() if name in stays}
+    leaving = {name: kept for name, kept in running.leaving.items() if name in names}
+    for alias, name in moved.items():
+        first, _ = running.limits(name)
+        instants = [instant for instant in (first, starts[name]) if instant is not None]
+        # Without an event so far, there is nothing that the old lane could give.
+        moved_at[name] = max(instants, default=_NEVER)
+        leaving[alias] = Leaving(name=name, first=first, until=moved_at[name])
+    # A lane whose types have changed starts anew, and what was open in it is lost.
+    lost = {
+        alias: replace(leaving[alias], first=starts[alias]) for alias in leaving.keys() & starts
+    }
+    return moved_at, {**leaving, **lost}
+
+
 def _homes(
-    trees: Sequence[Tree], needs: Sequence[Needs], lanes: Sequence[RunningLane]
+    trees: Sequence[Tree],
+    needs: Sequence[Needs],
+    lanes: Sequence[RunningLane],
+    goes_on: Callable[[str], str | None],
 ) -> list[RunningLane | None]:
     """Returns the lane that each tree continues: the one with most of its queries.
 
     A tree of new queries takes a lane whose own queries have all left, for its slices.
     """
     wanted = [
-        (len({*tree.queries} & {*lane.tree.queries}), index, lane)
+        (len({*map(goes_on, tree.queries)} & {*lane.tree.queries}), index, lane)
         for index, (tree, need) in enumerate(zip(trees, needs, strict=True))
         for lane in lanes
         if _fits(lane, tree, need)

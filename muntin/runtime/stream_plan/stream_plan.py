@@ -5,14 +5,15 @@ from the old (`change_plan`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.plan import Plan, Tree
-from muntin.model.query import Query
+from muntin.model.query import PlainQuery, Query
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
+from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.state.lane import START, Lane
 from muntin.runtime.state.record_lane import RunningRecords
@@ -82,6 +83,24 @@ class RunningLane:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Leaving:
+    """A query that has moved to another lane, as its old lane still answers it."""
+
+    # What its user calls it.
+    name: str
+    # The old lane gives the windows that begin from `first` on and before `until`.
+    first: int | None
+    until: int
+
+    def is_done(self, window: Window, given: int | None) -> bool:
+        """Whether its windows have been given out, if all that end by `given` have been."""
+        last = window.first_after(self.until - 1) - window.slide
+        return (given is not None and last + window.size <= given) or (
+            self.first is not None and last < self.first
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class StreamPlan:
     """All that a checkpoint knows of the plan that runs on it."""
 
@@ -100,6 +119,35 @@ class StreamPlan:
     generation: int = 0
     # Lanes of data windows; numbers are never used again by either kind of lane.
     records: tuple[RunningRecords, ...] = ()
+    # Queries that have moved: from which begin on their lanes answer them. And, under names of
+    # their own, the same queries in the lanes that they have left.
+    moved_at: Mapping[str, int] = field(default_factory=dict)
+    leaving: Mapping[str, Leaving] = field(default_factory=dict)
+
+    def called(self, name: str) -> str:
+        """What a query is called by its user."""
+        return self.leaving[name].name if name in self.leaving else name
+
+    @property
+    def asked(self) -> tuple[Query | PlainQuery, ...]:
+        """The queries that users asked for."""
+        return tuple(query for query in self.plan.queries if query.name not in self.leaving)
+
+    def limits(self, name: str) -> tuple[int | None, int | None]:
+        """Returns from which begin on, and before which, a query's lane gives its windows."""
+        if name in self.leaving:
+            return self.leaving[name].first, self.leaving[name].until
+        return self.moved_at.get(name, self.complete_from[name]), None
+
+    def not_done(self, given: int | None) -> set[str]:
+        """Returns those of `leaving` that have windows to give; all up to `given` were given."""
+        found = set()
+        for name, leaving in self.leaving.items():
+            query = self.plan.query(name)
+            assert isinstance(query, Query)
+            if not leaving.is_done(query.periodic_window, given):
+                found.add(name)
+        return found
 
 
 def key_columns(kinds: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from muntin.model.plan_json import (
 )
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
-from muntin.runtime.stream_plan.stream_plan import Epoch, RunningLane, StreamPlan
+from muntin.runtime.stream_plan.stream_plan import Epoch, Leaving, RunningLane, StreamPlan
 
 VERSION = 4
 
@@ -37,6 +37,8 @@ def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
         "checked": running.ansi,
         "complete_from": dict(running.complete_from),
         "next_lane": running.next_lane,
+        "moved_at": dict(running.moved_at),
+        "leaving": {alias: asdict(leaving) for alias, leaving in running.leaving.items()},
     }
 
 
@@ -59,6 +61,8 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
         complete_from=data["complete_from"],
         next_lane=data["next_lane"],
         generation=data["generation"],
+        moved_at=data["moved_at"],
+        leaving={alias: Leaving(**leaving) for alias, leaving in data["leaving"].items()},
     )
 
 

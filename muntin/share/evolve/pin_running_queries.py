@@ -5,12 +5,12 @@ lose them. New queries can go anywhere.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from muntin.model.plan import Plan, Tree
 from muntin.model.plan_json import definition
-from muntin.model.query import parts_of
+from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.share.evolve.pin_data_windows import pinned_trees
 from muntin.share.intermediate import best_tree
 from muntin.share.on_slices import cut_once, reading_slices
@@ -25,20 +25,39 @@ def pinned(plan: Plan, running: Plan) -> Plan:
     whose queries differ from the plan's is built again.
     """
     plan = cut_once(plan)
-    homes = _homes(plan, running)
+    homes = homes_of(plan, running)
     groups: dict[tuple[str, int], list[str]] = {}
     for number, tree in enumerate(plan.trees):
         near = Counter(homes[name] for name in tree.queries if name in homes)
         free = ("runs", near.most_common(1)[0][0]) if near else ("new", number)
         for name in tree.queries:
             groups.setdefault(("runs", homes[name]) if name in homes else free, []).append(name)
+    return in_trees(plan, running, list(groups.values()))
+
+
+def in_trees(
+    plan: Plan,
+    running: Plan,
+    groups: Sequence[Sequence[str]],
+    *,
+    queries: Sequence[Query | PlainQuery] | None = None,
+) -> Plan:
+    """Returns the plan with these trees of periodic windows, and with these queries if given."""
     as_planned = {frozenset(tree.queries): tree for tree in plan.trees}
-    trees = [as_planned.get(frozenset(names)) or _grown(names, plan) for names in groups.values()]
+    known = {part.name: part for part in parts_of(queries or plan.queries)}
+    trees = [as_planned.get(frozenset(names)) or _grown(names, known, plan) for names in groups]
     record_trees = pinned_trees(plan, running, _staying(plan, running))
-    return reading_slices(replace(plan, trees=tuple(trees), record_trees=record_trees))
+    return reading_slices(
+        replace(
+            plan,
+            trees=tuple(trees),
+            record_trees=record_trees,
+            queries=plan.queries if queries is None else tuple(queries),
+        )
+    )
 
 
-def _homes(plan: Plan, running: Plan) -> dict[str, int]:
+def homes_of(plan: Plan, running: Plan) -> dict[str, int]:
     """Returns the number of the tree in which each query that stays runs now."""
     stays = _staying(plan, running)
     return {
@@ -57,9 +76,9 @@ def _staying(plan: Plan, running: Plan) -> set[str]:
     return {part.name for part in parts_of(stays)}
 
 
-def _grown(names: Sequence[str], plan: Plan) -> Tree:
+def _grown(names: Sequence[str], known: Mapping[str, Query], plan: Plan) -> Tree:
     """Returns one tree for some queries: that of the plan's strategy, if it makes only one."""
-    queries = [query for query in parts_of(plan.queries) if query.name in names]
+    queries = [part for name, part in known.items() if name in names]
     workload = plan.workload_of(queries)
     if plan.strategy in STRATEGIES:
         trees = STRATEGIES[plan.strategy](workload).trees

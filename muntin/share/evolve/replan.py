@@ -1,12 +1,22 @@
 """Plans queries again when they change while they run, incrementally if the strategy can."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import Query, Workload, parts_of
 from muntin.share.optimizer import optimize
 from muntin.share.weave_share.incremental import ReweavingPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replanned:
+    """A plan for changed queries."""
+
+    plan: Plan
+    # Whether queries that run are to move where it puts them: it was made from scratch, because the
+    # one that runs has drifted too far.
+    moves: bool = False
 
 
 class Replanner:
@@ -18,16 +28,18 @@ class Replanner:
         self._queries = tuple(parts_of(plan.queries))
         self._woven: ReweavingPlan | None = None
 
-    def plan(self, workload: Workload) -> Plan:
+    def plan(self, workload: Workload) -> Replanned:
         """Returns a plan for the current queries."""
         if self._strategy != "weave":
-            return optimize(workload, self._strategy)
+            return Replanned(plan=optimize(workload, self._strategy))
         if self._woven is None:
             self._woven = ReweavingPlan(self._running.workload_of(self._queries))
         self._follow(self._woven, workload.shared)
-        if self._woven.due:
+        is_due = self._woven.due
+        if is_due:
             self._woven.reconstruct()
-        return replace(self._woven.plan(), queries=workload.queries)
+        plan = replace(self._woven.plan(), queries=workload.queries)
+        return Replanned(plan=plan, moves=is_due)
 
     def _follow(self, woven: ReweavingPlan, queries: tuple[Query, ...]) -> None:
         """Removes queries that are gone or changed, then adds the new ones."""

@@ -6,6 +6,7 @@ and a few of them in every batch would cost more than the windows do.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import zip_longest
 
 from pyspark.sql import DataFrame
@@ -19,7 +20,7 @@ from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Output, Projection
 from muntin.spark.output.together import Numbered, merged, merged_in_order, numbered
-from muntin.spark.sinks.sink import INDEX, Stack
+from muntin.spark.sinks.sink import INDEX, Part, Stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,15 @@ class Stacking:
                     expr(f"CASE WHEN {here} THEN named_struct({fields}) END").alias(group.struct)
                 )
         return self._rows.select(*columns, col(NUMBER).alias(INDEX))
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Where the columns of each group of queries are in the frame."""
+        frame = self.frame()
+        return [
+            Part(names=stack.names, struct=group.struct, schema=stack.schema)
+            for group, stack in zip(self._groups, self.stacks(frame), strict=True)
+        ]
 
     def stacks(self, frame: DataFrame) -> list[Stack]:
         """Splits a batch of that frame by columns: queries with equal columns are one stack."""

@@ -5,7 +5,7 @@ checkpoint/muntin-00001.json    the plan after a change of queries
 checkpoint/spark/               Spark's offsets, commits and state
 
 A plan counts from the first batch that was finished under it. Until then it is only tried, and the
-pipeline can go back to the one before.
+pipeline can go back to the one before. Plans of long ago are deleted, as Spark's logs are.
 """
 
 import json
@@ -23,6 +23,9 @@ from muntin.spark.pipeline.checkpoint_check import check_whole
 from muntin.spark.pipeline.spark_logs import SPARK, SparkLogs, damaged
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
+_RETAINED = "spark.sql.streaming.minBatchesToRetain"
+# The fewest plans that are kept, if there were so many.
+_LEAST_KEPT = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,8 @@ class Checkpoint:
             said = said_by_java(error)
             raise RunError(f"the checkpoint {directory} cannot be read: {said}") from None
         self.logs = SparkLogs(self.folder)
+        # How many plans are kept: as many as batches of which Spark keeps its logs.
+        self._kept = int(session.conf.get(_RETAINED, None) or 100)
         self._written = _plans(names)
         others = [name for name in names if name not in self._written and name[0] not in "._"]
         if others and not self._written:
@@ -65,7 +70,10 @@ class Checkpoint:
         """Refuse a checkpoint from which a stream would go on with wrong answers."""
         if not self._written:
             return
-        for number, name in enumerate(self._written):
+        first = int(self._written[0].removeprefix(_PREFIX).removesuffix(_SUFFIX))
+        # Older ones were deleted only if so many later ones are there.
+        first = first if len(self._written) >= _LEAST_KEPT else 0
+        for number, name in enumerate(self._written, first):
             if name != _name(number):
                 raise damaged(self.directory, f"the plan {_name(number)} is gone")
         batches = [self._read(name).batch for name in self._written]
@@ -104,6 +112,9 @@ class Checkpoint:
                 name = _name(stored.running.generation)
                 self.folder.write(name, _text(stored))
                 self._written.append(name)
+            for name in self._written[: -max(self._kept, _LEAST_KEPT)]:
+                self.folder.delete(name)
+                self._written.remove(name)
         except Py4JJavaError as error:
             raise RunError(
                 f"the checkpoint {self.directory} cannot be written: {said_by_java(error)}"

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,7 +18,9 @@ from muntin.model.time import parse_duration
 from muntin.model.windows.window import Duration
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import check_same
-from muntin.share.evolve.replan import Replanner
+from muntin.share.evolve.move_queries import without
+from muntin.share.evolve.outlook import Outlook, outlook
+from muntin.share.evolve.replan import Replanned, Replanner
 from muntin.share.optimizer import STEADY
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
@@ -63,6 +66,7 @@ def start(
     format: str = "parquet",
     flatten: bool = False,
     options: Mapping[str, str] | None = None,
+    compact: int = 1,
 ) -> "Pipeline":
     """Run a plan, or queries under a strategy, on a streaming DataFrame.
 
@@ -80,8 +84,8 @@ def start(
     "available now" for what is there and then an end, or none for as fast as possible. `retain` is
     how long slices are kept for queries that come later. How many `buckets` of keys there are is
     decided at the first start. `format` and `options` are those of the files, where `sink` or
-    `late` is a folder; `flatten` is as in `Results.write`. `technique` and `latency` are as in
-    `plan`.
+    `late` is a folder; `flatten` is as in `Results.write`. Answers of `compact` batches are held
+    and then put in place as one file for each query. `technique` and `latency` are as in `plan`.
     """
     given = stream_input(queries, data, watermark)
     data = given.data
@@ -104,6 +108,7 @@ def start(
         format=format,
         flatten=flatten,
         options=options,
+        compact=compact,
     )
     late_sink = None
     if late is not None:
@@ -177,7 +182,7 @@ class Pipeline:
     def __init__(self, session: SparkSession, sink: Sink) -> None:
         self._session = session
         self._sink = sink
-        self._changes = ChangeQueue(lambda: self.plan, self._apply)
+        self._changes = ChangeQueue(lambda: self.queries, self._apply)
         self._replanner: Replanner | None = None
         self._runner: Runner
 
@@ -185,6 +190,11 @@ class Pipeline:
     def plan(self) -> Plan:
         """The plan that runs."""
         return self._runner.run.running.plan
+
+    @property
+    def queries(self) -> tuple[Query | PlainQuery, ...]:
+        """The queries that run."""
+        return self._runner.run.running.asked
 
     @property
     def complete_from(self) -> Mapping[str, int | None]:
@@ -245,6 +255,27 @@ class Pipeline:
         for query in chosen if isinstance(chosen, tuple) else ():
             _check_query(query)
         self._changes.make(lambda _: chosen)
+
+    def replan(self, *, least: float = 0.05) -> Outlook:
+        """Move to the plan that is now the cheapest, if that saves at least a share of `least`.
+
+        Costs are computed for the rate and live keys that were measured. A query that moves to
+        another tree of the plan loses and repeats nothing: its old tree answers the windows that
+        are open. Returns what was found, and whether the plan has changed.
+        """
+        with self._changes.lock:
+            found = self._outlook()
+            if found.saves < least:
+                return found
+            self._replanner = None
+            self._runner.change(found.best, moves=True)
+            return replace(found, is_new=True)
+
+    def explain(self) -> str:
+        """Returns the plan that runs as text, what was measured, and what `replan` would save."""
+        with self._changes.lock:
+            found = self._outlook()
+        return f"{found.now.explain()}\n{found}"
 
     @contextmanager
     def changes(self) -> Iterator[None]:
@@ -320,24 +351,36 @@ class Pipeline:
     def _apply(self, queries: Queries) -> None:
         """Make these the queries that run, in one restart; if that fails, the old ones go on."""
         try:
-            self._runner.change(self._planned(queries))
+            planned = self._planned(queries)
+            self._runner.change(planned.plan, moves=planned.moves)
         except Exception:
             self._replanner = None
             raise
 
-    def _planned(self, queries: Queries) -> Plan:
+    def _outlook(self) -> Outlook:
+        running = self._runner.run.running
+        measured = self._runner.figures.meter.measured()
+        return outlook(without(running.plan, running.leaving), measured)
+
+    def _measured(self, work: Workload) -> Workload:
+        """Returns a workload with the figures that were measured, if there are some."""
+        measured = self._runner.figures.meter.measured()
+        return work if measured is None else measured.of(work)
+
+    def _planned(self, queries: Queries) -> Replanned:
         if isinstance(queries, Plan):
             self._replanner = None
-            return plan_for_stream(queries)
+            return Replanned(plan=plan_for_stream(queries))
         work = workload(queries)
         if not isinstance(queries, Workload):
-            work = self.plan.workload_of(work.queries)
+            work = self._measured(self.plan.workload_of(work.queries))
         if work.plain or work.data_windows or self.plan.record_trees:
             # Binding says what is wrong with them, if anything is.
             self._replanner = None
-            return plan_for_stream(work, self.plan.strategy)
+            return Replanned(plan=plan_for_stream(work, self.plan.strategy))
         if self._replanner is None:
-            self._replanner = Replanner(self.plan)
+            running = self._runner.run.running
+            self._replanner = Replanner(without(running.plan, running.leaving))
         return self._replanner.plan(work)
 
 

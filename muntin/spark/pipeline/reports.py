@@ -6,6 +6,7 @@ through all its jars: a fifth of a second of CPU for each batch and listener.
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql.streaming.listener import (
@@ -17,6 +18,7 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.streaming.query import StreamingQuery
 
+from muntin.model.time import MILLISECOND
 from muntin.spark.engine.listeners import java_listener
 
 Report = Mapping[str, Any]
@@ -89,6 +91,20 @@ class _Events:
 
     class Java:
         implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
+
+
+def given_in(report: Report | None) -> int | None:
+    """Returns the watermark of the batch of a report, in microseconds: windows that end by it were
+    given out. None if the report tells of no batch."""
+    if report is None or "addBatch" not in report["durationMs"]:
+        return None
+    text = report.get("eventTime", {}).get("watermark")
+    return None if text is None else instant_of(text)
+
+
+def instant_of(text: str) -> int:
+    """Returns an instant as Spark reports it, in microseconds."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000) * MILLISECOND
 
 
 def _read(progress: Any) -> Report:

@@ -12,8 +12,8 @@ from muntin.model.plan_json import definition, plan_to_json
 from muntin.runtime.stream_plan.change_plan import changed
 from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.share.evolve.move_queries import Transition, moving, staying
 from muntin.share.evolve.pin_data_windows import with_code
-from muntin.share.evolve.pin_running_queries import pinned
 from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.stream.source import BoundStream, Source
@@ -24,30 +24,39 @@ log = logging.getLogger("muntin")
 Finish = Callable[[BoundStream, StreamPlan], None]
 
 
-def would_go_on(plan: Plan, source: Source, running: StreamPlan) -> tuple[BoundStream, StreamPlan]:
+def would_go_on(
+    plan: Plan, source: Source, running: StreamPlan, *, moves: bool = False
+) -> tuple[BoundStream, StreamPlan]:
     """Returns what a plan would run as, or raises why it would be refused; changes nothing."""
-    bound = source.bind(pinned(plan, running.plan))
-    next_running = changed(
-        running, bound.plan, bound.needs, bound.record_needs, watermark=None, given=None
-    )
-    return bound, next_running
+    found = _transition(plan, running, given=None, moves=moves)
+    bound = source.bind(found.plan)
+    return bound, _changed(running, bound, found, watermark=None, given=None)
 
 
 def next_plan(
-    plan: Plan, source: Source, checkpoint: Checkpoint, *, retain: int, finish: Finish
+    plan: Plan,
+    source: Source,
+    checkpoint: Checkpoint,
+    *,
+    retain: int,
+    finish: Finish,
+    moves: bool = False,
 ) -> tuple[BoundStream, StreamPlan]:
     """Returns the plan to continue with: the stored one if nothing has changed.
 
     A change takes effect between two batches. A batch that was cut off belongs to the plan that was
     tried last. It is finished under that plan first, if that plan has a query which the new one has
-    not, as that query's answers of the batch may be written in part.
+    not, as that query's answers of the batch may be written in part. If the plan `moves`, queries
+    go to the trees in which it has them; else they stay in those in which they run.
     """
     tried, counting = _stored(checkpoint.tried()), _stored(checkpoint.counting())
-    bound = source.bind(pinned(plan, tried.running.plan))
+    logs = checkpoint.logs
+    found = _transition(plan, tried.running, given=logs.given(), moves=moves)
+    bound = source.bind(found.plan)
     if _same(bound, tried, retain):
         return bound, resumed(tried.running, bound.plan)
-    would_go_on(plan, source, counting.running)
-    if checkpoint.logs.is_cut() and _leaves(tried.running.plan, plan):
+    would_go_on(plan, source, counting.running, moves=moves)
+    if logs.is_cut() and _leaves(tried.running.plan, found.plan):
         try:
             before = source.bind(with_code(tried.running.plan, plan))
             finish(before, resumed(tried.running, before.plan))
@@ -60,18 +69,47 @@ def next_plan(
                 ) from error
             # A batch that cannot be finished must not keep its user from going on without it.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
-    bound = source.bind(pinned(plan, counting.running.plan))
+    found = _transition(plan, counting.running, given=logs.given(), moves=moves)
+    bound = source.bind(found.plan)
     if _same(bound, counting, retain):
         return bound, resumed(counting.running, bound.plan)
-    running = changed(
-        counting.running,
+    running = _changed(
+        counting.running, bound, found, watermark=logs.watermark(), given=logs.given()
+    )
+    return bound, replace(running, retain=retain)
+
+
+def _transition(plan: Plan, running: StreamPlan, *, given: int | None, moves: bool) -> Transition:
+    """Returns the plan as it can go on where another runs; all up to `given` was given out."""
+    known = {query.name: definition(query) for query in plan.queries}
+    there = {query.name: definition(query) for query in running.asked}
+    leaving = {
+        alias
+        for alias in running.not_done(given)
+        if known.get(name := running.called(alias)) == there.get(name)
+    }
+    if not moves:
+        return staying(plan, running.plan, leaving)
+    return moving(plan, running.plan, leaving, mark=f"leaving {running.generation + 1}")
+
+
+def _changed(
+    running: StreamPlan,
+    bound: BoundStream,
+    found: Transition,
+    *,
+    watermark: int | None,
+    given: int | None,
+) -> StreamPlan:
+    return changed(
+        running,
         bound.plan,
         bound.needs,
         bound.record_needs,
-        watermark=checkpoint.logs.watermark(),
-        given=checkpoint.logs.given(),
+        watermark=watermark,
+        given=given,
+        moved=found.moved,
     )
-    return bound, replace(running, retain=retain)
 
 
 def _stored(stored: Stored | None) -> Stored:
@@ -87,16 +125,18 @@ def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:
 
 
 def _what_is_kept(plan: Plan) -> dict[str, Any]:
+    """Returns a plan without what may differ over the same state: who chose it, by what figures."""
     trees = tuple(
         replace(
             tree,
-            nodes=tuple(replace(node, techniques=()) for node in tree.nodes),
+            nodes=tuple(replace(node, techniques=(), cost=0.0) for node in tree.nodes),
             made_in=None,
             cut_cost=0.0,
         )
         for tree in plan.trees
     )
-    return plan_to_json(replace(plan, trees=trees, technique=None, latency=False))
+    data = plan_to_json(replace(plan, trees=trees))
+    return {name: data[name] for name in ("queries", "trees", "discretized")}
 
 
 def _leaves(old: Plan, new: Plan) -> bool:

@@ -12,10 +12,12 @@ from py4j.protocol import Py4JError
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.share.evolve.move_queries import without
 from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.checkpoint_owner import CheckpointOwner
 from muntin.spark.pipeline.listener import Listener
 from muntin.spark.pipeline.passing_failures import Patience, was_stopped
+from muntin.spark.pipeline.reports import given_in
 from muntin.spark.pipeline.resume import next_plan, refused_change, would_go_on
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_run import StreamRun
@@ -94,7 +96,7 @@ class Runner:
         self._begin(run, self._trigger)
         self.run = run
         self._listener.follow(run.query.runId)
-        names = ", ".join(query.name for query in running.plan.queries)
+        names = ", ".join(query.name for query in running.asked)
         log.info(
             "started %s, generation %d: %s", self.checkpoint.directory, running.generation, names
         )
@@ -124,7 +126,7 @@ class Runner:
             told = f"earlier answers are in {stored.output}, later ones in {self._sink.output}"
             self.warn(told)
             return
-        names = [query.name for query in stored.running.plan.queries]
+        names = [query.name for query in stored.running.asked]
         for name in self._sink.missing(names):
             self.warn(
                 f"query {name!r}: {stored.output}/{name} was deleted since the last run; its "
@@ -169,16 +171,20 @@ class Runner:
         try:
             self.halt()
             self._listener.close()
+            self._close_sink()
         finally:
             self._end()
 
-    def change(self, plan: Plan) -> None:
-        """Continue with another plan; if that fails, go back to the one before, and raise why."""
+    def change(self, plan: Plan, *, moves: bool = False) -> None:
+        """Continue with another plan; if that fails, go back to the one before, and raise why.
+
+        If it `moves`, running queries go to the trees in which the plan has them.
+        """
         if self.is_over:
             raise RunError("the pipeline has ended; start it again on its checkpoint")
         old = self.run
         # If the plan is refused, then here, before anything is stopped.
-        self.made(*would_go_on(plan, self._source, old.running))
+        self.made(*would_go_on(plan, self._source, old.running, moves=moves))
         self.halt()
         try:
             bound, running = next_plan(
@@ -187,6 +193,7 @@ class Runner:
                 self.checkpoint,
                 retain=old.running.retain,
                 finish=self.finish,
+                moves=moves,
             )
             self.launch(bound, running)
             self._before_trial = old
@@ -252,7 +259,8 @@ class Runner:
 
     def _count_restart(self, failure: BaseException) -> None:
         self.figures.restarts += 1
-        said = (one_line(failure) or str(failure)).splitlines()[0]
+        # Spark adds the whole plan to what it says.
+        said = (one_line(failure) or str(failure)).splitlines()[0].split(" === ")[0]
         log.warning("restarting %s: %s", self.checkpoint.directory, said)
 
     def _watch(self) -> None:
@@ -283,10 +291,34 @@ class Runner:
                 self._go_back(old, error)
                 return
         if self.run.query.isActive:
+            self._leave_what_is_empty()
             return
         failure = self.run.failure()
         if failure is None or self.run.is_halted or not self._restart(failure):
+            self._close_sink()
             self._end()
+
+    def _leave_what_is_empty(self) -> None:
+        """Restart without the trees that queries have left, when these have given all they had."""
+        running, report = self.run.running, self.run.reports.last()
+        is_trial = self._before_trial is not None
+        if is_trial or not running.leaving or running.not_done(given_in(report)):
+            return
+        try:
+            self.change(without(running.plan, running.leaving))
+        except Exception as error:
+            # The plan that runs is right, too; it only costs more.
+            log.warning("%s: trees without windows stay: %s", self.checkpoint.directory, error)
+
+    def _close_sink(self) -> None:
+        """Let the sink finish; what it cannot do now, it does after the next start."""
+        if self.is_over:
+            return
+        try:
+            self.owner.check()
+            self._sink.close(self.checkpoint.logs.last_commit())
+        except Exception as error:
+            self.warn(f"the sink could not be closed: {one_line(error) or error}")
 
     def _end(self) -> None:
         self.owner.release()

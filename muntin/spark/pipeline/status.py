@@ -3,14 +3,18 @@
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from muntin.spark.pipeline.meter import Arrived, Meter
 from muntin.spark.pipeline.reports import QueryReports, Report
 from muntin.spark.stream.state_report import LevelStatus, StateReport
 
 log = logging.getLogger("muntin")
 
+# How many batches back a report may come a second time.
+_REMEMBERED = 1000
 # How many rows, and the latest begin of a window among them.
 Counts = Mapping[str, tuple[int, int | None]]
 # How many events came too late, for each query and, under None, for any.
@@ -46,6 +50,9 @@ class Status:
     # both as Spark reports them.
     rows_per_second: float | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
+    # Events per second of event time, and live keys by grouping, over the last batches.
+    rate: float | None = None
+    live_keys: Mapping[str, float] = field(default_factory=dict)
     # What ended the stream, if it failed.
     error: str | None = None
     # Why the last change of queries was taken back, if it was.
@@ -58,6 +65,22 @@ class Status:
     # What is kept of slices and their levels, and how many partials the last batch combined.
     levels: Sequence[LevelStatus] = ()
     combines: int = 0
+
+
+class ReadsReports(Protocol):
+    """Finds the figures of a batch in Spark's report of it."""
+
+    def counts_in(self, report: Report) -> Counts:
+        """Returns the answers of each query."""
+
+    def late_in(self, report: Report) -> Late:
+        """Returns the events that came too late."""
+
+    def arrived_in(self, report: Report) -> Arrived:
+        """Returns the events and keys of each grouping."""
+
+    def state_in(self, report: Report) -> StateReport:
+        """Returns what is kept."""
 
 
 class Figures:
@@ -73,21 +96,15 @@ class Figures:
         self._lock = threading.Lock()
         # The answers of all batches, and how those of one are found in its report.
         self._answers: dict[str, tuple[int, int | None]] = {}
-        self._counts_in: Callable[[Report], Counts] = lambda _: {}
         self._late: Counter[str | None] = Counter()
-        self._late_in: Callable[[Report], Late] = lambda _: {}
-        self._state_in: Callable[[Report], StateReport] = lambda _: StateReport()
+        self._reader: ReadsReports | None = None
+        self.meter = Meter()
 
-    def restart(
-        self,
-        counts_in: Callable[[Report], Counts],
-        late_in: Callable[[Report], Late],
-        state_in: Callable[[Report], StateReport] = lambda _: StateReport(),
-    ) -> None:
+    def restart(self, reader: ReadsReports) -> None:
         """Start counting a new Spark query, which may report a batch that was cut off again."""
         with self._lock:
             self._seen, self._looked = set(), None
-            self._counts_in, self._late_in, self._state_in = counts_in, late_in, state_in
+            self._reader = reader
 
     def note(self, reports: QueryReports) -> None:
         """Take in the reports that Spark remembers of a query's batches, if there are new ones."""
@@ -101,17 +118,16 @@ class Figures:
     def take(self, report: Report) -> None:
         """Take in a report of the query that runs, if it is new and tells of a batch."""
         with self._lock:
+            reader = self._reader
             if report["batchId"] in self._seen or "addBatch" not in report["durationMs"]:
                 return
             self._seen.add(report["batchId"])
+            self._seen.discard(report["batchId"] - _REMEMBERED)
             self._batches += 1
             self._rows_in += report["numInputRows"]
-            self._late.update(self._late_in(report))
-            for name, (rows, begin) in self._counts_in(report).items():
-                before, last = self._of(name)
-                begins = [instant for instant in (last, begin) if instant is not None]
-                self._answers[name] = (before + rows, max(begins, default=None))
             self._report = report
+            if reader is not None:
+                self._read(report, reader)
         seconds = report["durationMs"]["triggerExecution"] / 1000
         log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
 
@@ -125,9 +141,11 @@ class Figures:
     ) -> Status:
         """Returns all figures as they are now, for the queries that run."""
         with self._lock:
-            report = self._report
+            report, measured = self._report, self.meter.measured()
+            keys = {} if measured is None else measured.keys
             operators = report.get("stateOperators", [])
-            state = self._state_in(report)
+            reader = self._reader
+            state = StateReport() if reader is None else reader.state_in(report)
             queries = {}
             for name, first in complete_from.items():
                 rows, begin = self._of(name)
@@ -145,6 +163,8 @@ class Figures:
                 state_bytes=sum(operator["memoryUsedBytes"] for operator in operators),
                 rows_per_second=report.get("processedRowsPerSecond"),
                 phases={name: ms / 1000 for name, ms in report.get("durationMs", {}).items()},
+                rate=None if measured is None else measured.rate,
+                live_keys={str(grouping): live for grouping, live in keys.items()},
                 error=error,
                 refused=refused,
                 restarts=self.restarts,
@@ -153,6 +173,15 @@ class Figures:
                 levels=state.levels,
                 combines=state.combined,
             )
+
+    def _read(self, report: Report, reader: ReadsReports) -> None:
+        """Take in what a plan's own operator has counted in a batch."""
+        self._late.update(reader.late_in(report))
+        self.meter.take(report, reader.arrived_in(report))
+        for name, (rows, begin) in reader.counts_in(report).items():
+            before, last = self._of(name)
+            begins = [instant for instant in (last, begin) if instant is not None]
+            self._answers[name] = (before + rows, max(begins, default=None))
 
     def _of(self, name: str) -> tuple[int, int | None]:
         return self._answers.get(name, (0, None))

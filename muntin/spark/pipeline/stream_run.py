@@ -81,9 +81,7 @@ class StreamRun:
     def start(self, *, checkpoint: str, trigger: Mapping[str, Any], first: int) -> None:
         """Start Spark's query; `first` is the number of its first batch."""
         self.first = first
-        self._figures.restart(
-            self.projected.counts_in, self.projected.late_in, self.projected.state_in
-        )
+        self._figures.restart(self.projected)
         writer = self._given.writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", checkpoint)
         if trigger:

@@ -16,7 +16,7 @@ from muntin.errors import RunError
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.segments import from_bytes
 from muntin.spark.output.flatten import FLAT_FORMATS
-from muntin.spark.sinks.sink import INDEX, Answer, Answers, Stack, writing
+from muntin.spark.sinks.sink import INDEX, Answer, Answers, Stack, Whole, writing
 from muntin.spark.sinks.sinks import FolderSink
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
@@ -116,6 +116,9 @@ class _Rows(Answers):
     def each(self) -> Iterator[list[Answer]]:
         raise NotImplementedError
         yield []
+
+    def whole(self) -> Whole:
+        raise NotImplementedError
 
 
 def _written(rows: StructType) -> StructType:

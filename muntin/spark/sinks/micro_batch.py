@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from muntin.runtime.slicer.packing import ROWS
 from muntin.spark.output.stacking import Stacking
-from muntin.spark.sinks.sink import Answer, Answers, Stack
+from muntin.spark.sinks.sink import INDEX, Answer, Answers, Stack, Whole
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
 
 
@@ -45,6 +45,15 @@ class MicroBatch(Answers):
         else:
             with self._stored():
                 yield stacks
+
+    def whole(self) -> Whole:
+        """All answers in one frame, which must be computed once."""
+        parts = [part for part in self._stacking.parts if LATE_ROWS not in part.names.values()]
+        frame = self._frame
+        if len(parts) < len(self._stacking.parts):
+            numbers = [str(number) for part in parts for number in part.names]
+            frame = frame.where(f"{INDEX} IN ({', '.join(numbers)})")
+        return Whole(frame=frame, parts=parts)
 
     @contextmanager
     def with_late_rows(self) -> Iterator[DataFrame]:

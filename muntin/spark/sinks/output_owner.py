@@ -7,7 +7,7 @@ names begin with an underscore.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from pyspark.errors import PySparkException
@@ -43,13 +43,16 @@ class OutputOwner:
         mark: str,
         checkpoint: str,
         format: str,
+        held: Callable[[], Collection[str]] = tuple,
     ) -> None:
+        """`held` returns the queries of which there are answers that are not in place yet."""
         self._session = session
         self._folder = Folder(session, directory)
         self._directory = directory
         self._mark = mark
         self._checkpoint = checkpoint
         self._format = format
+        self._held = held
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
         """Refuse folders of other checkpoints, and those with other columns or formats."""
@@ -125,7 +128,7 @@ class OutputOwner:
                 f"query {name!r}: {where} belongs to the checkpoint {claim.checkpoint}; "
                 f"{_ELSEWHERE}"
             )
-        if claim.format != self._format and self._files(name):
+        if claim.format != self._format and self._has_answers(name):
             raise RunError(
                 f"query {name!r}: {where} has files of the format {claim.format}, not "
                 f"{self._format}; {_ELSEWHERE}"
@@ -134,7 +137,7 @@ class OutputOwner:
         other = [
             column for column in columns if known.get(column, columns[column]) != columns[column]
         ]
-        if other and self._files(name):
+        if other and self._has_answers(name):
             column = other[0]
             raise RunError(
                 f"query {name!r}: in {where} the column {column} is {claim.columns[column]}, and "
@@ -145,13 +148,16 @@ class OutputOwner:
             self._format == "csv"
             and claim.columns
             and list(claim.columns) != list(columns)
-            and self._files(name)
+            and self._has_answers(name)
         ):
             raise RunError(
                 f"query {name!r}: the csv files in {where} have the columns "
                 f"{', '.join(claim.columns)}, and the query has {', '.join(columns)}; "
                 f"{_ELSEWHERE}, or name the query otherwise"
             )
+
+    def _has_answers(self, name: str) -> bool:
+        return bool(self._files(name)) or name in self._held()
 
     def _files(self, name: str) -> list[str]:
         return [file for file in self._folder.names(name) if file[0] not in "._"]

@@ -46,8 +46,29 @@ class Stack:
         return StructType([field for field in self.frame.schema if field.name != INDEX])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Queries with the same columns, and where these are in a frame of all answers."""
+
+    # The queries by what they have in the column `INDEX`.
+    names: Mapping[int, str]
+    # The column of that frame that has their columns as a struct; None if they are its own columns.
+    struct: str | None
+    # Their columns.
+    schema: StructType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    """All answers in one frame, and how to take it apart."""
+
+    frame: DataFrame
+    parts: Sequence[Part]
+
+
 class Answers(Protocol):
-    """The answers of a batch. A sink takes them once, by `each` or, if `is_stacked`, by `stacks`.
+    """The answers of a batch. A sink takes them once: by `each` or, if `is_stacked`, by `stacks` or
+    `whole`.
 
     Taking them is what computes the batch, so a sink does so in every batch.
     """
@@ -57,6 +78,9 @@ class Answers(Protocol):
 
     def stacks(self) -> AbstractContextManager[list[Stack]]:
         """All answers in a few frames, each of which must be computed once, the first one first."""
+
+    def whole(self) -> Whole:
+        """All answers in one frame, which must be computed once."""
 
 
 class Sink(ABC):
@@ -89,6 +113,9 @@ class Sink(ABC):
     @abstractmethod
     def write(self, batch: int, answers: Answers) -> None:
         """Take a batch's answers; after a failure, again with the same number and answers."""
+
+    def close(self, batch: int) -> None:  # noqa: B027 a default
+        """Called when the pipeline ends; `batch` is the last one that was finished."""
 
 
 @contextmanager

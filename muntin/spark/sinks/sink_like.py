@@ -25,16 +25,24 @@ def sink_for(
     format: str,
     flatten: bool,
     options: Mapping[str, str] | None,
+    compact: int = 1,
 ) -> Sink:
     """Returns the sink for what the user gave; `mark` and `checkpoint` identify its files."""
+    if not isinstance(compact, int) or compact < 1:
+        raise RunError(f"compact is a number of batches, such as 10, not {compact!r}")
+    if compact > 1 and not isinstance(sink, str | Path | Tables):
+        raise RunError(
+            "compact is for a sink that has files: a folder, or mt.Tables; a sink of your own "
+            "may gather batches itself"
+        )
     if sink is None:
         return MemorySink(session)
     about = {"mark": mark, "checkpoint": checkpoint, "format": format}
     if isinstance(sink, str | Path):
         flat = flatten or format in FLAT_FORMATS
-        return FolderSink(session, str(sink), **about, flat=flat, options=options)
+        return FolderSink(session, str(sink), **about, flat=flat, options=options, compact=compact)
     if isinstance(sink, Tables):
-        return TableSink(session, sink, **about, options=options)
+        return TableSink(session, sink, **about, options=options, compact=compact)
     if isinstance(sink, Sink):
         return sink
     if callable(sink) and not isinstance(sink, type):

@@ -19,6 +19,7 @@ from muntin.spark.files import check_format
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import said_by_java
 from muntin.spark.output.flatten import flat_schema, flatten
+from muntin.spark.sinks.held_batches import HeldBatches, Published
 from muntin.spark.sinks.output_owner import OutputOwner
 from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, writing
 
@@ -61,15 +62,23 @@ class FolderSink(Sink):
         format: str = "parquet",
         flat: bool = False,
         options: Mapping[str, str] | None = None,
+        compact: int = 1,
     ) -> None:
-        """`mark` is that of the checkpoint."""
+        """`mark` is that of the checkpoint. Answers are held for `compact` batches."""
         check_format(format)
         self._folder = Folder(session, directory)
         self.output = directory
         self._directory = directory
         self._mark = mark
+        self._compact = compact
+        self._held = HeldBatches(session, directory, mark=mark)
         self._owner = OutputOwner(
-            session, directory, mark=mark, checkpoint=checkpoint, format=format
+            session,
+            directory,
+            mark=mark,
+            checkpoint=checkpoint,
+            format=format,
+            held=self._held.queries,
         )
         self._format = format
         self._flat = flat
@@ -110,34 +119,82 @@ class FolderSink(Sink):
         return self._owner.missing(names)
 
     def write(self, batch: int, answers: Answers) -> None:
-        """Put the batch's files in place."""
-        staging = f".muntin-{self._mark}-{batch}"
-        prefix = f"part-{self._mark}-{batch:08d}-"
+        """Put the batch's files in place, or hold them, and put those of several in place."""
         last, self._last = self._last, None
-        if last is None or batch <= last:
-            self._clean(prefix)
-        with answers.stacks() as stacks:
-            # The first one computes the batch; the others read what it stored.
-            self._stage(f"{staging}/0", stacks[0], batch)
-            with ThreadPoolExecutor(_AT_A_TIME) as pool:
-                jobs = [
-                    pool.submit(self._stage, f"{staging}/{number}", stack, batch)
-                    for number, stack in enumerate(stacks[1:], 1)
-                ]
-            for job in jobs:
-                job.result()
-            self.filled, size = {}, 0
-            for number, stack in enumerate(stacks):
-                there = self._folder.names(f"{staging}/{number}")
-                for index, name in stack.names.items():
-                    if f"{INDEX}={index}" in there:
-                        with writing(batch, name):
-                            self._folder.make(name)
-                            size += self._place(f"{staging}/{number}/{INDEX}={index}", name, prefix)
-                        self.filled[name] = stack
-        self._folder.delete(staging)
-        self._many = size > _FEW_BYTES
+        is_known = last is not None and batch > last
+        if not is_known:
+            self._clean(self._prefix(batch))
+        if not is_known or self._compact > 1:
+            self._settle(batch)
+        self.filled = {}
+        if self._compact > 1:
+            with writing(batch):
+                self._held.hold(batch, answers.whole(), is_small=not self._many)
+                self._many = self._held.size(batch) > _FEW_BYTES
+            if (batch + 1) % self._compact == 0:
+                self._publish(batch)
+        else:
+            with answers.stacks() as stacks:
+                self._many = self._fill(stacks, batch) > _FEW_BYTES
         self._last = batch
+
+    def close(self, batch: int) -> None:
+        """Put in place what is held of the batches that were finished."""
+        self.filled = {}
+        self._settle(batch + 1)
+        if any(number <= batch for number in self._held.numbers()):
+            self._publish(batch)
+            self._held.forget(batch)
+
+    def _settle(self, batch: int) -> None:
+        """Finish what earlier batches began: all of them before `batch` are finished."""
+        published = self._held.published()
+        if published is not None and published.batch < batch:
+            if not published.is_whole:
+                self._publish(published.batch)
+            self._held.forget(published.batch)
+        if self._compact == 1:
+            left = [number for number in self._held.numbers() if number < batch]
+            if left:
+                self._publish(left[-1])
+                self._held.forget(left[-1])
+
+    def _publish(self, batch: int) -> None:
+        """Put in place what is held of the batches up to this one: a row appears once, with all
+        others of its query."""
+        self._clean(self._prefix(batch))
+        self._held.note(Published(batch=batch, is_whole=False))
+        self._fill(self._held.stacks(batch), batch)
+        self._held.note(Published(batch=batch, is_whole=True))
+
+    def _prefix(self, batch: int) -> str:
+        return f"part-{self._mark}-{batch:08d}-"
+
+    def _fill(self, stacks: Sequence[Stack], batch: int) -> int:
+        """Write stacks to files and put these in place; returns their size in bytes."""
+        staging = f".muntin-{self._mark}-{batch}"
+        # The first one computes the batch; the others read what it stored.
+        self._stage(f"{staging}/0", stacks[0], batch)
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            jobs = [
+                pool.submit(self._stage, f"{staging}/{number}", stack, batch)
+                for number, stack in enumerate(stacks[1:], 1)
+            ]
+        for job in jobs:
+            job.result()
+        size = 0
+        for number, stack in enumerate(stacks):
+            there = self._folder.names(f"{staging}/{number}")
+            for index, name in stack.names.items():
+                if f"{INDEX}={index}" in there:
+                    with writing(batch, name):
+                        self._folder.make(name)
+                        source = f"{staging}/{number}/{INDEX}={index}"
+                        prefix = f"{self._prefix(batch)}{number}-{index}-"
+                        size += self._place(source, name, prefix)
+                    self.filled[name] = stack
+        self._folder.delete(staging)
+        return size
 
     def _stage(self, place: str, stack: Stack, batch: int) -> None:
         """Write a stack in one job, each query to a folder of its own."""

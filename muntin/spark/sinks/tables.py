@@ -38,6 +38,7 @@ class TableSink(Sink):
         checkpoint: str = "",
         format: str = "parquet",
         options: Mapping[str, str] | None = None,
+        compact: int = 1,
     ) -> None:
         catalog = session.catalog
         self._database = tables.database or catalog.currentDatabase()
@@ -56,6 +57,7 @@ class TableSink(Sink):
             checkpoint=checkpoint,
             format=format,
             options=options,
+            compact=compact,
         )
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
@@ -76,6 +78,14 @@ class TableSink(Sink):
     def write(self, batch: int, answers: Answers) -> None:
         """Put the batch's files in place, and make the tables over them that are missing."""
         self._files.write(batch, answers)
+        self._show(batch)
+
+    def close(self, batch: int) -> None:
+        """Put in place what is held of the batches that were finished."""
+        self._files.close(batch)
+        self._show(batch)
+
+    def _show(self, batch: int) -> None:
         for name, stack in self._files.filled.items():
             with writing(batch, name):
                 self._make(name, stack)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from muntin.runtime.state.record_lane import RecordLane
 
 # The columns of answers with the number of their lane, and, in rows that are no answers, with a
-# figure: how many events came too late for windows of a node, or what is kept (`state.figures`).
+# figure for a lane and node: how many events came too late, what is kept (`state.figures`), what
+# has arrived (`state.arrived_keys`) or, beside the latest begin, how many answers there are.
 LANE, FIGURE = "lane", "figure"
 
 

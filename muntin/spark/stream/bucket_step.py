@@ -1,6 +1,8 @@
 """Runs a batch of a bucket of keys: takes packed slices and records, gives frames of answers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -8,9 +10,10 @@ import pyarrow as pa
 
 from muntin.model.time import MILLISECOND
 from muntin.runtime.columns.layout import fitted
-from muntin.runtime.periodic.tree import NODE, gather
+from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
+from muntin.runtime.state.arrived_keys import count_arrived
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.figures import state_figures
 from muntin.runtime.state.lane import EVENTS, START, Lane
@@ -18,6 +21,8 @@ from muntin.runtime.state.late_rows import ALL, count_late
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.segments import Store, from_bytes
 from muntin.spark.stream.bucket_processor import FIGURE, LANE
+
+_LONG_AGO = -(1 << 63)
 
 
 class BucketStep:
@@ -52,7 +57,7 @@ class BucketStep:
     def answers(
         self, packed: Mapping[int, Sequence[bytes]], watermark: int
     ) -> Iterator[pd.DataFrame]:
-        """Yields the answers of windows that a watermark has passed, and counts of late events.
+        """Yields the answers of windows that a watermark has passed, and counts of events and keys.
 
         `packed` has the slices or records of each lane.
         """
@@ -62,16 +67,18 @@ class BucketStep:
             lane: self._unpacked(lane, rows) for lane, rows in packed.items() if lane != WHOLLY_LATE
         }
         late = count_late(arrived, self._lanes, self._records, self._bucket.given)
-        yield from self._told(late)
+        counts = {**late, **count_arrived(arrived, self._lanes)}
         given = self._bucket.step(arrived, watermark * MILLISECOND)
-        batches = (self._under(lane, batch) for lane, batch in given)
-        for batch in gather(batches):
+        first = [self._counted(counts)] if counts else []
+        for batch in gather(chain(first, self._with_counts(given))):
             yield batch.to_pandas(types_mapper=pd.ArrowDtype)
         yield from self.figures()
 
     def figures(self) -> Iterator[pd.DataFrame]:
         """Yields what the bucket keeps, and how much it combined."""
-        yield from self._told(state_figures(self._bucket.state.levels, self._bucket.combined))
+        figures = state_figures(self._bucket.state.levels, self._bucket.combined)
+        if figures:
+            yield self._counted(figures).to_pandas(types_mapper=pd.ArrowDtype)
 
     @property
     def state(self) -> bytes:
@@ -89,14 +96,33 @@ class BucketStep:
         there[LANE] = pa.array(np.full(batch.num_rows, lane, np.int32))
         return self._in_columns(there, batch.num_rows)
 
-    def _told(self, figures: Mapping[tuple[int, int], int]) -> Iterator[pd.DataFrame]:
-        """Yields a row for each figure, which has a lane and the number of a node or another."""
-        if figures:
-            lanes = pa.array([lane for lane, _ in figures], pa.int32())
-            places = pa.array([place for _, place in figures], pa.int32())
-            counts = pa.array(figures.values(), pa.int64())
-            batch = self._in_columns({LANE: lanes, NODE: places, FIGURE: counts}, len(figures))
-            yield batch.to_pandas(types_mapper=pd.ArrowDtype)
+    def _with_counts(self, given: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+        """Yields answers and, behind them, how many each node has and their latest begin."""
+        rows: Counter[tuple[int, int]] = Counter()
+        latest: dict[tuple[int, int], int] = {}
+        for lane, batch in given:
+            nodes = batch.column(NODE).to_numpy()
+            begins = batch.column(BEGIN).to_numpy()
+            for node in np.unique(nodes).tolist():
+                here = begins[nodes == node]
+                rows[lane, node] += len(here)
+                latest[lane, node] = max(latest.get((lane, node), _LONG_AGO), int(here.max()))
+            yield self._under(lane, batch)
+        if rows:
+            yield self._counted(rows, latest)
+
+    def _counted(
+        self,
+        counts: Mapping[tuple[int, int], int],
+        begins: Mapping[tuple[int, int], int] | None = None,
+    ) -> pa.RecordBatch:
+        """Returns a row for each count, by lane and node; those of answers have a begin."""
+        lanes = pa.array([lane for lane, _ in counts], pa.int32())
+        nodes = pa.array([node for _, node in counts], pa.int32())
+        there = {LANE: lanes, NODE: nodes, FIGURE: pa.array(counts.values(), pa.int64())}
+        if begins is not None:
+            there[BEGIN] = pa.array([begins[place] for place in counts], pa.int64())
+        return self._in_columns(there, len(counts))
 
     def _as_it_is(self, data: bytes) -> pd.DataFrame:
         """Returns a row with packed events that no window takes."""

@@ -10,7 +10,7 @@ from pyspark.sql.functions import max as max_of
 from pyspark.sql.types import StructField
 
 from muntin.model.plan import Node
-from muntin.model.query import Query, parts_of
+from muntin.model.query import Grouping, Query, parts_of
 from muntin.model.record_tree import RecordNode
 from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
@@ -18,6 +18,7 @@ from muntin.runtime.columns.layout import Layout
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
+from muntin.runtime.state.arrived_keys import ARRIVED, KEYS
 from muntin.runtime.state.late_rows import ALL
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
@@ -45,9 +46,10 @@ from muntin.spark.stream.key_codes import KEY_TYPES, key_code
 from muntin.spark.stream.state_report import (
     OBSERVED_FIGURES,
     StateReport,
-    figure,
-    state_figures,
+    answers_in,
+    figures_in,
     state_in,
+    told,
 )
 from muntin.spark.stream.stream_records import BoundRecords
 
@@ -89,7 +91,8 @@ class StreamAnswers:
             for number, node in enumerate(nodes):
                 self.places.update(dict.fromkeys(node.queries, (lane, number)))
         self._parts = {part.name: part for part in parts_of(running.plan.queries)}
-        self._called = {part: self._parts[part].asked.name for part in self.places}
+        # What a query that leaves a lane gives is the answer of the query that has moved.
+        self._called = {part: running.called(self._parts[part].asked.name) for part in self.places}
         self.queries = list(dict.fromkeys(self._called.values()))
         self._projections = {name: self._projection(name) for name in self.places}
 
@@ -109,7 +112,8 @@ class StreamAnswers:
             if self._called[part] == name
         }
         here = rows.where(f"{NUMBER} = {self.queries.index(name)}")
-        return chosen(projections, PART).apply(here)
+        # Windows that a part does not give are left out of these rows already.
+        return replace(chosen(projections, PART), condition=None).apply(here)
 
     def together(self, answers: DataFrame) -> DataFrame:
         """The long form: the query's name, then the columns of all queries by name."""
@@ -124,48 +128,63 @@ class StreamAnswers:
         return stack(self._any_size, self._nodes, self._nodes_numbered(rows), called=self._called)
 
     def without_figures(self, answers: DataFrame) -> DataFrame:
-        """Returns the answers only; Spark's reports then count late events (`late_in`) and what is
-        kept (`state_in`)."""
-        # An event is late for all parts of a query, or for none: they have one window and filter.
-        first = {self._called[part]: place for part, place in reversed(self.places.items())}
-        lanes = [(first[name][0].number, first[name][1]) for name in self.queries]
-        late = [
-            figure(lane, node).alias(f"late{index}")
-            for index, (lane, node) in enumerate([(ALL, ALL), *lanes])
-        ]
-        told = [*late, *state_figures(self._running.lanes)]
-        return answers.observe(OBSERVED_FIGURES, *told).where(f"{FIGURE} IS NULL")
+        """Returns the answers only; Spark's reports then have the figures of the operator."""
+        return answers.observe(OBSERVED_FIGURES, told()).where(f"{FIGURE} IS NULL")
 
     def state_in(self, report: Report) -> StateReport:
         """Returns what is kept after a batch."""
         return state_in(report, self._running.lanes)
 
+    def arrived_in(self, report: Report) -> dict[Grouping, tuple[int, int]]:
+        """Returns how many events, and keys among them, a batch had for each grouping."""
+        figures = figures_in(report)
+        return {
+            lane.tree.grouping: (events, figures[lane.number, KEYS])
+            for lane in self._running.lanes
+            if (events := figures.get((lane.number, ARRIVED)))
+        }
+
     def late_in(self, report: Report) -> dict[str | None, int]:
         """Returns how many events came too late in a batch, for each query and, under None, for
         any."""
-        metrics = report.get("observedMetrics", {}).get(OBSERVED_FIGURES, {})
-        names = [None, *self.queries]
-        # Spark leaves nulls out of a report.
-        return {name: metrics.get(f"late{index}") or 0 for index, name in enumerate(names)}
+        # An event is late for all parts of a query, or for none: they have one window and filter. A
+        # query that leaves a lane counts in the one that it has moved to.
+        places: dict[str | None, tuple[int, int]] = {None: (ALL, ALL)}
+        for part, (lane, node) in self.places.items():
+            if part not in self._running.leaving:
+                places.setdefault(self._called[part], (lane.number, node))
+        figures = figures_in(report)
+        return {name: figures.get(place, 0) for name, place in places.items()}
 
     def late_rows(self, rows: DataFrame) -> DataFrame:
         """Returns packed rows that no open window took, from rows of `numbered`."""
         return rows.where(f"{NUMBER} = {len(self.queries)}").select(ROWS)
 
     def observed(self, rows: Numbered) -> Numbered:
-        """Returns the rows; Spark's reports then say how many each query has (`counts_in`)."""
-        return replace(rows, frame=rows.frame.observe(_OBSERVED, *self._counts()))
+        """Returns the rows; Spark's reports then say how many those queries have whose rows are not
+        all of their nodes'."""
+        counts = self._counts(self._filtered)
+        return replace(rows, frame=rows.frame.observe(_OBSERVED, *counts)) if counts else rows
 
     def counts_in(self, report: Report) -> dict[str, tuple[int, int | None]]:
         """Returns how many rows each query had in a batch, and the latest begin."""
-        metrics = report.get("observedMetrics", {}).get(_OBSERVED)
-        return {} if metrics is None else self._named_counts(metrics)
+        metrics = report.get("observedMetrics", {})
+        if OBSERVED_FIGURES not in metrics:
+            return {}
+        given = answers_in(report)
+        found: dict[str, tuple[int, int | None]] = {}
+        for part, (lane, node) in self.places.items():
+            rows, begin = given.get((lane.number, node), (0, None))
+            before, last = found.get(self._called[part], (0, None))
+            begins = [instant for instant in (begin, last) if instant is not None]
+            found[self._called[part]] = before + rows, max(begins, default=None)
+        return {**found, **self._named_counts(metrics.get(_OBSERVED, {}), self._filtered)}
 
     def counted(self, rows: DataFrame) -> dict[str, tuple[int, int | None]]:
         """Returns the same for rows of `numbered`, by a Spark job."""
-        counts = rows.agg(*self._counts()).first()
+        counts = rows.agg(*self._counts(self.queries)).first()
         assert counts is not None
-        return self._named_counts(counts.asDict())
+        return self._named_counts(counts.asDict(), self.queries)
 
     def numbered(self, answers: DataFrame) -> Numbered:
         """Each row once for every query that asks for it, with the query's number."""
@@ -183,20 +202,34 @@ class StreamAnswers:
             each = numbered(projections, self._nodes, self._nodes_numbered(answers))
             return of_whole_queries(each, called)
 
-    def _counts(self) -> list[Column]:
-        """For each query its number of rows and their latest begin, as aggregates."""
+    @cached_property
+    def _filtered(self) -> list[str]:
+        """The queries that leave out rows of their nodes: by HAVING, or windows of other lanes."""
+        return list(
+            dict.fromkeys(
+                self._called[part]
+                for part, projection in self._projections.items()
+                if projection.having is not None or projection.condition is not None
+            )
+        )
+
+    def _counts(self, names: Sequence[str]) -> list[Column]:
+        """For each of some queries its number of rows and their latest begin, as aggregates."""
         columns = []
-        for index in range(len(self.queries)):
+        for index in map(self.queries.index, names):
             here = f"{NUMBER} = {index}"
             columns.append(count_if(expr(here)).alias(f"n{index}"))
             columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
         return columns
 
-    def _named_counts(self, counts: Mapping[str, int]) -> dict[str, tuple[int, int | None]]:
+    def _named_counts(
+        self, counts: Mapping[str, int], names: Sequence[str]
+    ) -> dict[str, tuple[int, int | None]]:
         # Spark leaves nulls out of a report.
+        indexes = {name: self.queries.index(name) for name in names}
         return {
-            name: (counts[f"n{index}"], counts.get(f"b{index}"))
-            for index, name in enumerate(self.queries)
+            name: (counts.get(f"n{index}", 0), counts.get(f"b{index}"))
+            for name, index in indexes.items()
         }
 
     @cached_property
@@ -256,9 +289,11 @@ class StreamAnswers:
                 ],
                 left_out={name: self._null(query, key) for name, key in query.left_out.items()},
             )
-        first = self._running.complete_from[query.asked.name]
-        # Windows that the query saw only in part are left out.
-        return projected if first is None else replace(projected, condition=f"{BEGIN} >= {first}L")
+        # Windows that its lane saw only in part, or that another lane gives, are left out.
+        first, until = self._running.limits(query.asked.name)
+        conditions = [] if first is None else [f"{BEGIN} >= {first}L"]
+        conditions += [] if until is None else [f"{BEGIN} < {until}L"]
+        return replace(projected, condition=" AND ".join(conditions) or None)
 
     def _null(self, part: Query, key: str) -> str:
         """Returns the null of a key that a grouping set leaves out."""

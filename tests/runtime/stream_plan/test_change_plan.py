@@ -73,10 +73,10 @@ class Watched:
         self.now = {query.name: query for query in queries}
         self.since = dict(self.engine.running.complete_from)
 
-    def change(self, queries):
+    def change(self, queries, strategy=None):
         for name in self.now.keys() - {query.name for query in queries}:
             self._done(name)
-        self.engine.change(queries)
+        self.engine.change(queries, strategy)
         fresh = {query.name: query for query in queries if query.name not in self.now}
         complete = self.engine.running.complete_from
         for name in complete.keys() - fresh.keys():
@@ -149,7 +149,11 @@ def test_answers_are_whole_and_said_once_whatever_changes(cells, data):
             come = [data.draw(any_query(next(names))) for _ in range(data.draw(st.integers(0, 2)))]
             if stay or come:
                 event("changed")
-                watched.change(data.draw(st.permutations([*stay, *come])))
+                # With a strategy, queries move to the trees in which it has them.
+                strategy = data.draw(st.sampled_from([None, None, "unshared", "shared", "weave"]))
+                watched.change(data.draw(st.permutations([*stay, *come])), strategy)
+                if watched.engine.running.leaving:
+                    event("moved")
     watched.batch([])
     watched.end()
 

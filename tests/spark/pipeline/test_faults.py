@@ -98,6 +98,8 @@ class Faults:
             sink=self.base / "out",
             buckets=2,
             retain="5 minutes",
+            # Answers may be held, and published by a process that holds none.
+            compact=self.rng.choice([1, 2, 3]),
         )
 
     def running(self):

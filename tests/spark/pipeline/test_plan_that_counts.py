@@ -5,7 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.errors import RunError
+from muntin.model.query import workload
 from muntin.model.windows.window import hopping
+from muntin.runtime.stream_plan.change_plan import first_start
+from muntin.runtime.stream_plan.stream_plan import Needs
+from muntin.share.on_slices import on_slices
+from muntin.share.optimizer import optimize
+from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.sinks import FolderSink
@@ -95,3 +102,24 @@ def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_t
     for query in (MINUTE, SITES, SLIDE):
         found = written(spark, out, query, source)
         assert assert_closed(found, query, source.batch(), watermark, since[query.name]) > 3
+
+
+def test_plans_of_long_ago_are_deleted(spark, tmp_path):
+    needs = [Needs(keys=("text",), numbers={})]
+    plan = on_slices(optimize(workload([MINUTE])))
+    running = first_start(plan, needs, buckets=(0,), delay=0, retain=0, ansi=True)
+    commits = tmp_path / "spark" / "commits"
+    with configured(spark, {"spark.sql.streaming.minBatchesToRetain": "12"}):
+        for number in range(30):
+            checkpoint = Checkpoint(spark, str(tmp_path))
+            changed_plan = replace(running, generation=number)
+            checkpoint.save(Stored(running=changed_plan, batch=number, mark="m"))
+            # A batch is finished under it, so it counts.
+            commits.mkdir(parents=True, exist_ok=True)
+            (commits / str(number)).write_text("v1\n{}")
+    names = sorted(path.name for path in tmp_path.glob("muntin-*.json"))
+    assert names == [f"muntin-{number:05d}.json" for number in range(18, 30)]
+    assert Checkpoint(spark, str(tmp_path)).counting().running.generation == 29
+    (tmp_path / "muntin-00025.json").unlink()
+    with pytest.raises(RunError, match=r"the plan muntin-00025\.json is gone"):
+        Checkpoint(spark, str(tmp_path)).check()

@@ -1,9 +1,17 @@
 """Figures of a pipeline from Spark's reports, which may come twice, late, or not at all."""
 
 import logging
+import random
 
+import pytest
+
+from muntin.model.aggregates.aggregate import count
+from muntin.model.query import Query
+from muntin.model.windows.window import tumbling
 from muntin.spark.pipeline.listener import Listener
+from muntin.spark.pipeline.meter import live_keys
 from muntin.spark.pipeline.status import Figures
+from muntin.spark.stream.state_report import StateReport
 
 
 def report(batch, rows=10, late=0, **durations):
@@ -35,8 +43,12 @@ class Remembers:
         return self._reports
 
 
-def nothing(_):
-    return {}
+class Reads:
+    """Finds figures in a report."""
+
+    def __init__(self, counts=lambda _: {}, late=lambda _: {}, arrived=lambda _: {}):
+        self.counts_in, self.late_in, self.arrived_in = counts, late, arrived
+        self.state_in = lambda _: StateReport()
 
 
 def status(figures, **parts):
@@ -59,7 +71,7 @@ def test_nothing_has_happened_yet():
 def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
     caplog.set_level(logging.DEBUG, logger="muntin")
     figures = Figures()
-    figures.restart(nothing, lambda report: {None: report["late"], "a": report["late"] // 2})
+    figures.restart(Reads(late=lambda report: {None: report["late"], "a": report["late"] // 2}))
     figures.take(report(0, late=2))
     figures.note(Remembers())
     figures.note(Remembers(report(0, late=2), report(1)))
@@ -85,7 +97,7 @@ def test_a_report_counts_once_whether_it_was_told_or_asked_for(caplog):
 def test_a_batch_that_comes_again_after_a_restart_is_another_batch():
     figures = Figures()
     figures.take(report(3))
-    figures.restart(nothing, nothing)
+    figures.restart(Reads())
     figures.take(report(3))
     assert status(figures).batches == 2
 
@@ -93,10 +105,10 @@ def test_a_batch_that_comes_again_after_a_restart_is_another_batch():
 def test_answers_are_added_up_over_reports_and_restarts():
     figures = Figures()
     counts = {0: {"a": (5, 70), "b": (0, None)}, 1: {"a": (2, 60), "b": (1, 10)}}
-    figures.restart(lambda report: counts[report["batchId"]], nothing)
+    figures.restart(Reads(lambda report: counts[report["batchId"]]))
     for batch in (0, 1, 1):
         figures.take(report(batch))
-    figures.restart(lambda _: {"b": (3, 20)}, nothing)
+    figures.restart(Reads(lambda _: {"b": (3, 20)}))
     figures.take(report(1))
     found = status(figures, complete_from={"a": None, "b": None, "c": None}).queries
     assert {name: (one.rows, one.last_window) for name, one in found.items()} == {
@@ -153,3 +165,32 @@ def test_the_end_of_a_run_that_is_told_to_stop_is_no_failure(caplog):
     listener.on_end("mine", "the pipeline was stopped")
     assert session.streams.listeners == [listener]
     assert caplog.records == []
+
+
+def test_rate_and_live_keys_are_those_of_the_last_batches():
+    figures = Figures()
+    grouping = Query(
+        name="a", window=tumbling("1 minute"), aggregates={"n": count()}, keys=["k"], time="t"
+    ).grouping
+    figures.restart(Reads(arrived=lambda one: {grouping: (one["numInputRows"] // 2, 7)}))
+    for batch in range(3):
+        times = {
+            "min": f"2024-01-01T00:0{batch}:00.000Z",
+            "max": f"2024-01-01T00:0{batch + 1}:00.000Z",
+        }
+        figures.take({**report(batch, rows=600), "eventTime": times})
+    # A batch without rows tells nothing.
+    figures.take({**report(3, rows=0), "eventTime": {"watermark": "2024-01-01T00:09:00.000Z"}})
+    found = status(figures)
+    assert found.rate == 10.0
+    assert list(found.live_keys) == ["data by k over t"]
+    assert 7 <= found.live_keys["data by k over t"] < 7.01
+    assert figures.meter.measured().shares == {grouping: 0.5}
+
+
+@pytest.mark.parametrize("keys", [1, 40, 3000])
+def test_live_keys_are_found_in_a_part_of_the_events(keys):
+    rng = random.Random(keys)
+    events = [rng.randrange(keys) for _ in range(2000)]
+    assert live_keys(len(events), len(set(events))) == pytest.approx(keys, rel=0.1)
+    assert live_keys(5, 5) == 5.0

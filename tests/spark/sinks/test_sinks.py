@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
 from muntin.errors import RunError
-from muntin.spark.sinks.sink import INDEX, Answer, Stack
+from muntin.spark.sinks.sink import INDEX, Answer, Part, Stack, Whole
 from muntin.spark.sinks.sinks import FolderSink, FunctionSink, MemorySink
 from muntin.spark.sinks.tables import Tables, TableSink
 
@@ -35,6 +35,12 @@ class Given:
         for one in self._answers:
             alike.setdefault(one.frame.schema.simpleString(), []).append(one)
         return nullcontext([stacked(group) for group in alike.values()])
+
+    def whole(self):
+        with self.stacks() as stacks:
+            (one,) = stacks
+        part = Part(names=one.names, struct=None, schema=one.schema)
+        return Whole(frame=one.frame, parts=[part])
 
 
 def stacked(answers):

@@ -1,0 +1,159 @@
+"""Holds the answers of several batches in hidden files, until they are published together.
+
+output/.muntin-held-<mark>/00000041/        the answers of batch 41, as parquet
+output/.muntin-held-<mark>/00000041.json    whose they are: queries and columns
+output/.muntin-held-<mark>/published.json   up to which batch they were published, and whether all
+                                            files are in place
+
+What was published is kept until the batch that published it is finished: if that batch is cut off,
+it comes again and publishes all of them again, in the place of the first try.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
+from pyspark.sql.types import StructType
+
+from muntin.model.sql_text import quoted
+from muntin.spark.folder import Folder
+from muntin.spark.sinks.sink import INDEX, Part, Stack, Whole
+
+_PUBLISHED = "published.json"
+# About how large a file may get that holds the answers of several batches, in bytes.
+_LARGE = 1 << 27
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """The batches up to `batch` were published; `is_whole` if all files are in place."""
+
+    batch: int
+    is_whole: bool
+
+
+class HeldBatches:
+    """The answers that the pipeline of one checkpoint holds in a directory."""
+
+    def __init__(self, session: SparkSession, directory: str, *, mark: str) -> None:
+        """`mark` is that of the checkpoint."""
+        self._session = session
+        self._place = f"{directory}/.muntin-held-{mark}"
+        self._folder = Folder(session, self._place)
+
+    def numbers(self) -> list[int]:
+        """The batches that are held, in order, whether they were published or not."""
+        # A batch is held when its description is there, which is written last.
+        told = (name.removesuffix(".json") for name in self._folder.names() if ".json" in name)
+        return sorted(int(name) for name in told if name.isdigit())
+
+    def queries(self) -> set[str]:
+        """The queries that may have answers here."""
+        parts = (part for number in self.numbers() for part in _parts(self._told(number)))
+        return {name for part in parts for name in part.names.values()}
+
+    def hold(self, batch: int, whole: Whole, *, is_small: bool) -> None:
+        """Write a batch's answers, in the place of an earlier try; this computes the batch."""
+        name = _name(batch)
+        self._folder.delete(f"{name}.json")
+        frame = whole.frame
+        if is_small:
+            # One file, however many partitions the state has.
+            frame = frame.repartition(1)
+        frame.write.mode("overwrite").parquet(f"{self._place}/{name}")
+        self._folder.write(f"{name}.json", json.dumps(_told(whole)))
+
+    def size(self, batch: int) -> int:
+        """The bytes of a batch's answers."""
+        return sum(self._folder.sizes(_name(batch)).values())
+
+    def published(self) -> Published | None:
+        """Returns what was published last; None if nothing was that is still held."""
+        if not self._folder.has(_PUBLISHED):
+            return None
+        return Published(**json.loads(self._folder.read(_PUBLISHED)))
+
+    def note(self, published: Published) -> None:
+        """Remember what is being published, or was."""
+        told = {"batch": published.batch, "is_whole": published.is_whole}
+        self._folder.write(_PUBLISHED, json.dumps(told))
+
+    def forget(self, until: int) -> None:
+        """Delete the batches up to a number: they were published, by a batch that is finished."""
+        numbers = self.numbers()
+        if not any(number > until for number in numbers):
+            self._folder.delete("")
+            return
+        for number in numbers:
+            if number <= until:
+                self._folder.delete(_name(number))
+                self._folder.delete(f"{_name(number)}.json")
+        self._folder.delete(_PUBLISHED)
+
+    def stacks(self, until: int) -> list[Stack]:
+        """Returns the answers of the batches up to a number, of all queries that had some."""
+        alike: dict[str, list[int]] = {}
+        for number in self.numbers():
+            if number <= until:
+                alike.setdefault(json.dumps(self._told(number)), []).append(number)
+        # Queries may have changed between two batches.
+        return [stack for told, numbers in alike.items() for stack in self._split(numbers, told)]
+
+    def _split(self, numbers: list[int], text: str) -> list[Stack]:
+        told = json.loads(text)
+        places = [f"{self._place}/{_name(number)}" for number in numbers]
+        reader = self._session.read.schema(StructType.fromJson(told["schema"]))
+        frame = reader.parquet(*places)
+        bytes_ = sum(self.size(number) for number in numbers)
+        if bytes_ > _LARGE:
+            frame = frame.coalesce(math.ceil(bytes_ / _LARGE))
+        return [Stack(names=part.names, frame=_of_part(part, frame)) for part in _parts(told)]
+
+    def _told(self, batch: int) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self._folder.read(f"{_name(batch)}.json"))
+        return told
+
+
+def _of_part(part: Part, frame: DataFrame) -> DataFrame:
+    """Returns the rows and columns of some queries."""
+    prefix = ""
+    if part.struct is not None:
+        frame = frame.where(f"{part.struct} IS NOT NULL")
+        prefix = f"{part.struct}."
+    columns = [
+        col(f"{prefix}{quoted(field.name)}").alias(field.name, metadata=field.metadata)
+        for field in part.schema.fields
+    ]
+    return frame.select(*columns, INDEX)
+
+
+def _name(batch: int) -> str:
+    return f"{batch:08d}"
+
+
+def _told(whole: Whole) -> dict[str, Any]:
+    return {
+        "schema": whole.frame.schema.jsonValue(),
+        "parts": [
+            {
+                "names": {str(number): name for number, name in part.names.items()},
+                "struct": part.struct,
+                "schema": part.schema.jsonValue(),
+            }
+            for part in whole.parts
+        ],
+    }
+
+
+def _parts(told: dict[str, Any]) -> list[Part]:
+    return [
+        Part(
+            names={int(number): name for number, name in part["names"].items()},
+            struct=part["struct"],
+            schema=StructType.fromJson(part["schema"]),
+        )
+        for part in told["parts"]
+    ]

@@ -1,0 +1,138 @@
+"""Answers that are held for some batches appear once, all at a time, whatever is cut off."""
+
+import json
+
+import pytest
+
+from muntin.errors import RunError
+from muntin.spark.sinks.sink_like import sink_for
+from muntin.spark.sinks.sinks import FolderSink, MemorySink
+from tests.spark.sinks.test_sinks import Given, answer, devices
+
+
+def sink(spark, folder, compact=3, **more):
+    return FolderSink(spark, str(folder), mark="m", compact=compact, **more)
+
+
+def batch(spark, number):
+    """Batch `number` has the answer `number` of a, and for even numbers one of b."""
+    return Given(answer(spark, "a", number, 1), answer(spark, "b", number, 1 - number % 2))
+
+
+def visible(spark, folder):
+    files = {path.name: sorted(path.glob("part-*")) for path in folder.iterdir() if path.name < "z"}
+    return {
+        name: (devices(spark.read.parquet(*map(str, paths))), len(paths))
+        for name, paths in files.items()
+        if paths
+    }
+
+
+class Cut(Exception):
+    """The process is killed here."""
+
+
+def test_three_batches_are_one_file_for_each_query(spark, tmp_path):
+    one = sink(spark, tmp_path)
+    for number in range(5):
+        one.write(number, batch(spark, number))
+        if number == 1:
+            assert visible(spark, tmp_path) == {}
+    assert visible(spark, tmp_path) == {"a": ([0, 1, 2], 1), "b": ([0, 2], 1)}
+    # A stop publishes what is left of batches that were finished: not of batch 4.
+    one.close(3)
+    assert visible(spark, tmp_path)["a"] == ([0, 1, 2, 3], 2)
+    # Batch 4 comes again, without holding: it replaces what was held of it.
+    last = sink(spark, tmp_path, compact=1)
+    last.write(4, batch(spark, 4))
+    last.write(5, batch(spark, 5))
+    last.close(5)
+    assert visible(spark, tmp_path) == {"a": ([0, 1, 2, 3, 4, 5], 4), "b": ([0, 2, 4], 2)}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+# Every step of a batch that publishes: the cut may come before or after it.
+STEPS = [
+    (owner, name)
+    for owner, names in {
+        "FolderSink": ["_clean", "_stage", "_place"],
+        "HeldBatches": ["hold", "note", "forget"],
+    }.items()
+    for name in names
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_cut_at_any_step_loses_and_repeats_nothing(spark, tmp_path, monkeypatch, after):
+    import muntin.spark.sinks.held_batches as held
+    import muntin.spark.sinks.sinks as sinks
+
+    owners = {"FolderSink": sinks.FolderSink, "HeldBatches": held.HeldBatches}
+    for place, (owner, name) in enumerate(STEPS):
+        folder = tmp_path / str(place)
+        one, number = sink(spark, folder, 2), 0
+        counted = [0]
+        # The first, second and third call of the step are cut off.
+        cuts = {1, 3, 5}
+        real = getattr(owners[owner], name)
+
+        def step(self, *args, _real=real, _counted=counted, _cuts=cuts, **kwargs):
+            _counted[0] += 1
+            is_cut = _counted[0] in _cuts
+            if is_cut and not after:
+                raise Cut
+            result = _real(self, *args, **kwargs)
+            if is_cut:
+                raise Cut
+            return result
+
+        monkeypatch.setattr(owners[owner], name, step)
+        while number < 5:
+            try:
+                one.write(number, batch(spark, number))
+                number += 1
+            except (Cut, RunError):
+                # Another process goes on.
+                one = sink(spark, folder, 2)
+            found = visible(spark, folder) if folder.exists() else {}
+            rows = found.get("a", ([], 0))[0]
+            assert len(rows) == len(set(rows)), (owner, name)
+        for _ in range(4):
+            try:
+                one.close(4)
+                break
+            except (Cut, RunError):
+                one = sink(spark, folder, 2)
+        monkeypatch.undo()
+        assert counted[0] > 1, (owner, name)
+        found = visible(spark, folder)
+        assert found["a"][0] == [0, 1, 2, 3, 4], (owner, name)
+        assert found["b"][0] == [0, 2, 4], (owner, name)
+        assert not [path for path in folder.iterdir() if path.name.startswith(".")], (owner, name)
+
+
+def test_held_answers_keep_their_columns_when_queries_change(spark, tmp_path):
+    one = sink(spark, tmp_path, 4, format="json", flat=True)
+    one.write(0, Given(answer(spark, "a", 0, 1)))
+    schemas = {"a": answer(spark, "a", 0, 1).frame.schema}
+    one.claim(schemas)
+    # Nothing is in place yet, and still another type of a column is refused.
+    other = {"a": answer(spark, "a", 0, 1, "1 AS device").frame.schema}
+    with pytest.raises(RunError, match="the column device is string"):
+        one.check(other)
+    one.write(1, Given(answer(spark, "n", 1, 1, "'d' || id AS device, struct(id AS s) AS window")))
+    one.close(1)
+    found = spark.read.json(str(tmp_path / "n"))
+    assert [row.asDict() for row in found.collect()] == [{"device": "d1", "window_s": 1}]
+    assert devices(spark.read.json(str(tmp_path / "a"))) == [0]
+    assert json.loads((tmp_path / "a" / "_muntin.json").read_text())["mark"] == "m"
+
+
+def test_only_files_are_held(spark):
+    about = {"mark": "m", "checkpoint": "c", "format": "parquet", "flatten": False, "options": None}
+    assert isinstance(sink_for(None, spark, **about), MemorySink)
+    with pytest.raises(RunError, match="compact is for a sink that has files"):
+        sink_for(None, spark, **about, compact=2)
+    with pytest.raises(RunError, match="compact is a number of batches, such as 10, not 0"):
+        sink_for("out", spark, **about, compact=0)
