@@ -57,16 +57,18 @@ class Lane:
     @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The slices, then the levels of the tree."""
-        # A coarser level is kept for as long as finer ones, since it costs little.
-        keeps = accumulate(self.tree.keeps, max, initial=self.retain)
+        # A coarser level is kept for as long as finer ones, since it costs little. A finer one is
+        # kept for a cell of the next one longer: a change of levels takes over whole cells.
+        needed = islice(accumulate(self.tree.keeps, max, initial=self.retain), 1, None)
+        longer = (*(window.size for window in self.tree.levels), 0)
         return tuple(
-            Level(cells=cells, keep=keep)
-            for cells, keep in zip((None, *self.tree.levels), islice(keeps, 1, None), strict=True)
+            Level(cells=cells, keep=keep + more)
+            for cells, keep, more in zip((None, *self.tree.levels), needed, longer, strict=True)
         )
 
     @property
     def span(self) -> int:
-        """How far behind the watermark something is kept."""
+        """How far behind the watermark everything is kept, in some level."""
         return self.levels[-1].keep
 
     @cached_property
