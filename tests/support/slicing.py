@@ -175,11 +175,18 @@ def _close(one: Any, other: Any) -> bool:
         if one[0] == other[0] == 0.0 and len(one) > 2:
             # Moments of nothing: the rest is not read.
             return True
+        if len(one) > 2:
+            # With an infinity in them, means are infinite or NaN, whichever value comes first.
+            return len(one) == len(other) and all(map(_both_infinite_or_close, one, other))
         return all(map(_close, one, other))
     if isinstance(one, float) and isinstance(other, float):
         both_nan = math.isnan(one) and math.isnan(other)
         return both_nan or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-6)
     return type(one) is type(other) and bool(one == other)
+
+
+def _both_infinite_or_close(one: float, other: float) -> bool:
+    return not (math.isfinite(one) or math.isfinite(other)) or _close(one, other)
 
 
 def _lifted(entry: Kept, row: dict[str, Any]) -> Any:
