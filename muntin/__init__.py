@@ -31,7 +31,7 @@ from muntin.model.grouping_sets import (
 )
 from muntin.model.plan import Plan
 from muntin.model.prices import Prices
-from muntin.model.query import Column, PlainQuery, Query, Workload
+from muntin.model.query import Column, PlainQuery, Query
 from muntin.model.several_windows import windows
 from muntin.model.windows.data_windows import (
     DataWindow,
@@ -44,6 +44,7 @@ from muntin.model.windows.data_windows import (
     threshold,
 )
 from muntin.model.windows.window import Window, hopping, tumbling
+from muntin.model.workload import Workload
 
 if TYPE_CHECKING:
     from muntin.share.optimizer import STRATEGIES

@@ -10,11 +10,12 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.any_tree import AnyTree
 from muntin.model.passes import Pass
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import Family, Grouping, PlainQuery, Query, Workload, parts_of
+from muntin.model.query import Family, Grouping, PlainQuery, Query, parts_of
 from muntin.model.record_tree import RecordTree
 from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 
 # The technique that combines anew for every window; the default of a node.
 RECALC = "recalc"

@@ -7,11 +7,12 @@ from math import exp
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.plan import Plan, cost_of
-from muntin.model.query import Grouping, Query, Workload
+from muntin.model.query import Grouping, Query
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import CountWindow, Custom, DataWindow, Session, Threshold
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.costs import cost
 
 # The tree of windows that look at every record.

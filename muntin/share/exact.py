@@ -5,8 +5,9 @@ from typing import Any
 
 from muntin.errors import PlanError
 from muntin.model.plan import Node, Plan, Tree
-from muntin.model.query import Query, Workload
+from muntin.model.query import Query
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.costs import cost
 from muntin.share.factor_windows.coverage import (
     Counting,

@@ -9,9 +9,10 @@ from math import gcd
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Node, Plan, Tree
-from muntin.model.query import Grouping, Workload
+from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.costs import cost
 from muntin.share.slicing import edges
 from muntin.share.trees import nodes_of, plan_of, reads_from, tree_of

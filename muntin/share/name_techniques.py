@@ -13,9 +13,9 @@ from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.plan import RECALC, Node
-from muntin.model.query import Workload
 from muntin.model.slicing import Slicing
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.costs import cost
 from muntin.share.costs.operations import steady_operations_of
 from muntin.techniques.table import TECHNIQUES, technique_named

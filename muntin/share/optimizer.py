@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
 from muntin.model.plan import Plan, Tree, cost_of
-from muntin.model.query import Grouping, Query, Workload
+from muntin.model.query import Grouping, Query
+from muntin.model.workload import Workload
 from muntin.share.costs.lower_bounds import least_with_one_tree, least_with_two_trees
 from muntin.share.data_windows import hosting
 from muntin.share.exact import exact, exact_factor

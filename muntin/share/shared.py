@@ -1,7 +1,7 @@
 """Full sharing: one tree per grouping, cut at every begin and end of every window."""
 
 from muntin.model.plan import Plan
-from muntin.model.query import Workload
+from muntin.model.workload import Workload
 from muntin.share.trees import flat_tree, plan_of
 
 

@@ -11,8 +11,9 @@ from itertools import pairwise
 
 from muntin.errors import PlanError
 from muntin.model.plan import Plan, Tree
-from muntin.model.query import Query, Workload
+from muntin.model.query import Query
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.trees import nodes_of, plan_of, tree_of
 
 

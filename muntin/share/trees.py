@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Node, Plan, Tree
-from muntin.model.query import Grouping, Query, Workload
+from muntin.model.query import Grouping, Query
 from muntin.model.slicing import Slicing
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.costs import cost
 from muntin.share.data_windows import record_trees, record_trees_cost
 from muntin.share.name_techniques import with_techniques

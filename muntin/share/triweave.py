@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 
 from muntin.model.plan import Plan, Tree
-from muntin.model.query import Query, Workload
+from muntin.model.query import Query
 from muntin.model.slicing import Slicing
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.groupings.choose_passes import in_one_pass
 from muntin.share.slicing import edges
 from muntin.share.trees import nodes_of, plan_of, tree_of

@@ -1,7 +1,7 @@
 """No sharing: a tree per query, the baseline of the other strategies."""
 
 from muntin.model.plan import Plan
-from muntin.model.query import Workload
+from muntin.model.workload import Workload
 from muntin.share.trees import flat_tree, plan_of
 
 

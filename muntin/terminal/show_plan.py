@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muntin.console.progress import starting
-from muntin.model.query import workload
+from muntin.model.workload import workload
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import compare, optimize
 from muntin.spark.session import local_session

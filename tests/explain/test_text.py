@@ -10,8 +10,9 @@ from muntin.explain import words
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.passes import GROUP_BY, SLICER, Pass
 from muntin.model.prices import Prices
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
+from muntin.model.workload import workload
 from muntin.share.optimizer import optimize
 from tests.support.hand_made_plans import (
     every_plan,

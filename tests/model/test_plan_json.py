@@ -10,8 +10,9 @@ import muntin as mt
 from muntin.errors import ModelError
 from muntin.model.plan import RECALC
 from muntin.model.plan_json import plan_from_json, plan_to_json
-from muntin.model.query import PlainQuery, workload
+from muntin.model.query import PlainQuery
 from muntin.model.sql_text import SqlText
+from muntin.model.workload import workload
 from muntin.share.optimizer import STRATEGIES, optimize
 from tests.support.workloads import workloads
 

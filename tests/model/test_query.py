@@ -1,29 +1,11 @@
 import pytest
 
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import count, max_
-from muntin.model.query import (
-    Column,
-    PlainQuery,
-    Query,
-    SqlText,
-    Workload,
-    workload,
-)
+from muntin.model.aggregates.aggregate import count
+from muntin.model.query import Column, SqlText
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import tumbling
-
-
-def query(**changes):
-    parts = {
-        "name": "q",
-        "window": tumbling("1 minute"),
-        "aggregates": {"hottest": max_("temp")},
-        "keys": ["device"],
-        "time": "ts",
-        **changes,
-    }
-    return Query(**parts)
+from tests.support.queries import query
 
 
 def test_columns_default_to_keys_window_aggregates():
@@ -69,35 +51,6 @@ def test_families_do_not_depend_on_order_or_white_space():
     assert one.grouping == two.grouping
     assert one.grouping != query(keys=["device"]).grouping
     assert one.grouping != query(keys=["device", "site"], where="temp > '0  0'").grouping
-
-
-def test_a_workload_is_one_query_several_or_itself():
-    asked = query()
-    assert workload(asked).queries == (asked,)
-    assert workload([asked, query(name="r")], rate=5).rate == 5
-    load = Workload(queries=(asked,))
-    assert workload(load) is load
-
-
-@pytest.mark.parametrize(
-    ("queries", "rate", "message"),
-    [
-        ([], 1, "at least one query"),
-        ([query(), query(name="Q")], 1, "two queries are called 'Q'"),
-        ([query()], 0, "rate must be above zero"),
-        (["SELECT 1"], 1, "made of queries"),
-    ],
-)
-def test_a_workload_that_exists_is_valid(queries, rate, message):
-    with pytest.raises(ModelError, match=message):
-        workload(queries, rate=rate)
-
-
-def test_plain_queries_stand_apart():
-    alone = PlainQuery(name="p", statement=SqlText(("SELECT 1",)), reason="no window")
-    load = workload([query(), alone])
-    assert load.plain == (alone,)
-    assert [asked.name for asked in load.shared] == ["q"]
 
 
 def test_tables_are_holes():

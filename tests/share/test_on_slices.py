@@ -5,8 +5,8 @@ import pytest
 import muntin as mt
 from muntin.model.passes import SLICER
 from muntin.model.plan import made_together
-from muntin.model.query import workload
 from muntin.model.time import MINUTE
+from muntin.model.workload import workload
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STRATEGIES, optimize
 

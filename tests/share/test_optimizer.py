@@ -9,9 +9,9 @@ from muntin.model.aggregates import aggregate as ag
 from muntin.model.passes import SLICER
 from muntin.model.plan import cost_of, made_together
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import Workload
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.costs.lower_bounds import (
     depends_on_data,
     least_with_one_tree,

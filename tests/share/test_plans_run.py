@@ -4,8 +4,9 @@ from random import Random
 
 import pytest
 
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
 from muntin.model.windows.window import Window
+from muntin.model.workload import workload
 from muntin.share.optimizer import STRATEGIES, optimize
 from tests.support.periodic_trees import AGGREGATES, batch_of, check, layout_of
 

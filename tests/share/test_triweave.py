@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from muntin.model.passes import GROUP_BY
 from muntin.model.prices import Prices
-from muntin.model.query import Workload
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.exact import cheapest_partition
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize

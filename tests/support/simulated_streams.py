@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Plan, Tree
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
+from muntin.model.workload import workload
 from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state import level_store
 from muntin.runtime.state.bucket import BucketRuntime, BucketState

@@ -3,9 +3,10 @@
 from hypothesis import strategies as st
 
 from muntin.model.aggregates import aggregate as ag
-from muntin.model.query import Query, Workload
+from muntin.model.query import Query
 from muntin.model.slicing import Edges
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 
 AGGREGATES = (ag.min_("x"), ag.max_("x"), ag.sum_("x"), ag.count(), ag.avg("y"))
 

@@ -7,9 +7,10 @@ from random import Random
 from muntin.bench.harness.experiment import Claim, Experiment, Figure
 from muntin.bench.papers.subsume_time import timed
 from muntin.model.aggregates.aggregate import sum_
-from muntin.model.query import Query, Workload, workload
+from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload, workload
 from muntin.share.generators import subsumption_gen
 from muntin.share.optimizer import optimize
 from muntin.share.subsumption import Stairs, subsume_windows

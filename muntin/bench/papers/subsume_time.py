@@ -11,9 +11,9 @@ from muntin.bench.harness.experiment import Claim, Experiment, Figure
 from muntin.console.progress import Steps
 from muntin.model.aggregates.table import INTEGER
 from muntin.model.plan import Plan, Tree
-from muntin.model.query import Workload
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
+from muntin.model.workload import Workload
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.share.optimizer import optimize

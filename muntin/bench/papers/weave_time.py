@@ -7,8 +7,9 @@ from statistics import mean
 from muntin.bench.harness.experiment import Claim, Experiment, Figure
 from muntin.bench.papers.weave_workload import drawn, everyday, paper_cost
 from muntin.model.aggregates.aggregate import min_
-from muntin.model.query import Query, Workload
+from muntin.model.query import Query
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.optimizer import optimize
 from muntin.share.weave_share.cost_lookup import Lookup
 from muntin.share.weave_share.groups import Group, GroupCost, same_edges

@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterable
 from math import expm1
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.query import Grouping, Workload
+from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import SEARCH, Window
+from muntin.model.workload import Workload
 from muntin.share.costs.operations import steady_operations
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from muntin.model.plan import Node
-from muntin.model.query import Query, Workload
+from muntin.model.query import Query
+from muntin.model.workload import Workload
 from muntin.share.costs import cost
 from muntin.share.slicing.edges import edge_rate, edges_of, slicing
 from muntin.share.trees import nodes_of, single_slicing

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
-from muntin.model.query import Workload
+from muntin.model.workload import Workload
 from muntin.share.on_slices import on_slices, reading_slices
 from muntin.share.optimizer import optimize
 from muntin.share.trees import flat_tree

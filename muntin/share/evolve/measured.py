@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from muntin.model.query import Grouping, Workload
+from muntin.model.query import Grouping
+from muntin.model.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)

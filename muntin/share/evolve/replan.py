@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
-from muntin.model.query import Query, Workload, parts_of
+from muntin.model.query import Query, parts_of
+from muntin.model.workload import Workload
 from muntin.share.optimizer import optimize
 from muntin.share.weave_share.incremental import ReweavingPlan
 

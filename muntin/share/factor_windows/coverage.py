@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import lcm
 
 from muntin.model.plan import Node, Plan
-from muntin.model.query import Workload
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.costs import cost
 from muntin.share.trees import nodes_of, plan_of, tree_of
 

@@ -10,9 +10,9 @@ from math import gcd, isqrt
 import numpy as np
 
 from muntin.model.plan import Plan
-from muntin.model.query import Workload
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.factor_windows.coverage import (
     Counting,
     Forest,

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from muntin.model.passes import GROUP_BY, Pass
 from muntin.model.plan import Plan, Tree, by_family, made_together
-from muntin.model.query import Workload
+from muntin.model.workload import Workload
 from muntin.share.groupings.pass_costs import Members, PassCost
 from muntin.sql.filters import is_deterministic, is_reference
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.passes import GROUP_BY, SLICER
 from muntin.model.plan import Tree
-from muntin.model.query import Workload
 from muntin.model.slicing import Slicing
+from muntin.model.workload import Workload
 from muntin.share.costs import cost
 from muntin.share.slicing.edges import common_slicing
 from muntin.sql.filters import split_by_keys

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
-from muntin.model.query import Grouping, Query, Workload
+from muntin.model.query import Grouping, Query
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.costs.operations import ADDITIVE, Load
 from muntin.share.trees import nodes_of, plan_of, tree_of
 from muntin.share.weave_share.groups import Group, GroupCost, group_of, same_edges

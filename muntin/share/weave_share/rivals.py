@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 from muntin.model.plan import Plan
-from muntin.model.query import Workload
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.weave_share.groups import Group, GroupCost, group_of
 from muntin.share.weave_share.weave_share import grouped_plan, weave_groups
 from muntin.share.weave_share.woven_tree import Woven, best_home

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from muntin.model.plan import Plan, Tree
-from muntin.model.query import Query, Workload
+from muntin.model.query import Query
+from muntin.model.workload import Workload
 from muntin.share.trees import nodes_of, plan_of, tree_of
 from muntin.share.weave_share.cost_lookup import Lookup, free_share, progressions_of
 from muntin.share.weave_share.groups import Group, GroupCost, same_edges

@@ -7,7 +7,8 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
-from muntin.model.query import Family, PlainQuery, Query, Workload
+from muntin.model.query import Family, PlainQuery, Query
+from muntin.model.workload import Workload
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.pass_slices import stored

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame
 
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import PlainQuery, Query, Workload, workload
+from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText
+from muntin.model.workload import Workload, workload
 from muntin.share.costs.lower_bounds import depends_on_data
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import DEFAULT, STEADY, optimize

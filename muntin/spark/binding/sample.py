@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from muntin.model.query import Family, Grouping, Workload
+from muntin.model.query import Family, Grouping
 from muntin.model.time import SECOND
+from muntin.model.workload import Workload
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.estimates import operators_of, rows_of
 

@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
-from muntin.model.query import PlainQuery, Query, Workload, workload
+from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
 from muntin.model.windows.window import Duration
+from muntin.model.workload import Workload, workload
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import check_same
 from muntin.share.evolve.move_queries import without

@@ -12,10 +12,11 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
-from muntin.model.query import Grouping, PlainQuery, Query, Workload
+from muntin.model.query import Grouping, PlainQuery, Query
 from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
+from muntin.model.workload import Workload
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.plan import Node, Tree
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.window import Window
+from muntin.model.workload import workload
 from muntin.runtime.periodic import node as node_module
 from muntin.runtime.periodic import tree as tree_module
 from muntin.runtime.periodic.tree import TreeRuntime

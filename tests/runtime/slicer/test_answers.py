@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
 from muntin.model.windows.window import Window
+from muntin.model.workload import workload
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import PART, unpacked
 from muntin.runtime.slicer.target import Target

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.plan import Tree
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
 from muntin.model.windows.window import Window
+from muntin.model.workload import workload
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.columns.row_order import ordered
 from muntin.runtime.periodic.rollups import is_cut

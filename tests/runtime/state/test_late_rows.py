@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muntin.model.aggregates.aggregate import count
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
 from muntin.model.windows.window import Window
+from muntin.model.workload import workload
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL, count_late

@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from muntin.model.aggregates.aggregate import count, max_, sum_
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
 from muntin.model.windows.window import Window, hopping, tumbling
+from muntin.model.workload import workload
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json

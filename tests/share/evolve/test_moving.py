@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from muntin.model.aggregates.aggregate import max_
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
+from muntin.model.workload import workload
 from muntin.share.evolve.cheapest import STRATEGIES, cheapest, priced
 from muntin.share.evolve.measured import Measured
 from muntin.share.evolve.move_queries import moving, staying, without

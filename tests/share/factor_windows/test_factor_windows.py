@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from muntin.model.aggregates import aggregate as ag
-from muntin.model.query import Workload
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.factor_windows import coverage
 from muntin.share.factor_windows import factor_windows as factor
 from muntin.share.factor_windows.coverage import (

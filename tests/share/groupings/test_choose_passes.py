@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from muntin.model.passes import GROUP_BY, SLICER
 from muntin.model.plan_json import plan_from_json, plan_to_json
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import Workload
 from muntin.model.time import MINUTE
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.share.groupings.choose_passes import cheapest_passes
 from muntin.share.groupings.pass_costs import Members
 from muntin.share.optimizer import STRATEGIES, optimize

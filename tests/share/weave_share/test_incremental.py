@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.errors import PlanError
-from muntin.model.query import Workload
 from muntin.model.time import SECOND
+from muntin.model.workload import Workload
 from muntin.share.generators import incremental_gen, weave_share_gen
 from muntin.share.weave_share.groups import GroupCost, same_edges
 from muntin.share.weave_share.incremental import Reweaving, ReweavingPlan

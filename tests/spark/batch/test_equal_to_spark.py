@@ -14,7 +14,8 @@ from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.model.prices import Prices
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
+from muntin.model.workload import workload
 from muntin.share.optimizer import STRATEGIES, optimize
 from muntin.spark.batch.results import Results, run
 from muntin.spark.settings import settings as configured

@@ -5,8 +5,8 @@ import pytest
 import muntin as mt
 from muntin.model.passes import GROUP_BY, SLICER
 from muntin.model.prices import Prices
-from muntin.model.query import workload
 from muntin.model.time import MINUTE, SECOND
+from muntin.model.workload import workload
 from muntin.share.optimizer import optimize
 from tests.support.answers import assert_equal_answers
 from tests.support.executed_plans import counting_rows, scans, stored_by

@@ -10,8 +10,8 @@ import muntin as mt
 from muntin.model.passes import GROUP_BY, SLICER
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
-from muntin.model.query import workload
 from muntin.model.sql_text import SqlText
+from muntin.model.workload import workload
 from muntin.share.optimizer import optimize
 from tests.support.answers import assert_same, plain
 from tests.support.workloads import SCHEMA, tables, workloads

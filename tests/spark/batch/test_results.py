@@ -8,8 +8,9 @@ from pyspark.sql.functions import col, window_time
 
 from muntin.errors import PlanError, RunError
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
-from muntin.model.query import Column, Query, workload
+from muntin.model.query import Column, Query
 from muntin.model.windows.window import hopping, tumbling
+from muntin.model.workload import workload
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run

@@ -3,9 +3,10 @@
 import pytest
 
 from muntin.model.aggregates.aggregate import avg, count, max_
-from muntin.model.query import Query, workload
+from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.window import hopping, tumbling
+from muntin.model.workload import workload
 from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
 from muntin.spark.batch.time_split import part_width

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from muntin.errors import RunError
-from muntin.model.query import workload
 from muntin.model.windows.window import hopping
+from muntin.model.workload import workload
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import Needs
 from muntin.share.on_slices import on_slices

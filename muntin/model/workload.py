@@ -1,0 +1,142 @@
+"""A workload: queries that run together, and what the planner knows of their events."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+from muntin.errors import ModelError
+from muntin.model.prices import SHIPPED, Prices
+from muntin.model.query import Grouping, PlainQuery, Query, parts_of
+from muntin.model.sql_text import SqlText
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Workload:
+    """Queries that run together, with what the planner needs to know: events per second, live
+    keys, prices, and how to compute answers if the user chose that."""
+
+    queries: tuple[Query | PlainQuery, ...]
+    rate: float = 1000.0
+    keys: float = 1.0
+    # Whether `keys` was given or measured, rather than assumed.
+    keys_known: bool = False
+    # Live keys of sets of key expressions, and the share of the events that a filter lets in, where
+    # these are known.
+    live: Mapping[frozenset[str], float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
+    # Relations whose events Spark computes, by a join or a Python function, rather than reads.
+    computed: frozenset[SqlText] = frozenset()
+    prices: Prices = SHIPPED
+    # The technique that every node must use; None leaves the choice to the planner.
+    technique: str | None = None
+    # Whether to choose techniques by the worst time of a single answer, not by total work.
+    latency: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.queries:
+            raise ModelError("a workload needs at least one query")
+        names: list[str] = []
+        for query in self.queries:
+            if not isinstance(query, Query | PlainQuery):
+                raise ModelError(f"a workload is made of queries, not {query!r}")
+            names.append(query.name)
+            if isinstance(query, Query) and query.sets is not None:
+                names += [part.name for part in query.parts]
+        lowered = [name.lower() for name in names]
+        if len(set(lowered)) < len(names):
+            places = range(len(names))
+            twice = next(names[place] for place in places if lowered[place] in lowered[:place])
+            raise ModelError(f"two queries are called {twice!r}; name them apart")
+        for name in ("rate", "keys"):
+            if not getattr(self, name) > 0:
+                raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
+
+    def keys_of(self, *sets: Iterable[str]) -> float:
+        """Returns how many keys are live by all key expressions of some sets together.
+
+        If only the sets are known, each key of one is assumed to meet every key of the others.
+        """
+        together = frozenset(key for keys in sets for key in keys)
+        if not together:
+            return 1.0
+        if together in self.live:
+            return self.live[together]
+        apart = {frozenset(keys) for keys in sets} - {frozenset()}
+        if len(apart) == 1:
+            return self.keys
+        return prod(self.keys_of(keys) for keys in _without_covered(apart))
+
+    def share_of(self, where: str | None) -> float:
+        """Returns the share of the events that a filter lets in, all of them if it is unknown."""
+        return 1.0 if where is None else self.shares.get(where, 1.0)
+
+    @property
+    def by_grouping(self) -> tuple["Workload", ...]:
+        """A workload for each grouping, with its own rate and keys; plain queries are left out."""
+        groups: dict[Grouping, list[Query]] = {}
+        for query in parts_of(self.queries):
+            groups.setdefault(query.grouping, []).append(query)
+        return tuple(
+            replace(
+                self,
+                queries=tuple(queries),
+                rate=self.rate * self.share_of(grouping.where),
+                keys=self.keys_of(grouping.keys),
+            )
+            for grouping, queries in groups.items()
+        )
+
+    @property
+    def shared(self) -> tuple[Query, ...]:
+        """The queries that slices of time can answer, one for each grouping set."""
+        return tuple(query for query in parts_of(self.queries) if query.is_periodic)
+
+    @property
+    def data_windows(self) -> tuple[Query, ...]:
+        """The queries with data windows or user-defined aggregates."""
+        return tuple(query for query in parts_of(self.queries) if not query.is_periodic)
+
+    @property
+    def plain(self) -> tuple[PlainQuery, ...]:
+        """The queries that Spark answers alone."""
+        return tuple(query for query in self.queries if isinstance(query, PlainQuery))
+
+    @property
+    def groupings(self) -> dict[Grouping, tuple[Query, ...]]:
+        """The shared queries by keys and filter, in the order given."""
+        groups: dict[Grouping, list[Query]] = {}
+        for query in self.shared:
+            groups.setdefault(query.grouping, []).append(query)
+        return {grouping: tuple(queries) for grouping, queries in groups.items()}
+
+
+def _without_covered(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Returns the sets that are no subset of another."""
+    sets = list(sets)
+    return [keys for keys in sets if not any(keys < other for other in sets)]
+
+
+def workload(
+    queries: "Workload | Query | PlainQuery | Iterable[Any]",
+    *,
+    rate: float = 1000.0,
+    keys: float | None = None,
+    prices: Prices = SHIPPED,
+    technique: str | None = None,
+    latency: bool = False,
+) -> Workload:
+    """Returns a workload of one or several queries; a workload is returned as it is."""
+    if isinstance(queries, Workload):
+        return queries
+    if isinstance(queries, Query | PlainQuery):
+        queries = (queries,)
+    return Workload(
+        queries=tuple(queries),
+        rate=rate,
+        keys=1.0 if keys is None else keys,
+        keys_known=keys is not None,
+        prices=prices,
+        technique=technique,
+        latency=latency,
+    )
