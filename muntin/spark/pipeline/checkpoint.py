@@ -15,6 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from muntin.errors import MuntinError, RunError
+from muntin.runtime.stream_plan.same_state import state_of_running
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from muntin.spark.folder import Folder
@@ -121,11 +122,9 @@ class Checkpoint:
             ) from None
 
     def holds(self, running: StreamPlan) -> bool:
-        """Whether a plan is the one that was stored last."""
+        """Whether a plan is the one that was stored last, maybe with other costs or techniques."""
         stored = self.tried()
-        return stored is not None and stream_plan_to_json(stored.running) == stream_plan_to_json(
-            running
-        )
+        return stored is not None and state_of_running(stored.running) == state_of_running(running)
 
     def _counting(self) -> str | None:
         """The name of the plan that counts."""

@@ -4,13 +4,13 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
-from muntin.model.plan_json import definition, plan_to_json
+from muntin.model.plan_json import definition
 from muntin.runtime.stream_plan.change_plan import changed
 from muntin.runtime.stream_plan.change_records import resumed
+from muntin.runtime.stream_plan.same_state import state_of_plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.share.evolve.move_queries import Transition, moving, staying
 from muntin.share.evolve.pin_data_windows import with_code
@@ -120,23 +120,8 @@ def _stored(stored: Stored | None) -> Stored:
 def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:
     """Whether the stored state is unchanged; techniques may have changed."""
     return retain == stored.running.retain and (
-        _what_is_kept(bound.plan) == _what_is_kept(stored.running.plan)
+        state_of_plan(bound.plan) == state_of_plan(stored.running.plan)
     )
-
-
-def _what_is_kept(plan: Plan) -> dict[str, Any]:
-    """Returns a plan without what may differ over the same state: who chose it, by what figures."""
-    trees = tuple(
-        replace(
-            tree,
-            nodes=tuple(replace(node, techniques=(), cost=0.0) for node in tree.nodes),
-            made_in=None,
-            cut_cost=0.0,
-        )
-        for tree in plan.trees
-    )
-    data = plan_to_json(replace(plan, trees=trees))
-    return {name: data[name] for name in ("queries", "trees", "discretized")}
 
 
 def _leaves(old: Plan, new: Plan) -> bool:

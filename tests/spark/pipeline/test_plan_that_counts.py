@@ -45,15 +45,22 @@ def test_starts_that_finish_no_batch_cost_nobody_an_open_window(spark, tmp_path)
         source.put(joined(files))
         pipeline.process_all_available()
 
+    def plans():
+        return {path.name: path.read_text() for path in (tmp_path / "check").glob("muntin-*.json")}
+
     with go(MINUTE) as pipeline:
         finish(pipeline, made[:2])
     long = replace(WARM, name="long", window=hopping("6 minutes", every="1 minute"))
     with go(MINUTE, WARM, long) as pipeline:
         finish(pipeline, made[2:4])
-        promised = pipeline.complete_from
+        promised, counting = pipeline.complete_from, plans()
+        # The same queries are planned with what was measured; the plan that counts stays as it is.
+        pipeline.replace([MINUTE, WARM, long])
+        assert plans() == counting
     # Two starts that finish nothing: one with another plan, one back on the plan before.
     go(MINUTE, WARM, long, TRIED).stop()
     go(MINUTE, WARM, long).stop()
+    assert plans() == counting
     with go(MINUTE, WARM, long, LATER) as pipeline:
         assert {name: pipeline.complete_from[name] for name in promised} == promised
         finish(pipeline, made[4:])
