@@ -67,10 +67,6 @@ class LevelStore:
                     self._remove([segment])
                     self._write(left, rank=segment.rank)
 
-    def clear(self) -> None:
-        """Forget all."""
-        self._remove(self.segments)
-
     def _is_long(self, segment: Segment) -> bool:
         return segment.last - segment.first > self._length
 

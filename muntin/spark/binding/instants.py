@@ -57,12 +57,6 @@ def slice_start(slicing: Slicing, time: str) -> str:
     return f"{time} - {ages[0] if len(ages) == 1 else 'least(' + ', '.join(ages) + ')'}"
 
 
-def slice_end(slicing: Slicing, time: str) -> str:
-    """The earliest edge after `time`, both in microseconds."""
-    left = [f"{edges.period}L - {_age(edges, time)}" for edges in slicing.edges]
-    return f"{time} + {left[0] if len(left) == 1 else 'least(' + ', '.join(left) + ')'}"
-
-
 def _age(edges: Edges, time: str) -> str:
     """Returns the time since the latest edge of a progression, also before 1970."""
     return f"pmod({time} - {edges.phase}L, {edges.period}L)"

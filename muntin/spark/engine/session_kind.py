@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -22,12 +21,6 @@ def needs_jvm(session: SparkSession, what: str, instead: str) -> None:
     """Refuse what a session of Spark Connect cannot do, and say what to do instead."""
     if is_connect(session):
         raise RunError(f"{what} does not run on Spark Connect; {instead}")
-
-
-def jvm_of(session: SparkSession) -> Any:
-    """Returns the classes of Spark's JVM."""
-    needs_jvm(session, "this", "use a classic session")
-    return session._jvm
 
 
 def cores_of(session: SparkSession) -> int:

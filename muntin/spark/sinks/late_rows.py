@@ -16,7 +16,7 @@ from muntin.errors import RunError
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.segments import from_bytes
 from muntin.spark.output.flatten import FLAT_FORMATS
-from muntin.spark.sinks.sink import INDEX, Answer, Answers, Stack, Whole, writing
+from muntin.spark.sinks.sink import INDEX, Answer, Answers, Part, Stack, Whole, writing
 from muntin.spark.sinks.sinks import FolderSink
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
@@ -109,16 +109,20 @@ class _Rows(Answers):
         self._name, self._frame = name, frame
 
     @contextmanager
-    def stacks(self) -> Iterator[list[Stack]]:
-        yield [Stack(names={0: self._name}, frame=self._frame.select("*", lit(0).alias(INDEX)))]
+    def each(self) -> Iterator[list[Answer]]:
+        yield [Answer(name=self._name, rows=self._frame.count(), frame=self._frame)]
 
     @contextmanager
-    def each(self) -> Iterator[list[Answer]]:
-        raise NotImplementedError
-        yield []
+    def stacks(self) -> Iterator[list[Stack]]:
+        yield [Stack(names={0: self._name}, frame=self._numbered)]
 
     def whole(self) -> Whole:
-        raise NotImplementedError
+        part = Part(names={0: self._name}, struct=None, schema=self._frame.schema)
+        return Whole(frame=self._numbered, parts=[part])
+
+    @property
+    def _numbered(self) -> DataFrame:
+        return self._frame.select("*", lit(0).alias(INDEX))
 
 
 def _written(rows: StructType) -> StructType:
