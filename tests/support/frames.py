@@ -21,28 +21,32 @@ CONDITIONS = [
     "NOT alarm",
 ]
 ADDED = {
-    "twice": F.col("temp") * 2,
-    "share": F.lit(100) / F.col("load"),
-    "label": F.concat(F.col("device"), F.lit("-x")),
-    "temp": F.col("temp") + F.lit(0.5),
-    "odd.name": F.col("load") % 2,
+    "twice": "temp * 2",
+    "share": "100 / load",
+    "label": "concat(device, '-x')",
+    "temp": "temp + 0.5D",
+    "odd.name": "load % 2",
 }
-KEYS = ["device", "alarm", "load", "label", "`odd.name`", F.col("state").cast("int") % 3]
-AGGREGATES = [
-    F.count("*").alias("n"),
-    F.max("temp").alias("top"),
-    F.min("device").alias("Least"),
-    F.avg("temp"),
-    F.sum("load").alias("sum of `loads`"),
-    (F.sum("load") / F.count("load")).alias("ratio"),
-    F.stddev("temp").alias("spread"),
-    F.sum("twice").alias("doubled"),
-    F.expr("sum(100 / load) FILTER (WHERE load > 0)").alias("inverse"),
-    F.sum(F.col("load") * 2 + 1).alias("made"),
-    F.expr("count_if(load > 4)"),
-    F.max("price").alias("dearest"),
-    F.median("temp").alias("middle"),
-]
+KEYS = ["device", "alarm", "load", "label", "`odd.name`", "CAST(state AS INT) % 3"]
+
+
+def _aggregates() -> list[Column]:
+    """Made when they are asked for: a column needs a session."""
+    return [
+        F.count("*").alias("n"),
+        F.max("temp").alias("top"),
+        F.min("device").alias("Least"),
+        F.avg("temp"),
+        F.sum("load").alias("sum of `loads`"),
+        (F.sum("load") / F.count("load")).alias("ratio"),
+        F.stddev("temp").alias("spread"),
+        F.sum("twice").alias("doubled"),
+        F.expr("sum(100 / load) FILTER (WHERE load > 0)").alias("inverse"),
+        F.sum(F.col("load") * 2 + 1).alias("made"),
+        F.expr("count_if(load > 4)"),
+        F.max("price").alias("dearest"),
+        F.median("temp").alias("middle"),
+    ]
 
 
 def generated(readings: DataFrame, seed: int) -> DataFrame:
@@ -58,14 +62,16 @@ def generated(readings: DataFrame, seed: int) -> DataFrame:
         else:
             name = rng.choice([*ADDED])
             frame = (frame.filter("load <> 0") if name == "share" else frame).withColumn(
-                name, ADDED[name]
+                name, F.expr(ADDED[name])
             )
     if rng.random() < 0.3:
         frame = frame.withColumnRenamed("ts", "happened at")
     time = "ts" if "ts" in frame.columns else "happened at"
     window = F.window(F.col(f"`{time}`"), *rng.choice(WINDOWS))
-    keys = [key for key in rng.sample(KEYS, rng.randint(0, 2)) if _has(frame, key)]
-    aggregates = [each for each in rng.sample(AGGREGATES, rng.randint(1, 4)) if _has(frame, each)]
+    keys = [F.expr(key) for key in rng.sample(KEYS, rng.randint(0, 2)) if _has(frame, key)]
+    aggregates = [
+        each for each in rng.sample(_aggregates(), rng.randint(1, 4)) if _has(frame, each)
+    ]
     aggregates = aggregates or [F.count("*").alias("n")]
     if rng.random() < 0.2:
         frame, window = frame.withColumn("w", window), F.col("w")

@@ -148,7 +148,9 @@ def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
     runs = [run for level in state.levels[3] for run in level.segments]
     assert store.data.keys() == {run.number for run in runs}
     assert [run.bytes for run in runs] == [len(store.data[run.number]) for run in runs]
-    assert min(run.last for run in runs) >= steps - 300
+    # A level is kept for a cell of the next one longer than windows need it.
+    cells = [level.level.width for level in state.levels[3][1:]]
+    assert min(run.last for run in runs) >= steps - 300 - max(cells)
     assert len(runs) < 150
     # Rows are written when they come and when they are merged, and cells when they are over.
     assert sum(written) < steps * written[0] * 6

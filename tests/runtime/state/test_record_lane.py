@@ -7,6 +7,7 @@ import pyarrow as pa
 import muntin as mt
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.table import INTEGER
+from muntin.model.workload import workload
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
@@ -38,7 +39,7 @@ OWN = query("own", mt.count_window(7), aggregates={"p": mt.aggregate("v", max, f
 
 
 def plan_of(*queries):
-    return optimize(mt.model.query.workload(queries), "shared")
+    return optimize(workload(queries), "shared")
 
 
 def needs_of(plan):

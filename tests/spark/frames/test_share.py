@@ -16,7 +16,14 @@ BEYOND = (
     "above its groupBy it has functions that are not Spark's own, or that give other values each "
     "time"
 )
-MINUTE, SLIDE = F.window("ts", "1 minute"), F.window("ts", "2 minutes", "30 seconds")
+
+
+def minute():
+    return F.window("ts", "1 minute")
+
+
+def slide():
+    return F.window("ts", "2 minutes", "30 seconds")
 
 
 def shared(frames, **options):
@@ -58,19 +65,19 @@ def test_names_and_columns_that_are_hard_to_tell_apart(spark, readings):
         F.struct("temp", "load").alias("s"),
     )
     frames = {
-        "of the one": joined.groupBy("device", MINUTE).agg(F.max(readings.temp).alias("m")),
-        "of the other": joined.groupBy("device", MINUTE).agg(F.max(twins.Temp).alias("m")),
-        "called window": odd.groupBy("window", MINUTE).agg(F.sum("`a.b`").alias("window")),
-        "quotes": odd.groupBy("`a``b`", SLIDE).agg(F.sum("s.load"), F.max("`a.b`").alias("a`b")),
-        "twice": odd.groupBy(SLIDE).agg(F.max("s.temp").alias("m"), F.max("`a.b`").alias("m")),
-        "no aggregate": odd.groupBy("s.load", MINUTE).agg(F.count("*")).select("window", "load"),
+        "of the one": joined.groupBy("device", minute()).agg(F.max(readings.temp).alias("m")),
+        "of the other": joined.groupBy("device", minute()).agg(F.max(twins.Temp).alias("m")),
+        "called window": odd.groupBy("window", minute()).agg(F.sum("`a.b`").alias("window")),
+        "quotes": odd.groupBy("`a``b`", slide()).agg(F.sum("s.load"), F.max("`a.b`").alias("a`b")),
+        "twice": odd.groupBy(slide()).agg(F.max("s.temp").alias("m"), F.max("`a.b`").alias("m")),
+        "no aggregate": odd.groupBy("s.load", minute()).agg(F.count("*")).select("window", "load"),
     }
     assert reasons(shared(frames)) == {}
     with configured(spark, {"spark.sql.caseSensitive": "true"}):
         both = readings.select("ts", "temp", (F.col("temp") + 1).alias("Temp"))
         frames = {
-            "temp": both.groupBy(MINUTE).agg(F.max("temp").alias("m"), F.max("Temp").alias("M")),
-            "other": both.filter("Temp > 3").groupBy(SLIDE).agg(F.max("Temp").alias("m")),
+            "temp": both.groupBy(minute()).agg(F.max("temp").alias("m"), F.max("Temp").alias("M")),
+            "other": both.filter("Temp > 3").groupBy(slide()).agg(F.max("Temp").alias("m")),
         }
         assert reasons(shared(frames)) == {}
 
@@ -79,12 +86,14 @@ def test_filters_guard_what_they_guard_in_spark(readings):
     positive = readings.filter("load <> 0")
     numbers = readings.filter("state RLIKE '^[0-4]$'")
     frames = {
-        "all": readings.groupBy(MINUTE).agg(F.sum("load")),
-        "argument": positive.groupBy(MINUTE).agg(F.sum(F.lit(7) / F.col("load")).alias("s")),
-        "key": positive.groupBy((F.lit(8) / F.col("load")).alias("k"), SLIDE).count(),
-        "filter": positive.filter("10 / load > 2").groupBy(SLIDE).count(),
-        "added": numbers.withColumn("i", F.col("state").cast("int")).groupBy(SLIDE).agg(F.sum("i")),
-        "none": readings.filter("load > 100").groupBy("device", MINUTE).count(),
+        "all": readings.groupBy(minute()).agg(F.sum("load")),
+        "argument": positive.groupBy(minute()).agg(F.sum(F.lit(7) / F.col("load")).alias("s")),
+        "key": positive.groupBy((F.lit(8) / F.col("load")).alias("k"), slide()).count(),
+        "filter": positive.filter("10 / load > 2").groupBy(slide()).count(),
+        "added": numbers.withColumn("i", F.col("state").cast("int"))
+        .groupBy(slide())
+        .agg(F.sum("i")),
+        "none": readings.filter("load > 100").groupBy("device", minute()).count(),
     }
     results = shared(frames)
     assert reasons(results) == {}
@@ -98,9 +107,9 @@ def test_what_is_the_same_below_is_read_once(spark, tmp_path, readings):
         return spark.read.parquet(str(tmp_path / "events")).filter("load > 1")
 
     frames = {
-        "one": read().groupBy("device", MINUTE).agg(F.max("temp").alias("m")),
-        "two": read().groupBy("device", SLIDE).agg(F.sum("load"), F.count("*").alias("n")),
-        "three": read().withColumn("t", F.col("temp") * 2).groupBy(MINUTE).agg(F.max("t")),
+        "one": read().groupBy("device", minute()).agg(F.max("temp").alias("m")),
+        "two": read().groupBy("device", slide()).agg(F.sum("load"), F.count("*").alias("n")),
+        "three": read().withColumn("t", F.col("temp") * 2).groupBy(minute()).agg(F.max("t")),
     }
     results = shared(frames)
     assert (reasons(results), len(results.plan.readings)) == ({}, 1)
@@ -109,18 +118,18 @@ def test_what_is_the_same_below_is_read_once(spark, tmp_path, readings):
 
 def test_what_cannot_share_comes_back_as_it_was(readings):
     plus = F.udf(lambda n: n + 1, "long")
-    by_minute = readings.groupBy("device", MINUTE)
+    by_minute = readings.groupBy("device", minute())
     frames = {
         "sorted": by_minute.count().orderBy("window"),
         "limited": by_minute.count().limit(3),
         "no window": readings.groupBy("device").count(),
         "no group": readings.select("device"),
-        "cube": readings.cube("device", MINUTE).count(),
+        "cube": readings.cube("device", minute()).count(),
         "random": by_minute.count().withColumn("r", F.rand()),
         "distinct": by_minute.agg(F.count_distinct("load")),
         "python": by_minute.count().withColumn("m", plus("count")),
         "again": by_minute.count().groupBy("device").count(),
-        "inside": readings.withColumn("w", MINUTE).filter("w.start > ts").groupBy("w").count(),
+        "inside": readings.withColumn("w", minute()).filter("w.start > ts").groupBy("w").count(),
     }
     results = mt.share({**frames, "fine": by_minute.count()})
     assert reasons(results) == {
@@ -157,8 +166,8 @@ def test_python_functions_below_are_computed_once(readings):
     plus = F.udf(lambda n: None if n is None else n + 1, "int")
     more = readings.withColumn("more", plus("load"))
     frames = {
-        "a": more.filter("more > 3").groupBy("device", MINUTE).agg(F.sum("more")),
-        "b": more.groupBy(SLIDE).agg(F.max("more").alias("m"), F.min("more")).filter("m > 2"),
+        "a": more.filter("more > 3").groupBy("device", minute()).agg(F.sum("more")),
+        "b": more.groupBy(slide()).agg(F.max("more").alias("m"), F.min("more")).filter("m > 2"),
     }
     results = shared(frames)
     assert (reasons(results), len(results.plan.readings)) == ({}, 1)
@@ -166,8 +175,8 @@ def test_python_functions_below_are_computed_once(readings):
 
 def test_a_plan_of_frames_is_the_plan_that_runs(readings):
     frames = {
-        "one": readings.groupBy("device", MINUTE).agg(F.max("temp")),
-        "two": readings.groupBy("device", SLIDE).agg(F.max("temp")),
+        "one": readings.groupBy("device", minute()).agg(F.max("temp")),
+        "two": readings.groupBy("device", slide()).agg(F.max("temp")),
     }
     plan = mt.plan(frames)
     assert [query.name for query in plan.queries] == ["one", "two"]

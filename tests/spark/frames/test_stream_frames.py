@@ -7,15 +7,21 @@ import muntin as mt
 from muntin.errors import RunError
 from tests.support.streams import Input, events, joined
 
-MINUTE, SLIDE = F.window("ts", "1 minute"), F.window("ts", "100 seconds", "50 seconds")
+
+def minute():
+    return F.window("ts", "1 minute")
+
+
+def slide():
+    return F.window("ts", "100 seconds", "50 seconds")
 
 
 def frames_of(data):
     late = data.withWatermark("ts", "20 seconds")
     return {
-        "top": late.filter("load > 1").groupBy("device", MINUTE).agg(F.max("temp").alias("top")),
+        "top": late.filter("load > 1").groupBy("device", minute()).agg(F.max("temp").alias("top")),
         "total": late.withColumn("twice", F.col("load").cast("long") * 2)
-        .groupBy(F.col("site").alias("place"), SLIDE)
+        .groupBy(F.col("site").alias("place"), slide())
         .agg(F.sum("twice").alias("total"), F.count("*").alias("n"))
         .filter("n > 1")
         .select("place", F.col("window.end").alias("end"), "total"),
@@ -51,7 +57,7 @@ def test_a_stream_has_one_watermark_and_one_source(spark, tmp_path):
     data = source.stream()
     frames = frames_of(data)
     check = tmp_path / "check"
-    other = data.withWatermark("ts", "5 seconds").groupBy(MINUTE).count()
+    other = data.withWatermark("ts", "5 seconds").groupBy(minute()).count()
     with pytest.raises(RunError, match=r"one watermark.* top 20 seconds, .* other 5 seconds"):
         mt.start({**frames, "other": other}, checkpoint=check)
     with pytest.raises(RunError, match=r"one watermark.* watermark= 1 minute"):
@@ -64,10 +70,10 @@ def test_a_stream_has_one_watermark_and_one_source(spark, tmp_path):
     with pytest.raises(RunError, match="'sorted' cannot be streamed: it has orderBy"):
         mt.start({"sorted": frames["top"].orderBy("top")}, checkpoint=check)
     moved = data.withColumn("at", F.expr("ts + INTERVAL 1 SECOND"))
-    elsewhere = moved.withWatermark("at", "5 seconds").groupBy(MINUTE).count()
+    elsewhere = moved.withWatermark("at", "5 seconds").groupBy(minute()).count()
     with pytest.raises(RunError, match="its watermark is on another column than its window"):
         mt.start({"elsewhere": elsewhere}, checkpoint=check)
-    own = data.filter("load > 1").withWatermark("ts", "20 seconds").groupBy(MINUTE).count()
+    own = data.filter("load > 1").withWatermark("ts", "20 seconds").groupBy(minute()).count()
     with pytest.raises(RunError, match="a filter below its watermark that others do not have"):
         mt.start({**frames, "own": own}, checkpoint=check)
     assert not check.exists()
