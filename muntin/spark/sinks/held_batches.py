@@ -81,6 +81,12 @@ class HeldBatches:
         told = {"batch": published.batch, "is_whole": published.is_whole}
         self._folder.write(_PUBLISHED, json.dumps(told))
 
+    def take_back(self, batch: int) -> None:
+        """Forget that a batch published something: it comes again, and its files are deleted."""
+        published = self.published()
+        if published is not None and published.batch >= batch:
+            self._folder.delete(_PUBLISHED)
+
     def forget(self, until: int) -> None:
         """Delete the batches up to a number: they were published, by a batch that is finished."""
         numbers = self.numbers()

@@ -51,6 +51,22 @@ def test_three_batches_are_one_file_for_each_query(spark, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
+@pytest.mark.parametrize("compact", [1, 3, 4])
+def test_a_batch_that_has_published_comes_again_and_holds_for_longer(spark, tmp_path, compact):
+    first = sink(spark, tmp_path, 2)
+    for number in (0, 1):
+        first.write(number, batch(spark, number))
+    assert visible(spark, tmp_path)["a"] == ([0, 1], 1)
+    # Batch 1 was cut off after it had published both.
+    again = sink(spark, tmp_path, compact)
+    for number in (1, 2, 3):
+        again.write(number, batch(spark, number))
+    again.close(3)
+    found = visible(spark, tmp_path)
+    assert (found["a"][0], found["b"][0]) == ([0, 1, 2, 3], [0, 2])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
 # Every step of a batch that publishes: the cut may come before or after it.
 STEPS = [
     (owner, name)
