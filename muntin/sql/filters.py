@@ -17,7 +17,7 @@ from muntin.model.sql_text import SqlText, squeeze, uncommented
 from muntin.sql.conditions.simple import CONSTANTS, condition_key
 from muntin.sql.conditions.spelling import spell
 from muntin.sql.functions import UNSTABLE, calls
-from muntin.sql.keys import column_name
+from muntin.sql.group_by.keys import column_name
 from muntin.sql.spark_functions import SPARK_FUNCTIONS
 from muntin.sql.tokens import DIALECT, Span, kind_at, outside, tokenize, unbalanced, unwrapped
 

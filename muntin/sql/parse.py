@@ -10,13 +10,13 @@ from muntin.sql.aggregates import check_row_expression
 from muntin.sql.clauses import Clauses, cut, read_tree
 from muntin.sql.dialects import in_spark_sql
 from muntin.sql.functions import UNSTABLE, calls, is_call
-from muntin.sql.keys import column_name, read_group_by
+from muntin.sql.group_by.keys import column_name, read_group_by
+from muntin.sql.group_by.windows import is_window
 from muntin.sql.parameters import bound
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
 from muntin.sql.tables import Hole, find_holes, guess_holes, relation_with_holes, with_holes
 from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, closing, kind_at, render
-from muntin.sql.windows import is_window
 
 
 def parse_sql(text: str, args: Mapping[str, Any] | None = None) -> list[Query | PlainQuery]:

@@ -13,7 +13,8 @@ from muntin.model.sql_text import quoted
 from muntin.sql.aggregates import is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses
 from muntin.sql.functions import AGGREGATES, GENERATORS, UNSTABLE, calls, is_call
-from muntin.sql.keys import WINDOW, GroupBy, Key, fold, matches, unlike
+from muntin.sql.group_by.keys import WINDOW, GroupBy, Key, fold, matches, unlike
+from muntin.sql.group_by.windows import is_window, read_window
 from muntin.sql.tokens import (
     NotSharedError,
     Span,
@@ -25,7 +26,6 @@ from muntin.sql.tokens import (
     split,
     unwrapped,
 )
-from muntin.sql.windows import is_window, read_window
 
 # Which keys a grouping set leaves out.
 _MARKS = {"grouping", "grouping_id"}

@@ -9,7 +9,7 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark import process
-from muntin.spark.pipeline import checkpoint_owner
+from muntin.spark.checkpoint import checkpoint_owner
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="start times are read from /proc")
 

@@ -25,11 +25,11 @@ from muntin.share.evolve.replan import Replanned, Replanner
 from muntin.share.optimizer import STEADY
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
+from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.engine.file_system import paths_of_stream
 from muntin.spark.engine.session_kind import needs_jvm
 from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.pipeline.change_queue import ChangeQueue
-from muntin.spark.pipeline.checkpoint import Checkpoint
 from muntin.spark.pipeline.input_paths import check_apart, check_late_folder
 from muntin.spark.pipeline.resume import next_plan, would_go_on
 from muntin.spark.pipeline.runner import Runner

@@ -14,7 +14,7 @@ from muntin.runtime.stream_plan.same_state import state_of_plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.share.evolve.move_queries import Transition, moving, staying
 from muntin.share.evolve.pin_data_windows import with_code
-from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.stream.source import BoundStream, Source
 

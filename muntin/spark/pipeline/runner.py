@@ -13,8 +13,8 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.share.evolve.move_queries import without
-from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
-from muntin.spark.pipeline.checkpoint_owner import CheckpointOwner
+from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
 from muntin.spark.pipeline.listener import Listener
 from muntin.spark.pipeline.passing_failures import Patience, was_stopped
 from muntin.spark.pipeline.reports import given_in

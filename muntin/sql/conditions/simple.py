@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from muntin.model.sql_text import quoted
-from muntin.sql.keys import column_name
+from muntin.sql.group_by.keys import column_name
 from muntin.sql.tokens import Span, closing, kind_at, outside, split, unwrapped
 
 # Words that Spark reads as values where there is no column of that name.

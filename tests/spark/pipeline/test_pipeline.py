@@ -14,7 +14,7 @@ from muntin.model.windows.window import hopping
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.spark.batch.results import run
 from muntin.spark.binding.planning import plan, plan_for_stream
-from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.tables import Tables

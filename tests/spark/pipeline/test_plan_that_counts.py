@@ -12,7 +12,7 @@ from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import Needs
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
-from muntin.spark.pipeline.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.sinks import FolderSink

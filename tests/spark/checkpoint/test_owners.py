@@ -12,7 +12,7 @@ import pytest
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count
 from muntin.spark.batch.results import run
-from muntin.spark.pipeline import checkpoint_owner
+from muntin.spark.checkpoint import checkpoint_owner
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.sinks.sinks import FolderSink
 from tests.support.processes import kill, launch

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from muntin.sql.aggregates import check_row_expression
 from muntin.sql.clauses import Clauses
-from muntin.sql.grouping_sets import read_sets
+from muntin.sql.group_by.grouping_sets import read_sets
+from muntin.sql.group_by.windows import NAMES, WindowCall, is_window, read_window
 from muntin.sql.tokens import (
     NotSharedError,
     Span,
@@ -15,7 +16,6 @@ from muntin.sql.tokens import (
     render,
     unwrapped,
 )
-from muntin.sql.windows import NAMES, WindowCall, is_window, read_window
 
 # The name of the window's column, and of the window among keys.
 WINDOW = "window"

@@ -18,10 +18,10 @@ from muntin.errors import MuntinError, RunError
 from muntin.runtime.stream_plan.same_state import state_of_running
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
+from muntin.spark.checkpoint.checkpoint_check import check_whole
+from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, damaged
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
-from muntin.spark.pipeline.checkpoint_check import check_whole
-from muntin.spark.pipeline.spark_logs import SPARK, SparkLogs, damaged
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"

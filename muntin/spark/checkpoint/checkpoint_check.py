@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Sequence
 
+from muntin.spark.checkpoint.spark_logs import SPARK, LogEntry, SparkLogs, damaged
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
-from muntin.spark.pipeline.spark_logs import SPARK, LogEntry, SparkLogs, damaged
 
 
 def check_whole(

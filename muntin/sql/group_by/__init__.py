@@ -1,0 +1,1 @@
+"""GROUP BY of a statement: its keys, its grouping sets, and the window among them."""
