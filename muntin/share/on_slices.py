@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from muntin.model.plan import Plan, Tree, made_together
 from muntin.model.query import Query, parts_of
+from muntin.model.record_tree import RecordTree
+from muntin.model.windows.window import Window
 from muntin.share.groupings.choose_passes import by_the_slicer
 from muntin.share.levels import in_levels
 from muntin.share.shared import shared
@@ -23,7 +25,24 @@ def on_slices(plan: Plan) -> Plan:
         for query in plan.queries_of(tree).values()
         if query.is_periodic
     ]
-    return reading_slices(cut_once(sliced(plan, guests) if guests else plan))
+    return reading_slices(cut_once(periodic_apart(sliced(plan, guests) if guests else plan)))
+
+
+def periodic_apart(plan: Plan) -> Plan:
+    """Returns the plan with no periodic window in a tree with data windows.
+
+    Those that are left among records have aggregates of the user's own. They take late rows for as
+    long as they are open, as all periodic windows do, and data windows take none.
+    """
+    trees: list[RecordTree] = []
+    for tree in plan.record_trees:
+        for is_periodic in (False, True):
+            nodes = [node for node in tree.nodes if isinstance(node.window, Window) == is_periodic]
+            if nodes:
+                trees.append(replace(tree, nodes=tuple(nodes)))
+    if len(trees) == len(plan.record_trees):
+        return plan
+    return replace(plan, record_trees=tuple(trees))
 
 
 def cut_once(plan: Plan) -> Plan:

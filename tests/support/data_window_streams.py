@@ -12,6 +12,11 @@ AGGREGATES = {
     "mean": mt.avg("temp"),
     "total": mt.sum("load + 0L"),
     "odd": mt.Aggregate(function="count", where="load % 2 = 1"),
+    "word": mt.min("concat('é', load, device)"),
+    "price": mt.sum("CAST(load AS DECIMAL(12, 2))"),
+    "day": mt.max("CAST(ts AS DATE)"),
+    "at": mt.max("ts"),
+    "since": mt.min("ts - TIMESTAMP '2023-11-14 00:00:00'"),
 }
 
 

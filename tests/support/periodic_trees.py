@@ -27,13 +27,19 @@ def layout_of(tree: Tree, *, ansi: bool = False) -> Layout:
     return Layout(key_columns=("k",), start="start", kept=kept_columns(tree, ansi=ansi))
 
 
+# How the partials of an argument are kept, if they are no integers.
+NUMBERS = {"x": FLOAT, "word": "string", "price": "decimal(20,2)", "day": "date"}
+
+
 def kept_columns(tree: Tree | RecordTree, *, ansi: bool = False) -> tuple[Kept, ...]:
     """The columns of each component of a tree."""
     components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
     return tuple(
         kept(
             component,
-            number=FLOAT if component.argument == "x" and component.kind != "count" else INTEGER,
+            number=INTEGER
+            if component.kind == "count"
+            else NUMBERS.get(component.argument or "", INTEGER),
             name=f"c{index}",
             ansi=ansi,
         )

@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
 from statistics import variance as naive_variance
 
 import numpy as np
@@ -20,7 +22,7 @@ from muntin import (
     threshold,
     tumbling,
 )
-from muntin.model.aggregates.aggregate import avg, count, max_, sum_, variance
+from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
 from muntin.model.aggregates.table import FLOAT
 from muntin.model.query import Grouping
 from muntin.model.record_tree import RecordNode, RecordTree
@@ -37,6 +39,10 @@ AGGREGATES = {
     "mean": avg("x"),
     "spread": variance("x"),
     "total": sum_("i"),
+    "first": min_("word"),
+    "last": max_("word"),
+    "paid": sum_("price"),
+    "day": max_("day"),
 }
 
 
@@ -164,7 +170,23 @@ def table_of(keys: list[list[Event]]) -> pa.Table:
     kinds = {"time": pa.int64(), "x": pa.float64(), "i": pa.int64(), "a": pa.bool_()}
     for name, kind in {**kinds, "b": pa.bool_(), "km": pa.float64()}.items():
         columns[name] = pa.array([getattr(event, name) for _, event in rows], kind)
+    for name, kind in {
+        "word": pa.string(),
+        "price": pa.decimal128(12, 2),
+        "day": pa.date32(),
+    }.items():
+        columns[name] = pa.array([typed(event)[name] for _, event in rows], kind)
     return pa.table(columns)
+
+
+def typed(event: Event) -> dict:
+    """What a record has of other types than numbers, some of it null."""
+    is_missing = event.x is None
+    return {
+        "word": None if is_missing else "wört"[: event.i % 3 + 1] * (abs(event.i) // 3),
+        "price": None if event.a is None else Decimal(event.i) * Decimal("1000000.25"),
+        "day": None if is_missing else date(1970, 1, 3) + timedelta(days=event.i),
+    }
 
 
 def answers(tree, layout, runtime, table, rows_a_batch):
@@ -197,6 +219,20 @@ def naive(held: list[Event]):
         sum(xs) / len(xs) if xs else None,
         naive_variance(xs) if len(xs) > 1 else None,
         sum(event.i for event in held),
+        *naive_typed(held),
+    )
+
+
+def naive_typed(held: list[Event]):
+    words, prices, days = (
+        [value for event in held if (value := typed(event)[name]) is not None]
+        for name in ("word", "price", "day")
+    )
+    return (
+        min(words, key=str.encode, default=None),
+        max(words, key=str.encode, default=None),
+        sum(prices) if prices else None,
+        max(days, default=None),
     )
 
 

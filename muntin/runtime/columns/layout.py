@@ -151,6 +151,20 @@ def fitted(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
+def fitted_rows(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns answers in the columns and types in which Spark takes them; others are null."""
+    there = set(batch.schema.names)
+    return pa.RecordBatch.from_arrays(
+        [
+            fitted(batch.column(field.name), field.type)
+            if field.name in there
+            else pa.nulls(batch.num_rows, field.type)
+            for field in schema
+        ],
+        schema=schema,
+    )
+
+
 def node_numbers(tree: Tree) -> Mapping[Window, int]:
     """Returns the number of each node, which its answers carry."""
     return {node.window: number for number, node in enumerate(tree.nodes)}

@@ -82,6 +82,12 @@ def joined_typed(older: PartialColumn, newer: PartialColumn) -> tuple[PartialCol
     return _recoded(older, ranks[:first], coding), _recoded(newer, ranks[first:], coding)
 
 
+def recode(codes: Int64s, ranks: Int64s) -> None:
+    """Replace codes by their ranks among more values; other integers stand for no value."""
+    is_code = (codes >= 0) & (codes < len(ranks))
+    codes[is_code] = ranks[codes[is_code]]
+
+
 def _recoded(column: PartialColumn, ranks: Int64s, coding: Coding) -> PartialColumn:
     (codes,) = column.scalars
     if column.present is not None:

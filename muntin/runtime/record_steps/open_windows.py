@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.table import is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent, function_name
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.columns.layout import Kept
 from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn
+from muntin.runtime.columns.typed_partials import read_typed, write_typed
 from muntin.runtime.records.custom_windows import CustomDiscretizer
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_values
 from muntin.runtime.records.record_batch import Before
@@ -100,7 +102,7 @@ def stream_names(tree: RecordTree, streams: Sequence[tuple[int, Discretizer]]) -
     return names
 
 
-def to_state(open_windows: OpenWindows, names: Sequence[str]) -> bytes:
+def to_state(open_windows: OpenWindows, names: Sequence[str], entries: Sequence[Kept]) -> bytes:
     """Returns open windows as Arrow bytes; `names` are those of the streams."""
     known: dict[str, Any] = {_LAST: open_windows.before.lasts}
     known |= {f"met {sql}": met for sql, met in open_windows.before.met.items()}
@@ -117,8 +119,11 @@ def to_state(open_windows: OpenWindows, names: Sequence[str]) -> bytes:
         for label in _LABELS:
             windows[label].append(getattr(open_, label))
     slices: dict[str, Any] = {"key": open_windows.slice_keys}
-    for component, column in open_windows.partials.items():
-        name = _component(component)
+    for entry in entries:
+        column, name = open_windows.partials[entry.component], _component(entry.component)
+        if is_typed(entry.number):
+            slices[f"0 {name}"] = write_typed(column)
+            continue
         slices |= {f"{index} {name}": scalar for index, scalar in enumerate(column.scalars)}
         if column.present is not None:
             slices[f"present {name}"] = column.present
@@ -153,6 +158,10 @@ def from_state(
     partials = {}
     for entry in entries:
         name = _component(entry.component)
+        if is_typed(entry.number):
+            typed = slices.column(f"0 {name}").combine_chunks()
+            partials[entry.component] = read_typed(typed, entry.monoid)
+            continue
         has = f"present {name}"
         partials[entry.component] = PartialColumn(
             scalars=tuple(numbers(slices, f"{i} {name}") for i in range(entry.monoid.width)),

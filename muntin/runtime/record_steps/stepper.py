@@ -72,7 +72,7 @@ class Stepper:
         outcome = _Step(self._tree, self._layout, streams, new).run(until)
         return Stepped(
             answers=outcome.answers,
-            state=to_state(outcome.left, names) if outcome.left.count else None,
+            state=to_state(outcome.left, names, entries) if outcome.left.count else None,
             due=_due(finders, outcome.left),
         )
 

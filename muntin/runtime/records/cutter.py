@@ -10,7 +10,8 @@ import numpy as np
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.runtime.columns.fold_ranges import neutral
-from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Scalars
+from muntin.runtime.columns.partials import Bools, Coding, Int64s, PartialColumn, Scalars
+from muntin.runtime.columns.typed_partials import joined_typed, recode
 from muntin.runtime.records.record_batch import Marks
 from muntin.techniques import b_int, cutty, flat_fat, panes
 from muntin.techniques.compiled import suffixes
@@ -41,6 +42,20 @@ class _Column:
     # How many values it has seen, and had seen when each slice began; nulls do not count.
     seen: int = 0
     seen_at: Int64s = field(default_factory=lambda: _NOTHING)
+    # What its partials stand for, if they are of another type than numbers.
+    coding: Coding | None = None
+
+    def with_one_coding(self, given: PartialColumn) -> PartialColumn:
+        """Returns partials in the codes in which the store has them, too, from now on."""
+        if self.coding is None or given.coding is None:
+            self.coding = self.coding or given.coding
+        elif self.coding.values is not None:
+            every = np.arange(len(self.coding.values))
+            ranks, given = joined_typed(PartialColumn(scalars=(every,), coding=self.coding), given)
+            self.coding = given.coding
+            for partials in (*self.memory, self.opened):
+                recode(partials, ranks.scalars[0])
+        return given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +148,7 @@ class Cutter:
         alive = np.concatenate([self._alive, np.empty(len(cuts), np.int64)])
         partials = {}
         for column in self._columns:
-            given = values[column.component]
+            given = column.with_one_coding(values[column.component])
             # Every component makes the same decisions; keep those of the last.
             state, after, living = self.state.copy(), leaves.copy(), alive.copy()
             scalars, answers = _scalars(column.monoid, given, len(reads), column.opened)
@@ -156,6 +171,7 @@ class Cutter:
             partials[column.component] = PartialColumn(
                 scalars=_arrays(column.monoid, answers),
                 present=_present(column, given, rows, cuts, reads, slices),
+                coding=column.coding,
             )
         oldest = int(state[cutty.OLDEST])
         state[cutty.SLICES] -= oldest

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.table import INTEGER
-from muntin.runtime.columns.layout import Layout
+from muntin.runtime.columns.layout import Layout, column_type
 from muntin.runtime.columns.lift import lifted
 from muntin.runtime.columns.partials import Int64s, PartialColumn
 from muntin.runtime.records.periodic_edges import grow
@@ -66,7 +65,7 @@ def no_records(layout: RecordLayout, keys: pa.Schema, highest: Mapping[str, Any]
         kinds[name] = pa.from_numpy_dtype(highest[sql].dtype)
     for entry in layout.layout.kept:
         names = entry.columns if layout.values is None else layout.values[entry.component]
-        kinds |= dict.fromkeys(names, pa.int64() if entry.number == INTEGER else pa.float64())
+        kinds |= dict.fromkeys(names, column_type(entry.number))
     return pa.RecordBatch.from_pydict({name: pa.array([], kinds[name]) for name in kinds})
 
 

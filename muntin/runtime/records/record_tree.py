@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.table import FLOAT
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.data_windows import Custom
@@ -183,7 +183,8 @@ def cut_together(
         monoids = {}
         for component in components:
             entry = layout.of(component)
-            dtype: Any = np.int64 if entry.number == INTEGER else np.float64
+            # Values of other types are combined as integers.
+            dtype: Any = np.float64 if entry.number == FLOAT else np.int64
             monoid = entry.monoid
             if isinstance(component, UserComponent):
                 monoid = interned(monoid)

@@ -18,7 +18,7 @@ from muntin.runtime.periodic.tree import TreeRuntime, begins_between
 from muntin.runtime.state.lane import Lane, Level
 from muntin.runtime.state.levels import KeptLevel, Levels
 from muntin.runtime.state.record_lane import RecordLane
-from muntin.runtime.state.record_step import step_records
+from muntin.runtime.state.record_step import RecordState, RecordStep
 from muntin.runtime.state.segments import Segment, Shelf, Store
 
 
@@ -31,10 +31,8 @@ class BucketState:
     # The number of the next segment.
     number: int = 0
     levels: Mapping[int, list[KeptLevel]] = field(default_factory=dict)
-    # For lanes of data windows: the number of their state in the store, and when they are due;
-    # and the numbers of records that wait for the watermark.
-    open: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
-    waiting: Mapping[int, list[int]] = field(default_factory=dict)
+    # What lanes of data windows remember.
+    records: Mapping[int, RecordState] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Returns the state as JSON."""
@@ -42,10 +40,9 @@ class BucketState:
             str(lane): [_level_to_json(level) for level in kept]
             for lane, kept in self.levels.items()
         }
-        opened = {str(lane): list(place) for lane, place in self.open.items()}
-        state = {"given": self.given, "number": self.number, "levels": levels}
-        waiting = {str(lane): numbers for lane, numbers in self.waiting.items()}
-        return json.dumps({**state, "open": opened, "waiting": waiting}).encode()
+        records = {str(lane): known.to_json() for lane, known in self.records.items()}
+        state = {"given": self.given, "number": self.number, "levels": levels, "records": records}
+        return json.dumps(state).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> "BucketState":
@@ -58,8 +55,9 @@ class BucketState:
                 int(lane): [_level_from_json(level) for level in kept]
                 for lane, kept in fields["levels"].items()
             },
-            open={int(lane): (number, due) for lane, (number, due) in fields["open"].items()},
-            waiting={int(lane): numbers for lane, numbers in fields["waiting"].items()},
+            records={
+                int(lane): RecordState.from_json(known) for lane, known in fields["records"].items()
+            },
         )
 
 
@@ -117,34 +115,15 @@ class BucketRuntime:
             yield from self._answers(lane, levels, until)
             kept[lane.number] = levels.keep()
             self.combined[lane.number] = levels.combined
-        number = shelf.number
-        opened: dict[int, tuple[int, int | None]] = {}
-        waiting: dict[int, list[int]] = {}
+        records: dict[int, RecordState] = {}
         for record_lane in self._records.values():
-            stepped = step_records(
-                record_lane,
-                arrived.get(record_lane.number),
-                known=self.state.open.get(record_lane.number),
-                waiting=self.state.waiting.get(record_lane.number, []),
-                given=self.given,
-                until=until,
-                store=self._store,
-                number=number,
-            )
-            for answer in stepped.answers:
-                yield record_lane.number, answer
-            number = stepped.number
-            if stepped.open is not None:
-                opened[record_lane.number] = stepped.open
-            if stepped.waiting:
-                waiting[record_lane.number] = stepped.waiting
-        self.state = BucketState(
-            given=until,
-            number=number,
-            levels=kept,
-            open=opened,
-            waiting=waiting,
-        )
+            number = record_lane.number
+            known = self.state.records.get(number, RecordState())
+            step = RecordStep(record_lane, known, shelf, given=self.given, until=until)
+            answers, records[number] = step.run(arrived.get(number))
+            for answer in answers:
+                yield number, answer
+        self.state = BucketState(given=until, number=shelf.number, levels=kept, records=records)
 
     @property
     def given(self) -> int:
@@ -157,10 +136,8 @@ class BucketRuntime:
             for level in self.state.levels[gone]:
                 for segment in level.segments:
                     self._store.remove(segment.number)
-        for gone in self.state.open.keys() - self._records.keys():
-            self._store.remove(self.state.open[gone][0])
-        for gone in self.state.waiting.keys() - self._records.keys():
-            for place in self.state.waiting[gone]:
+        for gone in self.state.records.keys() - self._records.keys():
+            for place in self.state.records[gone].numbers:
                 self._store.remove(place)
 
     def _answers(

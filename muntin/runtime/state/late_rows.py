@@ -35,8 +35,14 @@ def count_late(
             tests[lane.number, number] = partial(_was_given_out, window=node.window, given=given)
     for record_lane in records:
         released = record_lane.released(given)
-        for number in range(len(record_lane.tree.nodes)):
-            tests[record_lane.number, number] = partial(_was_passed, released=released)
+        for number, record_node in enumerate(record_lane.tree.nodes):
+            # Beside data windows, periodic ones take their records.
+            window = None if record_lane.keeps is None else record_node.window
+            tests[record_lane.number, number] = (
+                partial(_was_given_out, window=window, given=given)
+                if isinstance(window, Window)
+                else partial(_was_passed, released=released)
+            )
     every = list(tests.values())
     tests[ALL, ALL] = lambda starts: np.logical_or.reduce([is_late(starts) for is_late in every])
     old = {lane: _before(table, given) for lane, table in arrived.items()}

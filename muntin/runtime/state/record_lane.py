@@ -15,6 +15,7 @@ from muntin.model.query import Query
 from muntin.model.record_tree import RecordTree
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.data_windows import Session
+from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.periodic.rollups import INSTANTS, combined
 from muntin.runtime.records.read_records import RecordLayout
@@ -86,6 +87,15 @@ class RecordLane:
         if self.grains is None:
             return tuple(dict.fromkeys((*keys, START, *(c for c, _ in self.columns.values()))))
         return (*keys, START, *(name for entry in self.grains.kept for name in entry.columns))
+
+    @property
+    def keeps(self) -> int | None:
+        """How long records are kept, since late ones still count; None where they do not."""
+        windows = [node.window for node in self.tree.nodes]
+        periodic = [window for window in windows if isinstance(window, Window)]
+        if self.grains is not None or len(periodic) < len(windows):
+            return None
+        return max(window.size for window in periodic)
 
     def released(self, watermark: int) -> int:
         """Returns the instant before which all records have arrived."""

@@ -46,16 +46,26 @@ class Shelf:
 
     def put(self, table: pa.Table) -> tuple[int, int]:
         """Keep a table; returns its number and its bytes."""
-        number, data = self.number, to_bytes(table)
-        self._store.write(number, data)
+        data = to_bytes(table)
+        number = self.write(data)
         self._known[number] = table
-        self.number += 1
         return number, len(data)
+
+    def write(self, data: bytes) -> int:
+        """Keep bytes; returns their number."""
+        number = self.number
+        self._store.write(number, data)
+        self.number += 1
+        return number
+
+    def bytes(self, number: int) -> bytes:
+        """Returns the bytes that are kept under a number."""
+        return self._store.read(number)
 
     def read(self, number: int) -> pa.Table:
         """Returns a table that was put here, in this batch or an earlier one."""
         if number not in self._known:
-            self._known[number] = from_bytes(self._store.read(number))
+            self._known[number] = from_bytes(self.bytes(number))
         return self._known[number]
 
     def remove(self, number: int) -> None:

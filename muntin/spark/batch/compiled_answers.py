@@ -23,7 +23,7 @@ from muntin.model.plan import Tree
 from muntin.runtime.columns.layout import (
     Layout,
     all_slots,
-    fitted,
+    fitted_rows,
     in_slot_order,
     slot_storage,
 )
@@ -123,14 +123,6 @@ def _by_target(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[by
 
 def _in_columns(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.RecordBatch:
     """Returns the answers of one tree in the columns of all; columns it lacks are null."""
-    present = set(batch.schema.names)
-    arrays = []
-    for field in schema:
-        if field.name not in present:
-            arrays.append(pa.nulls(batch.num_rows, field.type))
-            continue
-        column = batch.column(field.name)
-        if field.name == NODE:
-            column = pc.add(column, np.int32(first))
-        arrays.append(fitted(column, field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    place = batch.schema.get_field_index(NODE)
+    numbers = pc.add(batch.column(place), np.int32(first))
+    return fitted_rows(batch.set_column(place, NODE, numbers), schema)

@@ -5,6 +5,7 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
@@ -12,7 +13,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import all_slots
+from muntin.runtime.columns.layout import all_slots, fitted_rows
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.records.record_tree import END, RecordTreeRuntime
@@ -127,11 +128,14 @@ def _combine(tree: RecordTree, ordered: OrderedRecords) -> DataFrame:
     bounds = [StructField(BEGIN, LongType()), StructField(END, LongType())]
     schema = StructType([StructField(NODE, IntegerType(), False), *keys, *bounds, *slots])
     same_python(ordered.frame.sparkSession)
-    return ordered.frame.mapInArrow(partial(_run, tree=tree, layout=ordered.layout), schema)
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    run = partial(_run, tree=tree, layout=ordered.layout, schema=arrow)
+    return ordered.frame.mapInArrow(run, schema)
 
 
 def _run(
-    batches: Iterable[pa.RecordBatch], *, tree: RecordTree, layout: RecordLayout
+    batches: Iterable[pa.RecordBatch], *, tree: RecordTree, layout: RecordLayout, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
-    return RecordTreeRuntime(tree, layout).run(batches)
+    for answers in RecordTreeRuntime(tree, layout).run(batches):
+        yield fitted_rows(answers, schema)

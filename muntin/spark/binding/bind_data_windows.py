@@ -11,7 +11,7 @@ from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.share.on_slices import sliced
-from muntin.spark.binding.bind_periodic import NUMERIC, is_carried, reason_alone
+from muntin.spark.binding.bind_periodic import is_carried, is_compiled, reason_alone
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import answer_types, selected
 from muntin.spark.binding.relations import Relations, blaming, first_line
@@ -110,6 +110,7 @@ def _reason(query: Query, bound: BoundRecordTree, relations: Relations) -> str |
         if not is_carried(field.dataType):
             return f"a key of the type {field.dataType.simpleString()} is compared by Spark alone"
     for aggregate in query.aggregates.values():
-        if not isinstance(bound.types[aggregate], NUMERIC):
-            return f"{aggregate} is {bound.types[aggregate].simpleString()}, not a plain number"
+        kind = bound.types[aggregate]
+        if not is_compiled(aggregate, kind):
+            return f"{aggregate} is {kind.simpleString()}, which Spark alone combines"
     return None

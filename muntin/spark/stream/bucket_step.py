@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from muntin.model.time import MILLISECOND
-from muntin.runtime.columns.layout import fitted
+from muntin.runtime.columns.layout import fitted_rows
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
@@ -92,9 +92,8 @@ class BucketStep:
 
     def _under(self, lane: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns answers with the number of their lane; columns that it does not have are null."""
-        there = {name: batch.column(name) for name in batch.schema.names}
-        there[LANE] = pa.array(np.full(batch.num_rows, lane, np.int32))
-        return self._in_columns(there, batch.num_rows)
+        numbers = pa.array(np.full(batch.num_rows, lane, np.int32))
+        return fitted_rows(batch.append_column(LANE, numbers), self._schema)
 
     def _with_counts(self, given: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """Yields answers and, behind them, how many each node has and their latest begin."""
@@ -122,22 +121,11 @@ class BucketStep:
         there = {LANE: lanes, NODE: nodes, FIGURE: pa.array(counts.values(), pa.int64())}
         if begins is not None:
             there[BEGIN] = pa.array([begins[place] for place in counts], pa.int64())
-        return self._in_columns(there, len(counts))
+        return fitted_rows(pa.RecordBatch.from_pydict(there), self._schema)
 
     def _as_it_is(self, data: bytes) -> pd.DataFrame:
         """Returns a row with packed events that no window takes."""
         lane, node = pa.array([WHOLLY_LATE], pa.int32()), pa.array([0], pa.int32())
         rows = pa.array([data], pa.binary())
-        batch = self._in_columns({LANE: lane, NODE: node, ROWS: rows}, 1)
-        return batch.to_pandas(types_mapper=pd.ArrowDtype)
-
-    def _in_columns(self, there: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(
-            [
-                fitted(there[field.name], field.type)
-                if field.name in there
-                else pa.nulls(rows, field.type)
-                for field in self._schema
-            ],
-            schema=self._schema,
-        )
+        batch = pa.RecordBatch.from_pydict({LANE: lane, NODE: node, ROWS: rows})
+        return fitted_rows(batch, self._schema).to_pandas(types_mapper=pd.ArrowDtype)

@@ -21,6 +21,7 @@ from muntin.model.plan import Tree
 from muntin.model.record_tree import RecordTree
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
+from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.slicer.late_rows import LateRows, Taker
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
@@ -140,6 +141,9 @@ def _taker(tree: AnyTree, events: EventColumns) -> Taker:
     if isinstance(tree, Tree):
         return Taker(masks=masks, windows=tuple(node.window for node in tree.nodes))
     assert isinstance(tree, RecordTree)
+    if not tree.kinds:
+        periodic = (node.window for node in tree.nodes if isinstance(node.window, Window))
+        return Taker(masks=masks, windows=tuple(periodic))
     slicing = grains(tree)
     return Taker(masks=masks, step=1 if slicing is None else slicing.edges[0].period)
 

@@ -53,10 +53,19 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
     asked = sessions("gap", (1000, 7000))
     asked += sessions("filtered", (900, 2000), where="load > 3", having="n > 1")
     asked += sessions("all", (20, 500), keys=[])
-    asked.append(query("decimals", mt.session("2 seconds"), aggregates={"p": mt.sum("price")}))
+    typed = {
+        "p": mt.sum("price"),
+        "low": mt.min("concat(device, 'é', load)"),
+        "high": mt.max("concat(device, load)", where="load > 2"),
+        "day": mt.max("CAST(ts AS DATE)"),
+        "raw": mt.min("encode(device, 'UTF-8')"),
+    }
+    asked.append(query("types", mt.session("2 seconds"), aggregates=typed))
+    nested = {"top": mt.max("array(load)")}
+    asked.append(query("nested", mt.session("2 seconds"), aggregates=nested))
     with mt.run(asked, readings) as results:
-        # Decimals are not the runtime's; Spark has sessions of its own.
-        assert [one.name for one in results.plan.plain] == ["decimals"]
+        # Extremes of arrays are not the runtime's; Spark has sessions of its own.
+        assert [one.name for one in results.plan.plain] == ["nested"]
         assert [tree.is_alone for tree in results.plan.record_trees] == [False] * 3
         assert_equal_answers(results, readings)
 
@@ -186,14 +195,15 @@ def test_periodic_windows_among_windows_found_in_the_data_equal_sparks_own(readi
     periodic = [
         query("tumbling", mt.tumbling("3 seconds")),
         query("hopping", mt.hopping("7 seconds", every="2 seconds", offset="1 second")),
-        query("decimals", mt.tumbling("4 seconds"), aggregates={"p": mt.sum("price")}),
+        query("words", mt.tumbling("5 seconds"), aggregates={"w": mt.max("concat(device, load)")}),
+        query("nested", mt.tumbling("4 seconds"), aggregates={"p": mt.max("array(load)")}),
     ]
     with mt.run([query("rows", mt.count_window(4)), *periodic], readings) as results:
         (tree,) = results.plan.record_trees
-        windows = [node.window for node in tree.nodes]
-        assert windows == [mt.count_window(4), periodic[0].window, periodic[1].window]
-        # Decimals are not the runtime's; slices take them.
-        assert [tree.nodes[0].queries for tree in results.plan.trees] == [("decimals",)]
+        windows = {node.window for node in tree.nodes}
+        assert windows == {mt.count_window(4), *(one.window for one in periodic[:3])}
+        # Extremes of arrays are not the runtime's; Spark combines their slices.
+        assert [tree.nodes[0].queries for tree in results.plan.trees] == [("nested",)]
         for one in periodic:
             assert_same(results[one.name], plain(one, readings), one.name)
 
@@ -222,8 +232,8 @@ def test_windows_over_what_is_not_there_are_refused(window, message, readings):
 
 
 def test_what_neither_can_answer_is_refused(readings):
-    one = query("q", mt.count_window(5), aggregates={"p": mt.sum("price")})
-    with pytest.raises(RunError, match=r"query 'q': sum.price. is decimal.20,2., not a plain"):
+    one = query("q", mt.count_window(5), aggregates={"p": mt.max("array(load)")})
+    with pytest.raises(RunError, match=r"query 'q': max.array.load.. is array<int>, which Spark"):
         mt.run(one, readings)
 
 

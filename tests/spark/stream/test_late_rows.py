@@ -3,6 +3,7 @@
 import pytest
 
 from muntin.model.aggregates.aggregate import count, max_, sum_
+from muntin.model.aggregates.user_aggregate import aggregate
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.share.optimizer import STRATEGIES
@@ -31,7 +32,25 @@ ALL = Query(
     aggregates={"n": count(), "s": sum_("load")},
     time="ts",
 )
-QUERIES = [MINUTE, SLIDE, SITES, HOUR, ALL]
+
+
+def plus(a, b):
+    return a + b
+
+
+# An aggregate of the user's own, and what is the same to Spark.
+OWN, OWN_TO_SPARK = (
+    Query(
+        name="own",
+        window=hopping("20 minutes", every="5 minutes"),
+        aggregates={"s": own_or_spark},
+        keys=["device"],
+        time="ts",
+    )
+    for own_or_spark in (aggregate("load", plus, float, 0), sum_("coalesce(double(load), 0D)"))
+)
+TO_SPARK = [MINUTE, SLIDE, SITES, HOUR, ALL, OWN_TO_SPARK]
+QUERIES = [*TO_SPARK[:-1], OWN]
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +61,13 @@ def late(spark, tmp_path_factory):
     made = with_late_rows(events(71, files=5, rows=160), 5)
     source.put(*made)
     answers = {
-        query.name: plain_stream(spark, query, source, base / query.name) for query in QUERIES
+        query.name: plain_stream(spark, query, source, base / query.name) for query in TO_SPARK
     }
     return source, made, answers
 
 
 def assert_plain(pipeline, answers):
-    for query in QUERIES:
+    for query in TO_SPARK:
         rows = answers[query.name].collect()
         assert len(rows) > 0
         assert_same(pipeline.answers(query.name), answers[query.name], query.name, rows)
@@ -61,8 +80,9 @@ def test_every_row_counts_for_the_windows_that_are_open(late, tmp_path):
         pipeline.process_all_available()
         assert_plain(pipeline, answers)
         status = pipeline.status()
-    assert 0 < status.queries["hour"].late_rows < status.queries["minute"].late_rows
-    assert status.queries["minute"].late_rows <= status.late_rows < sum(map(len, made))
+    late_rows = {name: query.late_rows for name, query in status.queries.items()}
+    assert 0 < late_rows["hour"] < late_rows["own"] <= late_rows["minute"]
+    assert late_rows["minute"] <= status.late_rows < sum(map(len, made))
     # Rows went to coarser levels, too, and the status says what they keep.
     tree, _ = pipeline.plan.place("hour")
     kept = {each.level: each for each in status.levels if "hour" in each.queries}

@@ -1,0 +1,64 @@
+"""Keeps the records of open windows, for those that come late and have their place between them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from muntin.runtime.state.lane import START
+from muntin.runtime.state.segments import Segment, Shelf
+
+# How many segments, at least, make up all records that are kept.
+_PARTS = 8
+
+
+class KeptRecords:
+    """Records in segments on a shelf; each is kept for `keep` behind the watermark."""
+
+    def __init__(self, shelf: Shelf, segments: Sequence[Segment], *, keep: int) -> None:
+        self._shelf, self._keep = shelf, keep
+        self._segments = list(segments)
+
+    def still_needed(self, records: pa.Table, watermark: int) -> pa.Table | None:
+        """Returns the records that a window may hold which was not given out; None without any."""
+        left = records.filter(pc.greater(records.column(START), watermark - self._keep))
+        return left if left.num_rows else None
+
+    def all(self) -> Iterator[pa.Table]:
+        """Yields all that was kept before."""
+        for segment in self._segments:
+            yield self._shelf.read(segment.number)
+
+    def keep(self, new: Iterable[pa.Table | None], watermark: int) -> list[Segment]:
+        """Keep more records, and forget those that no open window holds; returns all segments."""
+        for segment in list(self._segments):
+            if segment.last <= watermark - self._keep:
+                self._remove(segment)
+        for table in new:
+            left = None if table is None else self.still_needed(table, watermark)
+            if left is not None:
+                self._add(left, rank=0)
+        while len(self._segments) > 1 and self._merges(*self._segments[-2:]):
+            self._merge(*self._segments[-2:])
+        return self._segments
+
+    def _merges(self, older: Segment, newer: Segment) -> bool:
+        """Whether two segments are better one: they are about as large, and it stays short."""
+        length = max(older.last, newer.last) - min(older.first, newer.first)
+        return older.rows <= 2 * newer.rows and length <= self._keep // _PARTS
+
+    def _merge(self, older: Segment, newer: Segment) -> None:
+        tables = [self._shelf.read(segment.number) for segment in (older, newer)]
+        self._remove(older)
+        self._remove(newer)
+        self._add(pa.concat_tables(tables, promote_options="permissive"), rank=older.rank + 1)
+
+    def _add(self, table: pa.Table, *, rank: int) -> None:
+        starts = table.column(START).to_numpy()
+        number, size = self._shelf.put(table)
+        ends = int(starts.min()), int(starts.max())
+        self._segments.append(Segment(number, rank, table.num_rows, size, *ends))
+
+    def _remove(self, segment: Segment) -> None:
+        self._shelf.remove(segment.number)
+        self._segments.remove(segment)
