@@ -5,6 +5,17 @@ from pyspark.sql import SparkSession
 from muntin.errors import RunError
 from muntin.spark.engine.file_system import FileSystem
 
+# Options of a write to a hidden folder, from which files are moved when all of them are there.
+# Hadoop's client for local files sets the permissions of each new file and of the file with its
+# checksum, and starts a process for either: ten small files cost as much as a hundred thousand
+# answers in them. And nobody reads the mark of success beside them.
+STAGED = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+
 
 class Folder:
     """Files and folders by their path below one directory."""

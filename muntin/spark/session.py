@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
 from muntin.spark.binding.relations import first_line
+from muntin.spark.settings import ROWS_UNMEASURED
 
 # The heap of a new session.
 MEMORY = "4g"
@@ -66,6 +67,7 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **_FORGETTING,
+        **ROWS_UNMEASURED,
         **(more or {}),
     }.items():
         conf.set(key, value)

@@ -1,4 +1,4 @@
-"""Packs the partials of a bucket of keys into one row of Arrow bytes, and unpacks them."""
+"""Packs the partials of a bucket of keys into rows of Arrow bytes, and unpacks them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,27 +15,37 @@ BUCKET, TARGET, ROWS = "bucket", "target", "rows"
 # The column of partials with the begin of the part of time that reads them.
 PART = "muntin_part"
 
+# About the most bytes of partials in a row. Spark hands ten thousand rows at a time to Python, and
+# these must stay below a gigabyte.
+_MOST_BYTES = 1 << 16
 # The end of an Arrow stream.
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def packed(partials: pa.RecordBatch, buckets: Int64s, number: int) -> pa.RecordBatch:
-    """Returns a row for each bucket that some partials of target `number` are in."""
+    """Returns a row for each bucket that some partials of target `number` are in, or several where
+    there are many."""
     # Of short integers, numpy sorts in linear time.
     narrow = buckets.astype(np.uint16) if buckets.max(initial=0) < 1 << 16 else buckets
     order = np.argsort(narrow, kind="stable")
     labels, firsts = np.unique(buckets[order], return_index=True)
     partials = partials.take(pa.array(order))
+    at_once = max(1, _MOST_BYTES * len(order) // max(1, partials.nbytes))
+    spans = [
+        (label, first, min(first + at_once, end))
+        for label, begin, end in zip(labels, firsts, [*firsts[1:], len(order)], strict=True)
+        for first in range(begin, end, at_once)
+    ]
     # The schema is the same for all, so its message is made once.
     schema = partials.schema.serialize().to_pybytes()
     streams = [
         b"".join((schema, partials.slice(first, end - first).serialize(), _END))
-        for first, end in zip(firsts, [*firsts[1:], len(order)], strict=True)
+        for _, first, end in spans
     ]
     return pa.RecordBatch.from_pydict(
         {
-            BUCKET: pa.array(labels, pa.int32()),
-            TARGET: pa.array(np.full(len(labels), number), pa.int32()),
+            BUCKET: pa.array([label for label, _, _ in spans], pa.int32()),
+            TARGET: pa.array(np.full(len(spans), number), pa.int32()),
             ROWS: pa.array(streams, pa.binary()),
         }
     )

@@ -16,7 +16,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.output.stacking import Stacking, alike, schemas_of
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.settings import settings
+from muntin.spark.settings import ROWS_UNMEASURED, settings
 from muntin.spark.sinks.late_rows import LateRowsSink
 from muntin.spark.sinks.micro_batch import MicroBatch
 from muntin.spark.sinks.sink import Sink, writing
@@ -86,7 +86,9 @@ class StreamRun:
         writer = writer.option("checkpointLocation", checkpoint)
         if trigger:
             writer = writer.trigger(**trigger)
-        with settings(self._session, SETTINGS):
+        # Whole rows may be long, other than what queries read of them.
+        unmeasured = ROWS_UNMEASURED if self._late is None else {}
+        with settings(self._session, {**SETTINGS, **unmeasured}):
             self.query = writer.start()
         self.reports = QueryReports(self.query)
 

@@ -19,7 +19,7 @@ from pyspark.sql.functions import col
 from pyspark.sql.types import StructType
 
 from muntin.model.sql_text import quoted
-from muntin.spark.folder import Folder
+from muntin.spark.folder import STAGED, Folder
 from muntin.spark.sinks.sink import INDEX, Part, Stack, Whole
 
 _PUBLISHED = "published.json"
@@ -63,7 +63,7 @@ class HeldBatches:
         if is_small:
             # One file, however many partitions the state has.
             frame = frame.repartition(1)
-        frame.write.mode("overwrite").parquet(f"{self._place}/{name}")
+        frame.write.options(**STAGED).mode("overwrite").parquet(f"{self._place}/{name}")
         self._folder.write(f"{name}.json", json.dumps(_told(whole)))
 
     def size(self, batch: int) -> int:

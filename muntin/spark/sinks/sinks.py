@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 from muntin.errors import RunError
 from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.files import check_format
-from muntin.spark.folder import Folder
+from muntin.spark.folder import STAGED, Folder
 from muntin.spark.java_errors import said_by_java
 from muntin.spark.output.flatten import flat_schema, flatten
 from muntin.spark.sinks.held_batches import HeldBatches, Published
@@ -26,8 +26,6 @@ from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, writing
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
 # After a batch of more bytes, Spark does not gather the next one into few files.
 _FEW_BYTES = 1 << 24
-# Nobody reads the mark that Hadoop would leave beside the files.
-_UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 # Writing is mostly waiting for Spark to start a job, so several are started at a time.
 _AT_A_TIME = 4
 
@@ -209,7 +207,7 @@ class FolderSink(Sink):
             parallel = cores_of(frame.sparkSession)
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
         with writing(batch, *stack.names.values()):
-            writer = frame.write.format(self._format).options(**{**_UNMARKED, **self._options})
+            writer = frame.write.format(self._format).options(**{**STAGED, **self._options})
             writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 
     def _place(self, source: str, target: str, prefix: str) -> int:
