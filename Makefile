@@ -8,7 +8,7 @@ KILLS ?= 100
 JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest -q
 
-.PHONY: help setup demo test quick lint docs notebook figures bench fuzz slow kills faults clean java
+.PHONY: help setup demo test quick lint docs notebook figures bench fuzz slow kills faults test-versions clean java
 
 help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
@@ -21,6 +21,7 @@ help:
 	@echo "make figures the README's table of costs as a picture"
 	@echo "make fuzz    N=2000 generated workloads against plain Spark"
 	@echo "make slow    tests that take minutes each"
+	@echo "make test-versions  a core of the tests on every supported Spark and Python"
 	@echo "make faults  N=50 generated runs of starts, changes, failures and stops of a stream"
 	@echo "make kills   KILLS=100 kills of a streaming process, its queries changing meanwhile"
 
@@ -80,6 +81,10 @@ faults: setup
 
 kills: setup
 	MUNTIN_KILLS=$(KILLS) $(PYTEST) tests/spark/pipeline/test_stream_kills.py -k test_kills
+
+# Of the versions of Spark that it is given, such as SPARK=4.0; of all of them without.
+test-versions: java
+	$(PYTHON) tools/test_versions.py $(SPARK)
 
 slow: setup
 	$(PYTEST) -m slow

@@ -28,7 +28,8 @@ from muntin.terminal.measured import measured_session
 from muntin.terminal.paths import check_file, check_folder
 from muntin.terminal.show_plan import Request, show_plan
 from muntin.terminal.sql_file import SqlFile
-from muntin.terminal.stream import Job, stream
+from muntin.terminal.stream import stream
+from muntin.terminal.stream_job import Job
 
 app = typer.Typer(
     help="Many window aggregate queries over one stream, computed once, on Apache Spark.",
@@ -52,6 +53,13 @@ Flatten = Annotated[
 ]
 
 
+Remote = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="A server of Spark Connect, such as sc://host:15002; paths are the server's.",
+    ),
+]
 Technique = Annotated[
     str | None,
     typer.Option(
@@ -238,13 +246,7 @@ def run_verb(
         typer.Option(metavar="|".join(MODES), help="What to do where a query's folder exists."),
     ] = "error",
     flatten: Flatten = False,
-    remote: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="A server of Spark Connect, such as sc://host:15002; paths are the server's.",
-        ),
-    ] = None,
+    remote: Remote = None,
 ) -> None:
     """Answer the queries over files, in one pass, into a folder for each query.
 
@@ -321,6 +323,7 @@ def stream_verb(
         int,
         typer.Option(metavar="N", min=1, help="Put answers in place every N batches, in one file."),
     ] = 1,
+    remote: Remote = None,
 ) -> None:
     """Answer the queries over files as they arrive, exactly once, into a folder for each query.
 
@@ -333,6 +336,8 @@ def stream_verb(
     each once. The first must be there at the first start, to find the columns in. Answers in csv
     are always flat, as with --flatten. With --watch, queries that you add to FILE.sql, change or
     remove are so in the stream; if they are wrong, the error is shown and the old ones go on.
+    With --remote, the query runs on the server, into folders such as query=hot, and its queries do
+    not change.
     """
     stream(
         Job(
@@ -350,6 +355,7 @@ def stream_verb(
             flatten=flatten,
             late=late,
             compact=compact,
+            remote=remote,
         )
     )
 

@@ -117,7 +117,16 @@ def test_every_public_name_is_there():
 
 def test_only_the_engine_room_knows_that_spark_is_a_jvm():
     # What tells a classic session from one of Spark Connect stands in one place.
-    private = {"_jdf", "_jvm", "_jsparkSession", "_jsc", "_sc", "sparkContext", "pythonExec"}
+    private = {
+        "_jdf",
+        "_jvm",
+        "_jsparkSession",
+        "_jsc",
+        "_sc",
+        "sparkContext",
+        "pythonExec",
+        "_plan",
+    }
     found = []
     for path in modules():
         if path.parts[0] != "spark" or path.parts[:2] == ("spark", "engine"):

@@ -56,11 +56,13 @@ class FileKind:
     columns: StructType
 
     @staticmethod
-    def found(session: SparkSession, path: str, format: str | None = None) -> "FileKind":
+    def found(
+        session: SparkSession, path: str, format: str | None = None, *, is_here: bool = True
+    ) -> "FileKind":
         """Returns the kind of the files that are there now."""
-        kind = format_of(path, format)
+        kind = format_of(path, format, is_here=is_here)
         try:
-            columns = read_files(session, path, kind).schema
+            columns = read_files(session, path, kind, is_here=is_here).schema
         except AnalysisException as error:
             if error.getCondition() != "UNABLE_TO_INFER_SCHEMA":
                 raise

@@ -25,9 +25,9 @@ _PREFIX = "SELECT 1 WHERE "
 # Spark calls these nondeterministic, or they draw a random number themselves.
 _RANDOM = UNSTABLE | {"aes_encrypt", "java_method", "reflect", "try_reflect"}
 # Words that may stand before a bracket and call nothing.
-_NO_FUNCTIONS = {"else", "escape", "from", "is", "then"}
-_NO_FUNCTIONS |= {"character", "dec", "numeric", "varchar"}
-_KNOWN_FUNCTIONS = SPARK_FUNCTIONS | _NO_FUNCTIONS
+NO_FUNCTIONS = {"else", "escape", "from", "is", "then"}
+NO_FUNCTIONS |= {"character", "dec", "numeric", "varchar", "where"}
+_KNOWN_FUNCTIONS = SPARK_FUNCTIONS | NO_FUNCTIONS
 
 
 @lru_cache(maxsize=4096)

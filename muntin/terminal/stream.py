@@ -2,7 +2,6 @@
 
 import os
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -13,68 +12,29 @@ from rich.console import Console
 from muntin.console.progress import Steps
 from muntin.errors import MuntinError
 from muntin.model.query import PlainQuery, Query
-from muntin.model.time import parse_duration
-from muntin.spark.binding.planning import plan
-from muntin.spark.files import FileKind, check_format, format_of, stream_files
+from muntin.spark.files import FileKind, stream_files
 from muntin.spark.folder import Folder
 from muntin.spark.pipeline.pipeline import Pipeline, start
 from muntin.spark.session import local_session, one_line
 from muntin.spark.settings import settings
 from muntin.terminal.edits import Difference, Edits
-from muntin.terminal.given import Planning, check_relations
 from muntin.terminal.interrupt import asked_to_stop
 from muntin.terminal.live import View, since, view
-from muntin.terminal.paths import check_folder, check_input, is_remote
+from muntin.terminal.remote_stream import stream_remotely
 from muntin.terminal.sql_file import SqlFile
+from muntin.terminal.stream_job import INPUT, Job
 
 # How often figures are shown, and the file of queries is looked at.
 _EVERY_S = 0.5
-# What the input's files hold, in the checkpoint: a name that Spark's readers pass over.
-_INPUT = "_input.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What was asked for on the command line."""
-
-    file: Path
-    input: str
-    output: str
-    checkpoint: str
-    watch: bool
-    watermark: str
-    trigger: str
-    format: str | None
-    planning: Planning
-    retain: str
-    files: int | None
-    flatten: bool
-    compact: int
-    late: str | None = None
-
-    def check(self) -> SqlFile:
-        """Refuse what can be refused without Spark, before it takes its seconds to start."""
-        if self.format is not None:
-            check_format(self.format)
-        for duration in (self.watermark, self.retain):
-            parse_duration(duration)
-        sql_file = SqlFile.read(self.file)
-        check_relations(sql_file.queries, {"": self.input})
-        check_input(self.input)
-        check_folder(self.output, "--output")
-        check_folder(self.checkpoint, "--checkpoint")
-        if self.late is not None:
-            check_folder(self.late, "--late")
-        if not is_remote(self.checkpoint) and not Path(self.checkpoint, _INPUT).exists():
-            format_of(self.input, self.format)
-        plan(sql_file.queries, **self.planning)
-        return sql_file
 
 
 def stream(job: Job) -> None:
     """Run until Ctrl-C, or, where the trigger is "available now", until all is answered."""
     edits = Edits(job.file)
     file = job.check()
+    if job.remote is not None:
+        stream_remotely(job, file)
+        return
     with Steps(1) as bar, bar.step("starting Spark"):
         session = local_session()
     with asked_to_stop() as stop:
@@ -91,11 +51,11 @@ def stream(job: Job) -> None:
 
 def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -> Pipeline:
     remembered = Folder(session, job.checkpoint)
-    is_new = not remembered.has(_INPUT)
+    is_new = not remembered.has(INPUT)
     kind = (
         FileKind.found(session, job.input, job.format)
         if is_new
-        else FileKind.from_json(remembered.read(_INPUT))
+        else FileKind.from_json(remembered.read(INPUT))
     )
     format = job.format or "parquet"
     # As many partitions of state as there are cores here; Spark keeps what a checkpoint began with.
@@ -116,7 +76,7 @@ def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -
             compact=job.compact,
         )
     if is_new:
-        remembered.write(_INPUT, kind.to_json())
+        remembered.write(INPUT, kind.to_json())
     return pipeline
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from tests.support.gateway import remember_names
@@ -21,7 +22,9 @@ INTERPRETED = {
 # Without Hadoop's native library each rename of a checkpoint's file starts several processes that
 # look for links, and Spark has a file with a checksum beside each: that is a third of what a small
 # stream costs.
-_MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing"
+_MANAGERS = "org.apache.spark.sql.execution.streaming"
+if not pyspark.__version__.startswith("4.0."):
+    _MANAGERS += ".checkpointing"
 CHEAP_CHECKPOINTS = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         f"{_MANAGERS}.FileSystemBasedCheckpointFileManager"

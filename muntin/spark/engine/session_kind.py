@@ -4,6 +4,7 @@ import os
 import re
 import sys
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
@@ -21,6 +22,22 @@ def needs_jvm(session: SparkSession, what: str, instead: str) -> None:
     """Refuse what a session of Spark Connect cannot do, and say what to do instead."""
     if is_connect(session):
         raise RunError(f"{what} does not run on Spark Connect; {instead}")
+
+
+def check_streams(session: SparkSession) -> None:
+    """Refuse a stream where Spark has no operator for it."""
+    if is_connect(session):
+        # The client and the server may be of different versions.
+        for version in (pyspark.__version__, session.version):
+            if _numbers(version) < (4, 1):
+                raise RunError(
+                    f"streams run on Spark Connect from Spark 4.1 on, and this is Spark {version}"
+                )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Returns the first two numbers of a version."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def cores_of(session: SparkSession) -> int:

@@ -1,93 +1,73 @@
 """Reads DataFrames as queries over the relations that they have in common."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.errors import RunError
-from muntin.model.query import PlainQuery, Query
-from muntin.model.sql_text import SqlText
+from muntin.model.query import PlainQuery
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.catalyst import Expression, Plan, identity, items
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.frames.chain import Chain, NotSharedError, Watermark, chain_of
+from muntin.spark.frames.frame_queries import (
+    FoundFrames,
+    FrameGroup,
+    ReadFrames,
+    own_table,
+    session_of,
+    table_of_group,
+    whole_frame,
+)
 from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import shape_of
 from muntin.spark.frames.time_window import WindowOperator
 from muntin.spark.frames.to_query import WrittenQuery, confirm, write_query
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadFrames:
-    """The queries of some DataFrames, and the DataFrames that they read by name."""
-
-    queries: tuple[Query | PlainQuery, ...]
-    # The user's own DataFrames, and the relations that those which share have in common.
-    frames: Mapping[str, DataFrame]
-    relations: Mapping[str, DataFrame]
-    # Why a DataFrame cannot share, by its name.
-    reasons: Mapping[str, str]
-    # The watermarks of streams, by the DataFrame that has it.
-    watermarks: Mapping[str, Watermark]
-
-    @property
-    def data(self) -> dict[str, DataFrame]:
-        """All that statements of the queries read."""
-        return {**self.frames, **self.relations}
+from muntin.spark.frames.unresolved.read_unresolved import read_unresolved
 
 
 def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
     """Returns the queries that DataFrames are; one that cannot share is a plain query."""
-    session = _check(frames)
-    chains: dict[str, Chain] = {}
-    reasons: dict[str, str] = {}
-    for name, frame in frames.items():
-        if is_connect(session):
-            reasons[name] = "Spark Connect does not show its plan; write it as SQL or as mt.Query"
-            continue
-        try:
-            chains[name] = chain_of(frame)
-        except NotSharedError as reason:
-            reasons[name] = str(reason)
-    queries: dict[str, Query] = {}
-    relations: dict[str, DataFrame] = {}
-    watermarks: dict[str, Watermark] = {}
-    for number, members in enumerate(_with_common_bases(chains)):
-        table = f"data{number + 1}" if number else "data"
-        group = _queries_of(members, table, frames, session)
-        queries |= group.queries
+    session = session_of(frames)
+    found = read_unresolved(frames) if is_connect(session) else _read_resolved(frames, session)
+    queries = {name: query for group in found.groups for name, query in group.queries.items()}
+    reasons = dict(found.reasons)
+    for group in found.groups:
         reasons |= group.reasons
-        watermarks |= group.watermarks
-        if group.queries:
-            relations[table] = group.frame
     return ReadFrames(
         queries=tuple(
             queries[name]
             if name in queries
-            else PlainQuery(name=name, statement=_statement(name), reason=reasons[name])
+            else PlainQuery(name=name, statement=whole_frame(name), reason=reasons[name])
             for name in frames
         ),
-        frames={_own(name): frame for name, frame in frames.items()},
-        relations=relations,
+        frames={own_table(name): frame for name, frame in frames.items()},
+        relations={group.table: group.frame for group in found.groups if group.queries},
         reasons=reasons,
-        watermarks=watermarks,
+        watermarks={
+            name: mark for group in found.groups for name, mark in group.watermarks.items()
+        },
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Group:
-    """What became of the DataFrames over one base."""
-
-    queries: Mapping[str, Query]
-    reasons: Mapping[str, str]
-    frame: DataFrame
-    watermarks: Mapping[str, Watermark]
+def _read_resolved(frames: Mapping[str, DataFrame], session: SparkSession) -> FoundFrames:
+    """Reads the plans that Spark has resolved."""
+    chains: dict[str, Chain] = {}
+    reasons: dict[str, str] = {}
+    for name, frame in frames.items():
+        try:
+            chains[name] = chain_of(frame)
+        except NotSharedError as reason:
+            reasons[name] = str(reason)
+    groups = [
+        _queries_of(members, table_of_group(number), frames, session)
+        for number, members in enumerate(_with_common_bases(chains))
+    ]
+    return FoundFrames(groups=groups, reasons=reasons)
 
 
 def _queries_of(
     chains: Mapping[str, Chain], table: str, frames: Mapping[str, DataFrame], session: SparkSession
-) -> _Group:
+) -> FrameGroup:
     """Returns the queries over a base, why others are none, and the relation that they read."""
     base = next(iter(chains.values())).base
     relation = Relation(base=base, session=session)
@@ -104,7 +84,7 @@ def _queries_of(
                 relation,
                 table,
                 labels=frames[name].columns if streaming else [None] * len(shape.columns),
-                statement=None if streaming else _statement(name),
+                statement=None if streaming else whole_frame(name),
             )
         except NotSharedError as reason:
             reasons[name] = str(reason)
@@ -114,7 +94,8 @@ def _queries_of(
             confirm(each, Relations({table: frame}, [each.query], streaming=True))
         except NotSharedError as reason:
             reasons[name] = str(reason)
-    return _Group(
+    return FrameGroup(
+        table=table,
         queries={name: each.query for name, each in written.items() if name not in reasons},
         reasons=reasons,
         frame=frame,
@@ -153,25 +134,3 @@ def _with_common_bases(chains: Mapping[str, Chain]) -> list[dict[str, Chain]]:
         for name, chain in group.items():
             group[name] = chain.above_base(common)
     return groups
-
-
-def _own(name: str) -> str:
-    """Returns the name of a user's DataFrame among those that statements read."""
-    return f"frame {name}"
-
-
-def _statement(name: str) -> SqlText:
-    return SqlText(("SELECT * FROM ", ""), (_own(name),))
-
-
-def _check(frames: Mapping[str, DataFrame]) -> SparkSession:
-    """Returns the session of all DataFrames."""
-    if not isinstance(frames, Mapping) or not frames:
-        raise RunError("share takes a mapping from names to DataFrames, at least one")
-    for name, frame in frames.items():
-        if not isinstance(frame, DataFrame):
-            raise RunError(f"{name!r} must be a DataFrame, not {type(frame).__name__}")
-    sessions = {id(frame.sparkSession): frame.sparkSession for frame in frames.values()}
-    if len(sessions) > 1:
-        raise RunError("the DataFrames are of several sessions")
-    return next(iter(sessions.values()))

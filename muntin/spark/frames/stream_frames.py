@@ -10,7 +10,8 @@ from muntin.errors import RunError
 from muntin.model.query import Query
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows.window import Duration
-from muntin.spark.frames.read_frames import ReadFrames, read_frames
+from muntin.spark.frames.frame_queries import ReadFrames
+from muntin.spark.frames.read_frames import read_frames
 
 # How late rows may be, if nobody says so.
 WATERMARK = "10 seconds"

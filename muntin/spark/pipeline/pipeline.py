@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +33,7 @@ from muntin.spark.pipeline.input_paths import check_apart, check_late_folder
 from muntin.spark.pipeline.resume import next_plan, would_go_on
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
+from muntin.spark.pipeline.trigger import trigger_of
 from muntin.spark.session import one_line
 from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
 from muntin.spark.sinks.sink import Sink
@@ -135,7 +135,7 @@ def start(
         checkpoint=folder,
         sink=where,
         late=late_sink,
-        trigger=_trigger(trigger),
+        trigger=trigger_of(trigger),
         mark=mark,
         lock=pipeline._changes.lock,
     )
@@ -166,15 +166,6 @@ def start(
             runner.launch(bound, running)
     runner.watch()
     return pipeline
-
-
-def _trigger(trigger: str | None) -> dict[str, Any]:
-    if trigger is None:
-        return {}
-    if trigger.strip().lower() == "available now":
-        return {"availableNow": True}
-    parse_duration(trigger)
-    return {"processingTime": trigger}
 
 
 class Pipeline:

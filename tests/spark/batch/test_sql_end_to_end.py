@@ -59,6 +59,7 @@ def answers(readings):
         yield results
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("name", [*SHARED, *PLAIN])
 def test_the_answer_is_sparks(spark, readings, answers, name):
     readings.createOrReplaceTempView("readings")

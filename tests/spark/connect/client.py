@@ -1,10 +1,8 @@
-"""Runs as a process of its own, on a session of Spark Connect; prints what it found as JSON.
-
-PySpark is of one kind in a process, so this cannot run beside the tests' own session.
-"""
+"""Runs as a process of its own, on a session of Spark Connect; prints what it found as JSON."""
 
 import json
 import sys
+import time
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -12,8 +10,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import muntin as mt
+from muntin.cli import main as cli
 from muntin.errors import RunError
 from muntin.spark.stream.source import SETTINGS
+from tests.support.frames import generated
 
 STATEMENTS = """
   -- name: hot
@@ -31,7 +31,10 @@ STATEMENTS = """
 
 
 def rows(frame):
-    return sorted(map(str, frame.collect()))
+    return sorted(
+        str([round(value, 9) if isinstance(value, float) else value for value in row])
+        for row in frame.collect()
+    )
 
 
 def batch(session, readings):
@@ -54,10 +57,126 @@ def batch(session, readings):
     return {"different": different, "trees": trees, "together": together}
 
 
-def frames(readings):
-    given = {"one": readings.groupBy("device", F.window("ts", "1 minute")).agg(F.max("temp"))}
-    shared = mt.share(given)
-    return {"same": shared["one"] is given["one"], "explained": shared.plan.explain()}
+def shared(frames):
+    """Shares DataFrames, and compares them with themselves: schemas, and rows if they share."""
+    begin = time.process_time()
+    results = mt.share(frames)
+    seconds = time.process_time() - begin
+    reasons = {query.name: query.reason for query in results.plan.plain}
+    different = []
+    for name, frame in frames.items():
+        if name in reasons:
+            if results[name] is not frame:
+                different.append(f"{name}: another DataFrame")
+        elif results[name].schema != frame.schema:
+            different.append(f"{name}: schema")
+        elif rows(results[name]) != rows(frame):
+            different.append(name)
+    results.release()
+    return {
+        "different": different,
+        "reasons": reasons,
+        "relations": len({tree.grouping.relation for tree in results.plan.trees}),
+        "explained": results.plan.explain(),
+        "seconds": seconds,
+    }
+
+
+def minute():
+    return F.window("ts", "1 minute")
+
+
+def slide():
+    return F.window("ts", "2 minutes", "30 seconds")
+
+
+def dashboard(readings):
+    """What the README's first screen shows, and what users write in other ways."""
+    late = readings.filter("temp > 2")
+    return shared(
+        {
+            "hot": readings.groupBy("device", minute()).agg(F.max("temp").alias("hottest")),
+            "day": late.groupBy("device", slide())
+            .agg(F.avg("temp").alias("mean"), F.count("*").alias("n"))
+            .filter("n > 3"),
+            "above": readings.withColumn("more", F.col("load") * 2)
+            .withColumnRenamed("ts", "happened at")
+            .groupBy(F.window("`happened at`", "5 minutes", "1 minute", "10 seconds").alias("w"))
+            .agg(F.expr("sum(more) FILTER (WHERE load > 1)").alias("x"), F.count("*").alias("n"))
+            .selectExpr("w.end AS until", "x / n AS ratio", "concat('{', n, '}') AS text")
+            .filter(F.col("ratio").isNull() | (F.col("ratio") > 2)),
+            "middle": readings.groupBy(minute()).agg(F.median("temp")),
+        }
+    )
+
+
+def hard_frames(readings):
+    """DataFrames whose names and filters are easy to get wrong."""
+    positive = readings.filter("load <> 0")
+    odd = readings.select(
+        "ts",
+        F.col("device").alias("window"),
+        F.col("temp").alias("a.b"),
+        F.col("load").alias("a`b"),
+        F.struct("temp", "load").alias("s"),
+    )
+    return shared(
+        {
+            "window": odd.groupBy("window", minute()).agg(F.sum("`a.b`").alias("window")),
+            "quotes": odd.groupBy("`a``b`", slide()).agg(F.sum("s.load"), F.max("`a.b`")),
+            "twice": odd.groupBy(slide()).agg(
+                F.max("s.temp").alias("m"), F.max("`a.b`").alias("m")
+            ),
+            "argument": positive.groupBy(minute()).agg(F.sum(F.lit(7) / F.col("load"))),
+            "key": positive.groupBy((F.lit(8) / F.col("load")).alias("k"), slide()).count(),
+            "filter": positive.filter("10 / load > 2").groupBy(slide()).count(),
+            "objects": readings.groupBy(readings.device, F.window(readings.ts, "1 minute")).agg(
+                F.max(readings.temp)
+            ),
+            "made": readings.withColumn("w", slide())
+            .groupBy("w")
+            .agg(F.sum(F.when(F.col("load") > 3, -1).otherwise(F.lit(2))), F.max("price")),
+            "literals": readings.filter(
+                F.col("load").isin(1, 2, -3)
+                & ~F.col("alarm")
+                & (F.col("price") > F.lit(2.5))
+                & F.col("ts").between("1969-01-01", F.lit("2020-01-01").cast("timestamp"))
+            )
+            .groupBy(minute())
+            .agg(F.sum(F.col("load").cast("double")).alias("l"))
+            .drop("window"),
+            "sessions": readings.groupBy("device", F.session_window("ts", "5 seconds")).count(),
+        }
+    )
+
+
+def refused_frames(readings):
+    plus = F.udf(lambda n: n + 1, "long")
+    by_minute = readings.groupBy("device", minute())
+    made = readings.withColumn("w", slide())
+    found = shared(
+        {
+            "sorted": by_minute.count().orderBy("window"),
+            "no window": readings.groupBy("device").count(),
+            "no group": readings.select("device"),
+            "cube": readings.cube("device", minute()).count(),
+            "random": by_minute.count().withColumn("r", F.rand()),
+            "distinct": by_minute.agg(F.count_distinct("load")),
+            "python": by_minute.count().withColumn("m", plus("count")),
+            "inside": made.filter("w.start > ts").groupBy("w").count(),
+            "two windows": made.drop("w").groupBy(minute()).count(),
+            "number": readings.groupBy(F.lit(2), minute()).agg(F.max("temp"), F.min("temp")),
+            "median of a key": readings.groupBy("load", minute()).agg(F.median("load")),
+        }
+    )
+    return {"different": found["different"], "reasons": found["reasons"]}
+
+
+def fuzzed(readings, count):
+    return [
+        shared({f"f{seed}": generated(readings, seed) for seed in range(first, first + 14)})
+        for first in range(0, count, 14)
+    ]
 
 
 def stream(session, readings):
@@ -72,7 +191,18 @@ def stream(session, readings):
         refused = str(error)
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
-    answers = mt.stream(queries, data, watermark="0 seconds", buckets=2)
+    late = data.withWatermark("ts", "0 seconds")
+    frames = {
+        "hot": late.groupBy("device", minute()).agg(F.max("temp").alias("hottest")),
+        "few": late.filter("load > 1")
+        .groupBy(F.window("ts", "10 minutes", "2 minutes"))
+        .agg(F.sum("load").alias("n"))
+        .filter("n > 3"),
+    }
+    try:
+        answers = mt.stream(frames, buckets=2)
+    except RunError as error:
+        return {"old": str(error)}
     running = (
         answers.writeStream.format("parquet")
         .option("path", str(folder / "out"))
@@ -83,34 +213,69 @@ def stream(session, readings):
     running.awaitTermination(600)
     found = session.read.parquet(str(folder / "out"))
     passed = readings.agg(F.max("ts")).first()[0]
+    expected = {
+        "hot": readings.groupBy("device", minute()).agg(F.max("temp").alias("hottest")),
+        "few": readings.filter("load > 1")
+        .groupBy(F.window("ts", "10 minutes", "2 minutes"))
+        .agg(F.sum("load").alias("n"))
+        .filter("n > 3"),
+    }
     different = []
-    with mt.run(queries, readings) as results:
-        for query in queries:
-            expected = results[query.name].where(F.col("window.end") <= F.lit(passed))
-            columns = [F.col(f"`{name}`") for name in expected.columns]
-            if rows(found.where(F.col("query") == query.name).select(*columns)) != rows(expected):
-                different.append(query.name)
+    for name, frame in expected.items():
+        closed = frame.where(F.col("window.end") <= F.lit(passed))
+        answers = found.where(F.col("query") == name).select(*closed.columns)
+        if rows(answers) != rows(closed):
+            different.append(name)
     return {"refused": refused, "different": different, "rows": found.count()}
 
 
-def main(url: str) -> None:
+def commands(session, readings, url):
+    """Runs `muntin run` and `muntin stream` on the server; the second stream has other queries."""
+    folder = Path(mkdtemp())
+    readings.drop("alarm").coalesce(1).write.parquet(str(folder / "in"))
+    file = folder / "queries.sql"
+    file.write_text("".join(STATEMENTS.split(";")[0]))
+    common = [str(file), "--remote", url, "--input", str(folder / "in"), "--format", "parquet"]
+    ran = cli(["run", *common, "--output", str(folder / "out")])
+    live = ["--output", str(folder / "live"), "--checkpoint", str(folder / "check")]
+    live += ["--trigger", "available now", "--watermark", "0 seconds"]
+    streamed = [cli(["stream", *common, *live]) for _ in range(2)]
+    file.write_text(file.read_text().replace("max(", "min("))
+    streamed.append(cli(["stream", *common, *live]))
+    answers = session.read.parquet(str(folder / "live")).where("query = 'hot'").drop("query")
+    batch = session.read.parquet(str(folder / "out" / "hot"))
+    passed = readings.agg(F.max("ts")).first()[0]
+    closed = batch.where(F.col("window.end") <= F.lit(passed))
+    return {
+        "codes": [ran, *streamed],
+        "rows": closed.count(),
+        "same": rows(answers.select(*closed.columns)) == rows(closed),
+    }
+
+
+def main(url: str, *parts: str) -> None:
     session = SparkSession.builder.remote(url).getOrCreate()
-    session.conf.set("spark.sql.shuffle.partitions", "2")
     readings = session.range(600).selectExpr(
         "timestamp_micros((id * 7919 % 600) * 1000000 + id) AS ts",
         "CASE WHEN id % 7 = 0 THEN NULL ELSE concat('d', id % 3) END AS device",
         "CASE WHEN id % 5 = 0 THEN NULL ELSE CAST(id % 13 AS DOUBLE) END AS temp",
         "CAST(id % 11 AS INT) AS load",
         "CAST(id % 9 AS STRING) AS state",
+        "CAST(id AS DECIMAL(10, 2)) AS price",
+        "id % 4 = 0 AS alarm",
     )
-    found = {
-        "batch": batch(session, readings),
-        "frames": frames(readings),
-        "stream": stream(session, readings),
+    does = {
+        "batch": lambda: batch(session, readings),
+        "dashboard": lambda: dashboard(readings),
+        "hard": lambda: hard_frames(readings),
+        "refused": lambda: refused_frames(readings),
+        "fuzzed": lambda: fuzzed(readings, 56),
+        "commands": lambda: commands(session, readings, url),
+        "stream": lambda: stream(session, readings),
     }
-    print("FOUND" + json.dumps(found))
+    print("FOUND" + json.dumps({part: does[part]() for part in parts}))
     session.stop()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,37 +1,67 @@
-"""On Spark Connect batches give what Spark gives, and what cannot run there says so."""
+"""On Spark Connect muntin gives what Spark gives, and what cannot run there says so."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+import pyspark
 import pytest
 
-ROOT = Path(__file__).parents[3]
+MEDIAN = {"middle": "median(`temp`) is not built from slices"}
 
-pytest.importorskip("grpc")
+
+@pytest.mark.core
+def test_frames_of_connect_share(client):
+    found = client("dashboard", "refused")
+    dashboard, refused = found["dashboard"], found["refused"]
+    assert dashboard["different"] == []
+    assert dashboard["reasons"] == MEDIAN
+    assert dashboard["relations"] == 1
+    assert "median(`temp`) is not built from slices" in dashboard["explained"]
+    assert refused["different"] == []
+    assert refused["reasons"] == {
+        "sorted": "it has orderBy above its groupBy",
+        "no window": "no window in its groupBy",
+        "no group": "it has no groupBy",
+        "cube": "it has rollup, cube, pivot or groupingSets",
+        "random": "rand is a function that is not Spark's own, or gives other values each time",
+        "distinct": "count(DISTINCT `load`) needs every distinct value",
+        "python": "it has common inline user defined function in an expression",
+        "inside": "a filter below its groupBy reads the window",
+        "two windows": "it has two windows",
+        "number": "a key is a number",
+        "median of a key": "median(`load`) is not built from slices",
+    }
+
+
+@pytest.mark.core
+@pytest.mark.slow
+def test_streams_of_connect(client):
+    found = client("stream")["stream"]
+    if pyspark.__version__.startswith("4.0."):
+        assert "Spark Connect from Spark 4.1 on" in found["old"]
+        return
+    assert found["different"] == []
+    assert found["rows"] > 0
+    assert "mt.start does not run on Spark Connect" in found["refused"]
 
 
 @pytest.mark.slow
-@pytest.mark.spark
-def test_a_session_of_connect_gives_what_spark_gives():
-    # The server is one of its own: PySpark starts it for a `remote` that is a master.
-    paths = os.pathsep.join([str(ROOT / "tests" / "support" / "site"), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("client.py")), "local[2]"],
-        env={**os.environ, "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.split("FOUND")[1])
+def test_commands_run_on_a_server(client):
+    found = client("commands")["commands"]
+    assert found["codes"] == [0, 0, 0, 2]
+    assert found["same"]
+    assert found["rows"] > 0
+
+
+@pytest.mark.slow
+def test_a_session_of_connect_gives_what_spark_gives(client):
+    found = client("batch", "hard", "fuzzed")
     assert found["batch"]["different"] == []
     assert found["batch"]["trees"] == 2
     assert found["batch"]["together"] > 0
-    assert found["frames"]["same"]
-    assert "Spark Connect does not show its plan" in found["frames"]["explained"]
-    assert found["stream"]["different"] == []
-    assert found["stream"]["rows"] > 0
-    assert "mt.start does not run on Spark Connect" in found["stream"]["refused"]
+    assert (found["hard"]["different"], found["hard"]["reasons"]) == ([], {})
+    assert found["hard"]["relations"] == 2
+    for group in found["fuzzed"]:
+        assert group["different"] == []
+        assert group["relations"] == 1
+        assert set(group["reasons"].values()) <= {
+            "median(`temp`) is not built from slices",
+            "median((`temp` + 0.5D)) is not built from slices",
+        }

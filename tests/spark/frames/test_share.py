@@ -41,6 +41,7 @@ def reasons(results):
     return {query.name: query.reason for query in results.plan.plain}
 
 
+@pytest.mark.core
 def test_generated_frames_are_equal_to_themselves(spark, readings):
     count = int(os.environ.get("MUNTIN_FUZZ", "14"))
     for first in range(0, count, 14):
@@ -82,6 +83,7 @@ def test_names_and_columns_that_are_hard_to_tell_apart(spark, readings):
         assert reasons(shared(frames)) == {}
 
 
+@pytest.mark.core
 def test_filters_guard_what_they_guard_in_spark(readings):
     positive = readings.filter("load <> 0")
     numbers = readings.filter("state RLIKE '^[0-4]$'")

@@ -28,6 +28,7 @@ def frames_of(data):
     }
 
 
+@pytest.mark.core
 def test_streaming_frames_give_what_they_give_alone(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     made = events(7, files=6, rows=40)

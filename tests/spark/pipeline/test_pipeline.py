@@ -33,6 +33,7 @@ from tests.support.streams import (
 )
 
 
+@pytest.mark.core
 @pytest.mark.long
 def test_stop_go_on_add_and_remove(spark, codegen, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"

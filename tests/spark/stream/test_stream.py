@@ -184,6 +184,7 @@ def test_unequal_slices_and_many_types_of_keys(spark, tmp_path):
             assert assert_closed(found, query, source.batch(), watermark) > 5
 
 
+@pytest.mark.core
 def test_the_long_form_for_ones_own_writer(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     source.put(*events(6, files=4))

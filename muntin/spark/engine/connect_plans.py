@@ -1,0 +1,97 @@
+"""Plans of Spark Connect: the messages that a client sends, with names as they were written."""
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+# Messages of the protocol: an operator with what it reads, and an expression.
+Relation = Any
+Expression = Any
+
+_INPUT = "input"
+
+
+def relation_of(frame: DataFrame) -> Relation:
+    """Returns the operators of a DataFrame as the client sends them."""
+    plan: Any = frame
+    return plan._plan.plan(plan.sparkSession.client)
+
+
+def frame_of_relation(relation: Relation, session: SparkSession) -> DataFrame:
+    """Returns the DataFrame of an operator and all that it reads."""
+    # Only a session of Spark Connect has what these need installed.
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.connect.plan import LogicalPlan
+
+    class Given(LogicalPlan):
+        def plan(self, session: Any) -> Relation:
+            return relation
+
+    frame: Any = ConnectFrame(Given(None), session)  # type: ignore[arg-type]
+    return frame  # type: ignore[no-any-return]
+
+
+def operator_of(relation: Relation) -> tuple[str, Any]:
+    """Returns what the protocol calls an operator, and its settings."""
+    name: str = relation.WhichOneof("rel_type")
+    return name, getattr(relation, name)
+
+
+def expression_of(expression: Expression) -> tuple[str, Any]:
+    """Returns what the protocol calls an expression, and its parts."""
+    name: str = expression.WhichOneof("expr_type")
+    return name, getattr(expression, name)
+
+
+def number_of_plan(relation: Relation) -> int | None:
+    """Returns the number by which columns name the DataFrame that they are of."""
+    common = relation.common
+    return int(common.plan_id) if common.HasField("plan_id") else None
+
+
+def over_names(relation: Relation, child: Relation, names: list[str]) -> Relation:
+    """Returns an operator over a child of which each column was named anew; columns are found by
+    name alone."""
+    changed = type(relation)()
+    changed.CopyFrom(relation)
+    name, operator = operator_of(changed)
+    inner = getattr(operator, _INPUT)
+    inner.Clear()
+    inner.to_df.input.CopyFrom(child)
+    inner.to_df.column_names.extend(names)
+    kept = type(child)()
+    kept.CopyFrom(inner)
+    inner.Clear()
+    _strip(changed, numbers=None)
+    getattr(getattr(changed, name), _INPUT).CopyFrom(kept)
+    return changed
+
+
+def canonical(relation: Relation) -> bytes:
+    """Returns a text that is the same for two plans that differ only in the numbers of their
+    DataFrames."""
+    copy = type(relation)()
+    copy.CopyFrom(relation)
+    _strip(copy, numbers={})
+    text: bytes = copy.SerializePartialToString(deterministic=True)
+    return text
+
+
+def _strip(message: Any, numbers: dict[int, int] | None) -> None:
+    """Numbers DataFrames in the order in which they appear, or removes their numbers; forgets the
+    lines of Python that made them."""
+    for field, value in message.ListFields():
+        if field.name == "plan_id":
+            if numbers is None:
+                message.ClearField("plan_id")
+            else:
+                message.plan_id = numbers.setdefault(value, len(numbers) + 1)
+        elif field.name in {"origin", "source_info"}:
+            message.ClearField(field.name)
+        elif field.message_type is not None:
+            if field.message_type.GetOptions().map_entry:
+                inside = [each for each in value.values() if hasattr(each, "ListFields")]
+            else:
+                inside = [value] if hasattr(value, "ListFields") else list(value)
+            for each in inside:
+                _strip(each, numbers)

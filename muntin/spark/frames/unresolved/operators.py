@@ -1,0 +1,192 @@
+"""The operators of a plan of Spark Connect: what each makes of the columns that it reads.
+
+The server confirms every operator that is written as SQL: it is asked whether the operator, over
+columns that were given other names, is the same plan as its SQL over those names.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+
+from muntin.model.sql_text import quoted
+from muntin.spark.engine.connect_plans import (
+    Expression,
+    Relation,
+    frame_of_relation,
+    number_of_plan,
+    operator_of,
+    over_names,
+)
+from muntin.spark.frames.chain import NotSharedError
+from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
+from muntin.sql.functions import AGGREGATES
+
+# Operators that are looked through.
+LOOKED_THROUGH = {
+    *("project", "filter", "with_columns", "with_columns_renamed", "drop", "to_df"),
+}
+_FRESH = "c"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What an operator gives: its columns, and the condition that its rows meet, if any."""
+
+    names: Names
+    condition: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operators:
+    """Reads operators of one session."""
+
+    session: SparkSession
+    is_case_sensitive: bool
+    # Columns that the server was asked for.
+    _columns: dict[bytes, list[str]] = field(default_factory=dict)
+
+    def columns(self, relation: Relation) -> list[str]:
+        """Returns the names of an operator's columns."""
+        key = relation.SerializePartialToString(deterministic=True)
+        if key not in self._columns:
+            self._columns[key] = self.frame(relation).columns
+        return self._columns[key]
+
+    def frame(self, relation: Relation) -> DataFrame:
+        """Returns the DataFrame of an operator."""
+        return frame_of_relation(relation, self.session)
+
+    def as_they_are(self, relation: Relation) -> Names:
+        """Returns the columns of a base, by the names that they have in statements."""
+        return self.named(relation, [quoted(name) for name in self.in_statements(relation)])
+
+    def in_statements(self, relation: Relation) -> list[str]:
+        """Returns names for the columns of a base that are told apart in any statement."""
+        names: list[str] = []
+        for name in self.columns(relation):
+            number, free = 1, name
+            # Statements call their window so.
+            while free.lower() in {*WINDOWS, *(each.lower() for each in names)}:
+                number += 1
+                free = f"{name} {number}"
+            names.append(free)
+        return names
+
+    def base(self, relation: Relation) -> DataFrame:
+        """Returns what statements over a base read."""
+        frame, names = self.frame(relation), self.in_statements(relation)
+        return frame if names == self.columns(relation) else frame.toDF(*names)
+
+    def named(self, relation: Relation, meanings: Sequence[str]) -> Names:
+        """Returns the columns of an operator, by the names that Spark gives them."""
+        columns = self.columns(relation)
+        if len(columns) != len(meanings):
+            raise NotSharedError("its columns cannot be told apart")
+        return Names(
+            columns=tuple(zip(columns, meanings, strict=True)),
+            is_case_sensitive=self.is_case_sensitive,
+        )
+
+    def step(
+        self,
+        relation: Relation,
+        before: Names,
+        plans: Mapping[int, Names],
+        refused: frozenset[str] = AGGREGATES,
+    ) -> Step:
+        """Returns what an operator gives over columns that mean `before`, once Spark confirms
+        it."""
+        kind, operator = operator_of(relation)
+        if kind in {"project", "filter", "with_columns"}:
+            self.confirm(relation, lambda names, over: _apply(relation, names, over, refused))
+        write = ExpressionSql(names=before, plans=plans, refused=refused)
+        if kind == "filter":
+            names = self.named(relation, [text for _, text in before.columns])
+            return Step(names=names, condition=write.text(operator.condition))
+        if kind == "drop":
+            left = [before.meaning(name) for name in self.columns(relation)]
+            return Step(names=self.named(relation, left))
+        if kind in {"with_columns_renamed", "to_df"}:
+            return Step(names=self.named(relation, [text for _, text in before.columns]))
+        return Step(names=self.named(relation, _items(kind, operator, write, write.text)))
+
+    def confirm(self, relation: Relation, written: Callable[[Names, DataFrame], DataFrame]) -> None:
+        """Raises `NotSharedError` unless Spark takes SQL for the same operator."""
+        _, operator = operator_of(relation)
+        child = operator.input
+        try:
+            own = self.columns(child)
+            fresh = [f"{_FRESH}{number}" for number in range(len(own))]
+            names = Names(
+                columns=tuple(zip(own, map(quoted, fresh), strict=True)),
+                is_case_sensitive=self.is_case_sensitive,
+            )
+            asked = self.frame(over_names(relation, child, own))
+            if asked.sameSemantics(written(names, self.frame(child).toDF(*fresh))):
+                return
+        except PySparkException:
+            raise NotSharedError("Spark cannot read what it computes as SQL") from None
+        raise NotSharedError("what it computes means something else in SQL")
+
+
+def plans_of(relation: Relation, names: Names, plans: Mapping[int, Names]) -> dict[int, Names]:
+    """Returns the columns of DataFrames by number, with those of one more."""
+    number = number_of_plan(relation)
+    return dict(plans) if number is None else {**plans, number: names}
+
+
+def grouped(relation: Relation, write: ExpressionSql) -> tuple[list[str], list[str]]:
+    """Returns the keys and the aggregates of a `groupBy` as SQL."""
+    _, aggregate = operator_of(relation)
+    keys = [write.text(each) for each in aggregate.grouping_expressions]
+    return keys, [write.text(each) for each in aggregate.aggregate_expressions]
+
+
+def group_again(relation: Relation, names: Names, over: DataFrame) -> DataFrame:
+    """Returns a `groupBy` by its SQL."""
+    _, aggregate = operator_of(relation)
+    write = ExpressionSql(names=names, plans=None, refused=frozenset())
+    keys = [expr(write.item(each)) for each in aggregate.grouping_expressions]
+    return over.groupBy(*keys).agg(
+        *(expr(write.item(each)) for each in aggregate.aggregate_expressions)
+    )
+
+
+def _apply(relation: Relation, names: Names, over: DataFrame, refused: frozenset[str]) -> DataFrame:
+    """Returns a projection or a filter by its SQL."""
+    kind, operator = operator_of(relation)
+    write = ExpressionSql(names=names, plans=None, refused=refused)
+    if kind == "filter":
+        return over.filter(write.text(operator.condition))
+    return over.selectExpr(*_items(kind, operator, write, write.item))
+
+
+def _items(
+    kind: str, operator: Any, write: ExpressionSql, item: Callable[[Expression], str]
+) -> list[str]:
+    """Returns the columns that a projection gives, as SQL; `item` writes one that it computes."""
+    before = [text for _, text in write.names.columns]
+    if kind == "project":
+        texts: list[str] = []
+        for each in operator.expressions:
+            texts += before if write.is_star(each) else [item(each)]
+        return texts
+    added: dict[str, str] = {}
+    for alias in operator.aliases:
+        (name,) = alias.name
+        whole = type(alias.expr)()
+        whole.alias.CopyFrom(alias)
+        added[name] = item(whole)
+    same = write.names.is_same
+    replaced = [
+        next((text for new, text in added.items() if same(new, name)), meaning)
+        for name, meaning in write.names.columns
+    ]
+    known = [name for name, _ in write.names.columns]
+    return replaced + [
+        text for new, text in added.items() if not any(same(new, name) for name in known)
+    ]

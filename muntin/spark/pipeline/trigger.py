@@ -1,0 +1,16 @@
+"""When a stream runs its batches, as Spark's writer takes it."""
+
+from typing import Any
+
+from muntin.model.time import parse_duration
+
+
+def trigger_of(trigger: str | None) -> dict[str, Any]:
+    """Returns the arguments of `writeStream.trigger` for a time between batches, for "available
+    now", or for none."""
+    if trigger is None:
+        return {}
+    if trigger.strip().lower() == "available now":
+        return {"availableNow": True}
+    parse_duration(trigger)
+    return {"processingTime": trigger}
