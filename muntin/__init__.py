@@ -33,6 +33,7 @@ from muntin.model.plan import Plan
 from muntin.model.prices import Prices
 from muntin.model.query import Column, PlainQuery, Query
 from muntin.model.several_windows import windows
+from muntin.model.windows.cumulate import cumulate
 from muntin.model.windows.data_windows import (
     DataWindow,
     count_window,
@@ -123,6 +124,7 @@ __all__ = [
     "count_if",
     "count_window",
     "cube",
+    "cumulate",
     "custom",
     "delta",
     "every",

@@ -156,6 +156,13 @@ def explain_verb(
     sql: Annotated[
         bool, typer.Option("--sql", help="Print the plan as Spark SQL statements instead.")
     ] = False,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="Print one statement for all queries, which reads each relation once.",
+        ),
+    ] = False,
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the plan as a picture, too.")
     ] = None,
@@ -178,6 +185,7 @@ def explain_verb(
     $ muntin explain dashboard.sql --rate 50 --keys 100 --svg plan.svg
     $ muntin explain dashboard.sql --strategies
     $ muntin explain dashboard.sql --sql > shared.sql
+    $ muntin explain dashboard.sql --sql --together > one.sql
     $ muntin explain dashboard.sql --stream
 
     A statement looks like this; the comment names it:
@@ -207,7 +215,8 @@ def explain_verb(
             keys=keys,
             prices=prices,
             strategies=strategies,
-            sql=sql,
+            sql=sql or together,
+            together=together,
             svg=svg,
             stream=stream,
             functions=tuple(udf or ()),

@@ -1,7 +1,8 @@
 """Looking at a plan: `text` for a terminal, `svg` for a notebook or a file, `sql` for Spark."""
 
+from muntin.explain.one_statement import one_statement
 from muntin.explain.picture import svg
 from muntin.explain.statements import sql, statement
 from muntin.explain.terminal import text
 
-__all__ = ["sql", "statement", "svg", "text"]
+__all__ = ["one_statement", "sql", "statement", "svg", "text"]

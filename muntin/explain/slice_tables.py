@@ -1,5 +1,6 @@
 """The table expressions that make the slices of a tree: from events, or from those of its pass."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from muntin.model.windows.window import Window
 from muntin.share.slicing.edges import grid
 
 SLICES = "slices"
+# A column or a field of one, which can be read where a filter lets nothing in.
+_COLUMN = re.compile(r"(`[^`]+`|[^\W\d]\w*)(\.(`[^`]+`|[^\W\d]\w*))*")
 # The name of the relation where a query has none.
 NAMES = {"": "data"}
 # Counts the events of a filter: a tree has the slices in which its filter let in an event.
@@ -40,10 +43,10 @@ def slice_tables(tree: Tree, plan: Plan) -> SliceTables:
     shared = tree.made_in
     tables: tuple[tuple[str, str], ...]
     if shared is None or shared.maker != GROUP_BY:
-        events = _GroupedEvents([tree], tree.grouping.keys, tree.slicing)
+        events = GroupedEvents([tree], tree.grouping.keys, tree.slicing)
         tables = ((SLICES, events.text()),)
     else:
-        events = _GroupedEvents(plan.trees_of(shared), shared.keys, shared.slicing)
+        events = GroupedEvents(plan.trees_of(shared), shared.keys, shared.slicing)
         name = f"pass_{shared.number + 1}"
         tables = ((name, events.text()), (SLICES, _folded(tree, events, name)))
     return SliceTables(
@@ -54,13 +57,18 @@ def slice_tables(tree: Tree, plan: Plan) -> SliceTables:
     )
 
 
-class _GroupedEvents:
+class GroupedEvents:
     """One GROUP BY of events, for some trees: the components of each stand under its filter."""
 
     def __init__(self, trees: Sequence[Tree], keys: Sequence[str], slicing: Slicing) -> None:
         self._grouping = trees[0].grouping
         self._common = common_filter([tree.grouping.where for tree in trees])
-        self._keys = {key: f"k{index}" for index, key in enumerate(keys)}
+        # A key that is more than a column is computed only where its tree's filter lets it be.
+        self._keys: dict[tuple[str, str | None], str] = {}
+        for key in keys:
+            for tree in trees:
+                if key in tree.grouping.keys:
+                    self._keys.setdefault(self._key(key, tree), f"k{len(self._keys)}")
         self._slice = window_call(_cut(slicing), self._grouping.time)
         self._names: dict[tuple[Component, str | None], str] = {}
         for tree in trees:
@@ -70,7 +78,17 @@ class _GroupedEvents:
 
     def keys_of(self, tree: Tree) -> tuple[str, ...]:
         """Returns the columns of a tree's keys."""
-        return tuple(self._keys[key] for key in tree.grouping.keys)
+        return tuple(self._keys[self._key(key, tree)] for key in tree.grouping.keys)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of all keys."""
+        return tuple(self._keys.values())
+
+    @property
+    def parts(self) -> dict[str, Component]:
+        """The component of each column that has one."""
+        return {name: part.under(guard) for (part, guard), name in self._names.items()}
 
     def names_of(self, tree: Tree) -> dict[Component, str]:
         """Returns the columns of a tree's components."""
@@ -84,16 +102,23 @@ class _GroupedEvents:
 
     def text(self) -> str:
         """Returns the statement; the slice is its column `w`."""
-        columns = [f"{key} AS {name}" for key, name in self._keys.items()]
+        keys = [
+            key if guard is None else f"CASE WHEN {guard} THEN {key} END"
+            for key, guard in self._keys
+        ]
+        columns = [f"{key} AS {name}" for key, name in zip(keys, self.keys, strict=True)]
         columns.append(f"{self._slice} AS w")
         columns += [
             f"{_lifted(component.under(guard))} AS {name}"
             for (component, guard), name in self._names.items()
         ]
         where = f"\nWHERE {self._common}" if self._common else ""
-        groups = ", ".join([*self._keys, self._slice])
+        groups = ", ".join([*keys, self._slice])
         relation = self._grouping.relation.fill(NAMES).strip()
         return f"SELECT {listed(columns)}\nFROM {relation}{where}\nGROUP BY {groups}"
+
+    def _key(self, key: str, tree: Tree) -> tuple[str, str | None]:
+        return key, None if _COLUMN.fullmatch(key) else self._guard(tree)
 
     def _guard(self, tree: Tree) -> str | None:
         """Returns the filter of a tree, unless no other event is read anyway."""
@@ -101,7 +126,7 @@ class _GroupedEvents:
         return None if where == self._common else where
 
 
-def _folded(tree: Tree, events: _GroupedEvents, source: str) -> str:
+def _folded(tree: Tree, events: GroupedEvents, source: str) -> str:
     """Returns the slices of a tree from those of its pass, whose keys and edges may be finer."""
     keys = events.keys_of(tree)
     columns = [*keys, "window AS w"]

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 
 from muntin.errors import ModelError
 from muntin.explain.slice_tables import NAMES, SLICES, listed, slice_tables, window_call
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.plan import Node, Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import quoted, squeeze
+from muntin.model.windows.cumulate import GROWN, CumulateWindow
 
 # Spark's types of aggregates, where they are known.
 Types = Mapping[Aggregate, str]
@@ -43,7 +44,7 @@ def statement(plan: Plan, name: str, types: Types | None = None) -> str:
     texts = [_Statement(plan, part, types or {}).text() for part in query.parts]
     if query.sets is None:
         return texts[0]
-    return "\nUNION ALL\n".join(f"(\n{_indented(text)}\n)" for text in texts)
+    return "\nUNION ALL\n".join(f"(\n{indented(text)}\n)" for text in texts)
 
 
 class _Statement:
@@ -63,7 +64,7 @@ class _Statement:
             for node in self._tree.nodes
             if node.window != self._slices.cut
         ]
-        with_ = ",\n".join(f"{name} AS (\n{_indented(body)}\n)" for name, body in tables)
+        with_ = ",\n".join(f"{name} AS (\n{indented(body)}\n)" for name, body in tables)
         return f"WITH {with_}\n{self._answer()}"
 
     def _node(self, node: Node) -> str:
@@ -71,8 +72,16 @@ class _Statement:
         parts = dict.fromkeys(part for one in node.aggregates for part in one.components)
         columns = [f"{part.combined(self._names[part])} AS {self._names[part]}" for part in parts]
         parent = node.parent
+        source = SLICES if parent is None else self._tables[parent]
+        if isinstance(node.window, CumulateWindow):
+            views, inside = node.window.views("w.start")
+            columns = [*self._keys, f"{GROWN} AS w", *columns]
+            inside += "" if parent is None else f" AND w.end <= {GROWN}.end"
+            groups = ", ".join([*self._keys, GROWN])
+            return (
+                f"SELECT {listed(columns)}\nFROM {source}{views}\nWHERE {inside}\nGROUP BY {groups}"
+            )
         if parent is None or parent.is_tumbling:
-            source = SLICES if parent is None else self._tables[parent]
             columns = [*self._keys, "window AS w", *columns]
             window = window_call(node.window, "w.start")
             groups = ", ".join([*self._keys, window])
@@ -96,7 +105,10 @@ class _Statement:
             **{name: position[squeeze(key)] for name, key in query.key_expressions.items()},
             **{name: query.null_of(key).fill(NAMES) for name, key in query.left_out.items()},
             "window": "w",
-            **{name: self._lowered(aggregate) for name, aggregate in query.aggregates.items()},
+            **{
+                name: lowered(aggregate, self._names, self._types)
+                for name, aggregate in query.aggregates.items()
+            },
             **query.mark_values,
         }
         names = {name: known[name] for name in query.names}
@@ -112,7 +124,7 @@ class _Statement:
             # The user's expressions are resolved among columns that have the names they use.
             inner = listed([_named(text, name) for name, text in names.items()])
             rows = f"SELECT {inner}\nFROM {source}"
-            source = f"(\n{_indented(rows)}\n)"
+            source = f"(\n{indented(rows)}\n)"
             columns = [_named(column.expression, column.name) for column in query.columns]
         having = f"\nWHERE {query.having}" if query.having else ""
         answer = f"SELECT {listed(columns)}\nFROM {source}{having}"
@@ -120,27 +132,30 @@ class _Statement:
             return answer
         # Columns without a name get the one that Spark gives them in the plain query.
         plain = query.asked.to_sql().fill(NAMES).strip().rstrip(";")
-        return f"SELECT * FROM (\n{_indented(plain)}\n) WHERE false\nUNION ALL\n{answer}"
+        return f"SELECT * FROM (\n{indented(plain)}\n) WHERE false\nUNION ALL\n{answer}"
 
-    def _lowered(self, aggregate: Aggregate) -> str:
-        scalars: list[str] = []
-        for part in aggregate.components:
-            name, fields = self._names[part], list(part.part.scalars)
-            scalars += [f"{name}.{field}" for field in fields] if len(fields) > 1 else [name]
-        text = aggregate.lowered(scalars)
-        match aggregate.definition.result:
-            case "count":
-                return f"coalesce({text}, 0L)"
-            case "double":
-                return f"({text})"
-            case _:
-                kind = self._types.get(aggregate)
-                return text if kind is None else f"CAST({text} AS {kind})"
+
+def lowered(aggregate: Aggregate, names: Mapping[Component, str], types: Types) -> str:
+    """Returns an aggregate from the columns of its components."""
+    scalars: list[str] = []
+    for part in aggregate.components:
+        name, fields = names[part], list(part.part.scalars)
+        scalars += [f"{name}.{field}" for field in fields] if len(fields) > 1 else [name]
+    text = aggregate.lowered(scalars)
+    match aggregate.definition.result:
+        case "count":
+            return f"coalesce({text}, 0L)"
+        case "double":
+            return f"({text})"
+        case _:
+            kind = types.get(aggregate)
+            return text if kind is None else f"CAST({text} AS {kind})"
 
 
 def _named(expression: str, name: str | None) -> str:
     return expression if name is None or name == expression else f"{expression} AS {quoted(name)}"
 
 
-def _indented(text: str) -> str:
+def indented(text: str) -> str:
+    """Returns a text with each line two blanks further in."""
     return "\n".join(f"  {line}" for line in text.split("\n"))

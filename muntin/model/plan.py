@@ -163,7 +163,10 @@ class Tree(AnyTree):
         """Returns the number of the coarsest level with the begins of a window; 0: the slices."""
         found = 0
         for level, each in enumerate(self.levels, start=1):
-            if window.slide % each.size == 0 and (window.offset - each.offset) % each.size == 0:
+            if (
+                window.begin_period % each.size == 0
+                and (window.offset - each.offset) % each.size == 0
+            ):
                 found = level
         return found
 
@@ -399,15 +402,25 @@ class Plan:
         return explain.svg(self)
 
     def to_sql(
-        self, name: str | None = None, *, types: Mapping[Aggregate, str] | None = None
+        self,
+        name: str | None = None,
+        *,
+        together: bool = False,
+        types: Mapping[Aggregate, str] | None = None,
     ) -> str:
         """Returns the plan as Spark SQL: one query's statement, or all of them, each with its name.
 
-        Slices and windows are common table expressions. `types` has Spark's types of aggregates;
-        without it, a sum of decimals comes out wider than Spark's own.
+        Slices and windows are common table expressions. With `together`, it is one statement for
+        all queries, in which Spark reads each relation once: a row has the name of its query, then
+        all columns by name, null where the query has none of that name. `types` has Spark's types
+        of aggregates; without it, a sum of decimals comes out wider than Spark's own.
         """
         from muntin import explain
 
+        if together:
+            if name is not None:
+                raise ModelError(f"one statement has all queries, not {name!r} alone")
+            return explain.one_statement(self, types)
         if name is not None:
             return explain.statement(self, name, types)
         return explain.sql(self, types)

@@ -139,7 +139,7 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
         "levels": [asdict(window) for window in tree.levels],
         "nodes": [
             {
-                "window": asdict(node.window),
+                "window": window_to_json(node.window),
                 "aggregates": [aggregate_to_json(aggregate) for aggregate in node.aggregates],
                 "parent": None if node.parent is None else asdict(node.parent),
                 "techniques": [list(names) for names in node.techniques],
@@ -180,7 +180,7 @@ def _node_from_json(data: Mapping[str, Any]) -> Node:
         data["techniques"] if all(isinstance(names, list) for names in data["techniques"]) else ()
     )
     return Node(
-        window=Window(**data["window"]),
+        window=window_from_json(data["window"]),
         aggregates=tuple(aggregate_from_json(aggregate) for aggregate in data["aggregates"]),
         parent=None if data["parent"] is None else Window(**data["parent"]),
         techniques=tuple(tuple(names) for names in named),

@@ -9,6 +9,7 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, crossed, flat
 from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
+from muntin.model.windows.cumulate import GROWN, CumulateWindow
 from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.model.windows.window import Window
 
@@ -102,8 +103,8 @@ class Query:
             check_name(self.name)
         if not isinstance(self.window, Window | DataWindow):
             raise ModelError(
-                f"query {self.name!r}: window is made by tumbling or hopping, or by session, "
-                f"punctuation, count_window, delta, landmark, threshold or custom, "
+                f"query {self.name!r}: window is made by tumbling, hopping or cumulate, or by "
+                f"session, punctuation, count_window, delta, landmark, threshold or custom, "
                 f"not {self.window!r}"
             )
         if not self.aggregates:
@@ -145,6 +146,11 @@ class Query:
             raise ModelError(
                 f"query {self.name!r}: grouping sets are for tumbling and hopping windows, and for "
                 f"aggregates of Spark's"
+            )
+        if isinstance(self.window, CumulateWindow) and not self.is_periodic:
+            raise ModelError(
+                f"query {self.name!r}: windows that grow are for aggregates of Spark's; take a "
+                f"tumbling or hopping window for one of your own"
             )
 
     def _keys_and_sets(self) -> tuple[dict[str, str], tuple[tuple[str, ...], ...] | None]:
@@ -255,6 +261,8 @@ class Query:
         window = self.window
         if isinstance(window, Session):
             return f"session_window({self.time}, '{window.gap} microseconds')"
+        if isinstance(window, CumulateWindow):
+            return GROWN
         if not isinstance(window, Window):
             raise ModelError(f"query {self.name!r}: Spark SQL has no window such as {window}")
         lengths = (
@@ -297,7 +305,11 @@ class Query:
         if list(self.columns) == plain:
             # Names may differ only in case, so they are not listed.
             outer = "*"
-        where = f" WHERE {self.where}" if self.where else ""
+        views, conditions = "", [self.where] if self.where else []
+        if isinstance(self.window, CumulateWindow):
+            views, inside = self.window.views(self.time)
+            conditions = [*(f"({condition})" for condition in conditions), inside]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         having = f" WHERE {self.having}" if self.having else ""
         groups = ", ".join([*keys.values(), window])
         if self.sets is not None:
@@ -310,7 +322,7 @@ class Query:
             *inner,
             " FROM ",
             self.source,
-            f"{where} GROUP BY {groups}) AS answers({names}){having}",
+            f"{views}{where} GROUP BY {groups}) AS answers({names}){having}",
         )
 
 

@@ -10,6 +10,7 @@ from muntin.model.plan import Plan, cost_of
 from muntin.model.query import Grouping, Query
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.time import SECOND
+from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.data_windows import CountWindow, Custom, DataWindow, Session, Threshold
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
@@ -52,7 +53,8 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
         asked = [query for tree in (host, *guests) for query in plan.queries_of(tree).values()]
         # The sets of a query are answered together, from slices.
         is_set = any(query.whole is not None for query in asked)
-        if not guests or is_set or any(_group(query) != _RECORDS for query in asked):
+        grows = any(isinstance(query.window, CumulateWindow) for query in asked)
+        if not guests or is_set or grows or any(_group(query) != _RECORDS for query in asked):
             continue
         joined = _tree(host.grouping, asked, workload)
         if joined.cost < host.cost + cost_of(guests):

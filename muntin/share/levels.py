@@ -123,7 +123,7 @@ def _common_begins(windows: Sequence[Window]) -> Window:
     """Returns the widest tumbling window at whose edges all windows begin."""
     width = 0
     for window in windows:
-        width = gcd(width, window.slide, window.offset - windows[0].offset)
+        width = gcd(width, window.begin_period, window.offset - windows[0].offset)
     return Window(size=width, slide=width, offset=windows[0].offset)
 
 

@@ -63,7 +63,7 @@ def with_techniques(
         if technique is not None:
             check_serves(technique, aggregate, possible)
             return technique
-        if node.picks:
+        if node.picks or node.window.grows:
             return RECALC
         windows = readers[node.parent, component]
         return least_technique(possible, held=held, windows=windows, latency=latency)

@@ -6,6 +6,7 @@ from typing import Any
 from sqlglot import exp
 
 from muntin.model.query import Column, PlainQuery, Query
+from muntin.model.sql_text import SqlText
 from muntin.sql.aggregates import check_row_expression
 from muntin.sql.clauses import Clauses, cut, read_tree
 from muntin.sql.dialects import in_spark_sql
@@ -15,7 +16,7 @@ from muntin.sql.group_by.windows import is_window
 from muntin.sql.parameters import bound
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
-from muntin.sql.tables import Hole, find_holes, guess_holes, relation_with_holes, with_holes
+from muntin.sql.tables import find_holes, guess_holes, relation_with_holes, with_holes
 from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, closing, kind_at, render
 
 
@@ -41,7 +42,10 @@ def _parse(statement: Statement) -> Query | PlainQuery:
     try:
         tree = read_tree(statement)
         holes = find_holes(statement.tokens, tree)
-        return _shared(statement, tree, holes)
+        read = statement.to_read
+        if read is not statement:
+            tree = read_tree(read)
+        return _shared(read, tree, with_holes(statement.text, holes))
     except NotSharedError as reason:
         whole = with_holes(statement.text, holes)
         return PlainQuery(name=statement.name, statement=whole, reason=str(reason))
@@ -49,8 +53,11 @@ def _parse(statement: Statement) -> Query | PlainQuery:
         raise statement.error(str(error), error.at) from None
 
 
-def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
-    """Build the query of a statement; raises `NotSharedError` with the reason where it cannot."""
+def _shared(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query:
+    """Build the query of a statement; raises `NotSharedError` with the reason where it cannot.
+
+    `whole` is the statement as Spark runs it.
+    """
     text = statement.text
     clauses = cut(statement, tree)
     for _, name in calls(clauses.relation):
@@ -84,9 +91,9 @@ def _shared(statement: Statement, tree: exp.Expr, holes: list[Hole]) -> Query:
         marks=projection.marks,
         where=render(text, clauses.where) if clauses.where else None,
         having=having,
-        relation=relation_with_holes(text, clauses.relation, holes),
+        relation=relation_with_holes(text, clauses.relation, find_holes(statement.tokens, tree)),
         columns=columns,
-        statement=with_holes(text, holes),
+        statement=whole,
         names_window=projection.names_window or group_by.names_window,
         mixes_case=projection.mixes_case or _mixes_case(statement.tokens, clauses),
     )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot.errors import TokenError
 
@@ -36,6 +36,16 @@ class Statement:
     # Where the statement begins in the text that it was cut from, counted from 1.
     line: int
     column: int
+    # The text to read its query from, if it groups by windows that Spark has no function for.
+    read_as: str | None = None
+
+    @property
+    def to_read(self) -> "Statement":
+        """The statement that the query is read from."""
+        if self.read_as is None:
+            return self
+        tokens = tokenize(self.read_as)
+        return replace(self, text=self.read_as, tokens=tokens, read_as=None)
 
     def error(self, message: str, at: int = 0) -> ParseError:
         """What is wrong at a place of this statement, with that place in the whole text."""

@@ -24,6 +24,8 @@ class Request:
     prices: Path | None
     strategies: bool
     sql: bool
+    # Whether the SQL is one statement for all queries.
+    together: bool
     svg: Path | None
     # The user's own functions, which Spark does not know.
     functions: tuple[str, ...]
@@ -58,6 +60,6 @@ def show_plan(request: Request) -> None:
     if request.strategies:
         taken = plan.taken or (strategy,)
         plan = replace(plan, considered=compare(asked), taken=taken)
-    print(plan.to_sql() if request.sql else plan.explain())
+    print(plan.to_sql(together=request.together) if request.sql else plan.explain())
     if request.svg is not None:
         request.svg.write_text(plan.to_svg())

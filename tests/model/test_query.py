@@ -34,7 +34,7 @@ def test_a_query_as_spark_sql():
         ({"name": ".."}, "cannot be one"),
         ({"aggregates": {}}, "at least one aggregate"),
         ({"aggregates": {"m": "max(temp)"}}, r"mt\.avg\('temp'\)"),
-        ({"window": "1 minute"}, "tumbling or hopping"),
+        ({"window": "1 minute"}, "tumbling, hopping or cumulate"),
         ({"keys": "device"}, "list of columns"),
         ({"aggregates": {"device": count()}}, "two columns are called 'device'"),
         ({"aggregates": {"window": count()}}, "two columns are called 'window'"),

@@ -2,10 +2,13 @@
 # ruff: noqa: E501
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.errors import ParseError
 from muntin.sql import parse_sql
+from muntin.sql.tokens import tokenize
 from muntin.terminal.sql_file import SqlFile
 
 FIVE, TEN = mt.tumbling("5 minutes"), mt.hopping("10 minutes", every="5 minutes")
@@ -68,9 +71,13 @@ def test_several_windows_are_several_queries():
 @pytest.mark.parametrize(
     ("window", "message"),
     [
-        ("SlidingWindow(minute, 5)", "Spark has none.*nearest"),
-        ("SnapshotWindow()", "group by the time itself"),
+        ("SlidingWindow(minute, 5)", r"no such window; .*: HoppingWindow\(minute, 5, 1\)"),
+        ("SlidingWindow(Duration(minute, 5))", r"HoppingWindow\(minute, 10, 1\)"),
+        ("SnapshotWindow()", "GROUP BY the time itself"),
         ("TumblingWindow(moon, 5)", "moon is no unit"),
+        ("TumblingWindow(mintue, 5)", r"did you mean 'minute'\?"),
+        ("TumblngWindow(minute, 5)", r"TumblngWindow is no window; did you mean TumblingWindow\?.*line 1, column 71"),
+        ("Windows(Window('a', HopingWindow(minute, 10, 5)))", r"did you mean HoppingWindow\?"),
         ("HoppingWindow(minute, 5)", "HoppingWindow with 1 lengths"),
         ("TumblingWindow(minute, 5), HoppingWindow(minute, 10, 5)", r"use Windows\(...\)"),
         ("Windows(TumblingWindow(minute, 5))", r"Windows takes Window\('id'"),
@@ -96,6 +103,9 @@ def test_a_window_of_azure_needs_a_time():
         ("TUMBLE(TABLE b, DESCRIPTOR(t), INTERVAL '5' MINUTE)", FIVE),
         ("tumble(TABLE b, DESCRIPTOR(t), INTERVAL '1' HOUR, INTERVAL '7' MINUTE)", mt.tumbling("1 hour", offset="7 minutes")),
         ("TABLE(HOP(TABLE b, DESCRIPTOR(t), INTERVAL '5' MINUTES, INTERVAL '10' MINUTES))", TEN),
+        ("CUMULATE(TABLE b, DESCRIPTOR(t), INTERVAL '1' MINUTE, INTERVAL '1' DAY)", mt.cumulate("1 day", every="1 minute")),
+        ("TABLE(CUMULATE(DATA => TABLE b, TIMECOL => DESCRIPTOR(t), STEP => INTERVAL '1' MINUTE, SIZE => INTERVAL '5' MINUTES, OFFSET => INTERVAL '30' SECONDS))", mt.cumulate("5 minutes", every="1 minute", offset="30 seconds")),
+        ("CUMULATE(TABLE b, DESCRIPTOR(t), INTERVAL '5' MINUTE, INTERVAL '5' MINUTES)", FIVE),
         ("HOP(DATA => TABLE b, TIMECOL => DESCRIPTOR(t), SIZE => INTERVAL '10' MINUTES, SLIDE => INTERVAL '5' MINUTES)", TEN),
     ],
 )  # fmt: skip
@@ -117,7 +127,11 @@ def test_windows_of_flink(table, window):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SELECT k FROM TABLE(CUMULATE(TABLE b, DESCRIPTOR(t), INTERVAL '1' DAY)) GROUP BY window_start, window_end", "CUMULATE is not supported"),
+        ("SELECT k FROM TABLE(CUMULATE(TABLE b, DESCRIPTOR(t), INTERVAL '1' DAY)) GROUP BY window_start, window_end", "CUMULATE has no size"),
+        ("SELECT k FROM TABLE(CUMULATE(TABLE b, DESCRIPTOR(t), INTERVAL '7' MINUTE, INTERVAL '1' HOUR)) GROUP BY window_start, window_end", "grows by a part of it"),
+        ("SELECT k FROM TUMBLE(TABLE b, DESCRIPTOR(t), SIZ => INTERVAL '1' DAY) GROUP BY window_start, window_end", r"TUMBLE has no argument 'SIZ'; did you mean 'size'\?"),
+        ("SELECT k\nFROM SESSION(TABLE b, DESCRIPTOR(t), INTERVAL '1' DAY) GROUP BY window_start, window_end", "session_window.*line 2, column 6"),
+        ("SELECT k FROM CUMMULATE(TABLE b, DESCRIPTOR(t)) GROUP BY window_start, window_end", r"CUMMULATE is no function of windows; did you mean 'cumulate'\?"),
         ("SELECT k FROM TUMBLE(TABLE b, DESCRIPTOR(t)) GROUP BY window_start, window_end", "TUMBLE has no size"),
         ("SELECT k FROM TUMBLE(TABLE b, t, INTERVAL '1' DAY) GROUP BY window_start, window_end", r"takes TABLE t, DESCRIPTOR\(column\)"),
         ("SELECT k FROM TUMBLE(TABLE b, DESCRIPTOR(t), 5) GROUP BY window_start, window_end", "INTERVAL '10' MINUTES"),
@@ -136,3 +150,50 @@ def test_a_file_is_checked_in_spark_sql(tmp_path):
         SqlFile.read(path).check()
     path.write_text(path.read_text().replace("agv", "avg"))
     SqlFile.read(path).check()
+
+
+GIVEN = [
+    "SELECT k, System.Timestamp() AS e, count(*) AS n FROM i TIMESTAMP BY t WHERE x > 1 GROUP BY k, HoppingWindow(minute, 10, 5)",
+    "SELECT k, max(x) AS n FROM i TIMESTAMP BY t GROUP BY k, TumblingWindow(Duration(hour, 1), Offset(minute, 7)) HAVING max(x) > 1",
+    "SELECT k, window_start, window_end AS e, sum(p) AS n FROM TABLE(CUMULATE(TABLE i, DESCRIPTOR(t), INTERVAL '1' MINUTE, INTERVAL '1' HOUR)) WHERE x > 1 GROUP BY k, window_start, window_end",
+    "SELECT count(*) AS n FROM HOP(DATA => TABLE i, TIMECOL => DESCRIPTOR(t), SIZE => INTERVAL '10' MINUTES, SLIDE => INTERVAL '5' MINUTES) GROUP BY window_start, window_end",
+]  # fmt: skip
+GAPS = st.sampled_from([" ", "\n", "\t ", " /* ; */ ", " -- so\n"])
+
+
+def scattered(text, gaps, cases):
+    """The same words with other gaps between them, and all but columns in other cases."""
+    pieces = []
+    for number, token in enumerate(tokenize(text)):
+        word = text[token.start : token.end]
+        is_column = token.norm in {"k", "x", "t", "p", "e", "n", "i"} or word[0] == "'"
+        if not is_column:
+            word = (str.upper, str.lower, str.title)[cases[number % len(cases)]](word)
+        pieces += [word, gaps[number % len(gaps)]]
+    return "".join(pieces)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(GIVEN),
+    st.lists(GAPS, min_size=3, max_size=9),
+    st.lists(st.integers(0, 2), min_size=3, max_size=9),
+)
+def test_gaps_and_cases_change_nothing(text, gaps, cases):
+    query, other = one(text), one(scattered(text, gaps, cases))
+    for part in ("window", "time", "keys", "aggregates"):
+        assert getattr(query, part) == getattr(other, part)
+    assert [column.name for column in query.columns] == [column.name for column in other.columns]
+    assert query.grouping == other.grouping
+
+
+@settings(deadline=None)
+@given(st.sampled_from(GIVEN), st.lists(GAPS, min_size=3, max_size=9))
+def test_errors_say_where(text, gaps):
+    unit = next(token for token in tokenize(text) if token.norm in {"minute", "minutes", "hour"})
+    wrong = scattered(f"{text[: unit.start]}mornings{text[unit.end :]}", gaps, [1])
+    with pytest.raises(ParseError, match="mornings is no unit") as caught:
+        one(wrong)
+    before = wrong[: wrong.index("mornings")]
+    assert caught.value.line == before.count("\n") + 1
+    assert caught.value.column == len(before) - before.rfind("\n")

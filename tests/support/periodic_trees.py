@@ -79,7 +79,9 @@ def naive(window: Window, rows) -> dict[tuple[str | None, int], list[tuple[float
     for key, start, x, i in rows:
         begin = window.first_after(start - window.size)
         while begin <= start:
-            held.setdefault((key, begin), []).append((x, i))
+            # One that grows may begin later than it is called.
+            if window.begin_of(begin) <= start:
+                held.setdefault((key, begin), []).append((x, i))
             begin += window.slide
     return held
 

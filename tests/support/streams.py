@@ -178,7 +178,7 @@ def at(text: str) -> int:
 def closed(answers: DataFrame, query: Query, watermark: int, since: int | None = None) -> DataFrame:
     """The answers whose window the watermark has passed, and that begin from an instant on."""
     begin = "unix_micros(window.start)"
-    frame = answers.where(f"{begin} + {query.window.size} <= {watermark}")
+    frame = answers.where(f"unix_micros(window.end) <= {watermark}")
     return frame if since is None else frame.where(f"{begin} >= {since}")
 
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from muntin.model.aggregates import aggregate as ag
 from muntin.model.query import Query
 from muntin.model.slicing import Edges
+from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 
@@ -14,6 +15,10 @@ AGGREGATES = (ag.min_("x"), ag.max_("x"), ag.sum_("x"), ag.count(), ag.avg("y"))
 @st.composite
 def windows(draw, *, most=24, unit=1):
     slide = draw(st.integers(1, most))
+    if draw(st.integers(0, 4)) == 0:
+        steps = draw(st.integers(2, 6))
+        offset = draw(st.one_of(st.just(0), st.integers(0, slide * steps - 1)))
+        return CumulateWindow(size=slide * steps * unit, slide=slide * unit, offset=offset * unit)
     size = draw(st.one_of(st.integers(slide, 4 * most), st.integers(1, 6).map(lambda k: k * slide)))
     offset = draw(st.one_of(st.just(0), st.integers(0, slide - 1)))
     return Window(size=size * unit, slide=slide * unit, offset=offset * unit)

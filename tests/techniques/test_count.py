@@ -133,6 +133,7 @@ def test_a_fold_is_counted_too():
     lows = np.maximum(highs - 10, 0)
     values = np.arange(100.0)
     found = operations_of_fold(mo.MAX, values, lows, highs, technique="recalc")
-    assert (found.combines, found.inverses) == (sum(range(10)) + 90 * 9, 0)
+    # The first ten ranges begin together: each goes on from the one before.
+    assert (found.combines, found.inverses) == (9 + 90 * 9, 0)
     found = operations_of_fold(mo.ADD, values, lows, highs, technique="subtract")
     assert (found.combines, found.inverses) == (99, 90)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, ClassVar
 
 from muntin.errors import ModelError
 from muntin.model.time import format_duration, parse_duration
@@ -14,15 +15,26 @@ QUEUE = 3.0
 SEARCH = 8.0
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
+@dataclass(frozen=True, kw_only=True)
 class Window:
-    """`[a, a + size)` for every `a ≡ offset (mod slide)`; all in microseconds."""
+    """`[a, a + size)` for every `a ≡ offset (mod slide)`; all in microseconds.
+
+    An interval is known by `a`, its end less the size. That is its begin, unless the window grows
+    (`CumulateWindow`): then the interval begins where `begin_of(a)` says.
+    """
+
+    # Whether intervals grow from a common begin.
+    grows: ClassVar[bool] = False
 
     size: int
     slide: int
     offset: int = 0
 
     def __post_init__(self) -> None:
+        self._check()
+        object.__setattr__(self, "offset", self.offset % self.begin_period)
+
+    def _check(self) -> None:
         for name in ("size", "slide", "offset"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool):
@@ -36,7 +48,13 @@ class Window:
                 f"a window's slide must be above zero and at most its size "
                 f"({format_duration(self.size)}), not {format_duration(self.slide)}"
             )
-        object.__setattr__(self, "offset", self.offset % self.slide)
+
+    def __lt__(self, other: "Window") -> bool:
+        return self._order < other._order
+
+    @property
+    def _order(self) -> tuple[int, int, int, bool]:
+        return self.size, self.slide, self.offset, self.grows
 
     @property
     def is_tumbling(self) -> bool:
@@ -44,13 +62,35 @@ class Window:
         return self.size == self.slide
 
     @property
+    def begin_period(self) -> int:
+        """The time from the begin of an interval to the next other begin."""
+        return self.slide
+
+    @property
+    def shortest(self) -> int:
+        """The size of the shortest interval."""
+        return self.size
+
+    @property
     def overlap(self) -> float:
         """The average number of intervals that hold an instant."""
         return self.size / self.slide
 
     def first_after(self, instant: int) -> int:
-        """Returns the begin of the first interval that begins after `instant`."""
+        """Returns the first `a` of an interval that is after `instant`."""
         return instant + 1 + (self.offset - instant - 1) % self.slide
+
+    def first_begun_from(self, instant: int) -> int:
+        """Returns the `a` of the first interval that begins at or after an instant."""
+        return self.first_after(instant - 1)
+
+    def begin_of(self, a: Any) -> Any:
+        """Returns where intervals begin: of one `a`, or of an array of them."""
+        return a
+
+    def last_end(self, instant: Any) -> Any:
+        """Returns the end of the last interval that holds an instant, or each of an array."""
+        return instant - (instant - self.offset) % self.begin_period + self.size
 
     def covers(self, other: "Window") -> bool:
         """Whether every interval of `other` is a union of intervals of this one.
@@ -60,9 +100,9 @@ class Window:
         """
         return (
             other.slide % self.slide == 0
-            and (other.size - self.size) % self.slide == 0
+            and (other.shortest - self.size) % self.slide == 0
             and (other.offset - self.offset) % self.slide == 0
-            and other.size >= self.size
+            and other.shortest >= self.size
         )
 
     def partitions(self, other: "Window") -> bool:
@@ -74,7 +114,8 @@ class Window:
         return (self.is_tumbling or self.size == other.size) and self.covers(other)
 
     def multiplier(self, other: "Window") -> int:
-        """Returns how many intervals of this window lie inside one of `other`, which it covers.
+        """Returns how many intervals of this window lie inside one of `other`, which it covers: in
+        the longest, if they differ.
 
         Factor Windows, equation for the covering multiplier: `1 + (r1 - r2) / s2`.
         """
@@ -105,6 +146,8 @@ class Window:
         A search costs as much as several combines, so it pays only where the intervals of this
         window overlap much and those of `other` do not.
         """
+        if other.grows:
+            return False
         read = min(QUEUE, self.multiplier(other) * self.slide / other.slide)
         return SEARCH * self.fewest(other) < read * other.slide / self.slide
 

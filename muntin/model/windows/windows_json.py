@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from muntin.errors import ModelError
+from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.data_windows import (
     Absent,
     CountWindow,
@@ -18,7 +19,8 @@ from muntin.model.windows.data_windows import (
 )
 from muntin.model.windows.window import Window
 
-_KINDS: dict[str, type[DataWindow]] = {
+_KINDS: dict[str, type[DataWindow | Window]] = {
+    "cumulate": CumulateWindow,
     "session": Session,
     "count": CountWindow,
     "delta": Delta,
@@ -29,7 +31,8 @@ _KINDS: dict[str, type[DataWindow]] = {
 
 
 def window_to_json(window: DataWindow | Window) -> dict[str, Any]:
-    """Returns a window as JSON; a periodic one has no kind, a custom one only its class's name."""
+    """Returns a window as JSON: tumbling and hopping ones have no kind, and a custom one has only
+    the name of its class."""
     if isinstance(window, Custom | Absent):
         name = window.name if isinstance(window, Absent) else window.full_name
         if name is None:
@@ -42,7 +45,7 @@ def window_to_json(window: DataWindow | Window) -> dict[str, Any]:
             "name": name,
             "columns": [list(column) for column in window.columns],
         }
-    if isinstance(window, Window):
+    if type(window) is Window:
         return asdict(window)
     name = next(name for name, kind in _KINDS.items() if type(window) is kind)
     return {"kind": name, **asdict(window)}

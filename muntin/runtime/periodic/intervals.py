@@ -19,6 +19,9 @@ def _close(
     span: int,
     slide: int,
     offset: int,
+    period: int,
+    phase: int,
+    lead: int,
     at_key: int,
     at_begin: int,
     until_key: int,
@@ -32,7 +35,8 @@ def _close(
     """Fill `lows, highs, begins` with the windows that have closed, up to their length.
 
     Rows are ordered by (key, start). A window that begins at `a` reads the rows whose start is in
-    `[a, a + span)`. Every row before (`until_key`, `until_time`) has arrived, so a window of that
+    `[a, a + span)`; with a `period`, only those from the last `t ≡ phase (mod period)` up to
+    `a + lead` on. Every row before (`until_key`, `until_time`) has arrived, so a window of that
     key closes when `a + span` is not after `until_time`, and all windows of earlier keys close.
     Windows before (`at_key`, `at_begin`) were given out already. Windows without rows are stepped
     over, however long the gap. Of every key, only windows that begin from `first_begin` up to
@@ -54,7 +58,10 @@ def _close(
         low = row
         high = row
         while True:
-            while low < end and starts[low] < begin:
+            first = begin
+            if period:
+                first = begin + lead - (begin + lead - phase) % period
+            while low < end and starts[low] < first:
                 low += 1
             if low == end:
                 break

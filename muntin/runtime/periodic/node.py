@@ -50,6 +50,10 @@ class NodeRuntime:
         self._window = window
         # Slices lie inside the window when their start does; a parent's intervals must end in it.
         self._span = window.size if parent is None else window.size - parent.size + 1
+        # What a window that grows leaves out: all before its begin.
+        self._cut = (window.size, window.offset, window.size - window.slide)
+        if not window.grows:
+            self._cut = (0, 0, 0)
         self._offsets = None if offsets is None else np.array(offsets, np.int64)
         self.given = Position(-1, 0)
         self.row = 0
@@ -75,6 +79,7 @@ class NodeRuntime:
                 self._span,
                 self._window.slide,
                 self._window.offset,
+                *self._cut,
                 self.given.key,
                 self.given.time,
                 until.key,

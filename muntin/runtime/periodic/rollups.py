@@ -39,11 +39,15 @@ def is_cut(cells: Int64s, width: int, begins: Mapping[Window, tuple[int, int]]) 
     for window, (first, last) in begins.items():
         if first > last:
             continue
-        for shift in (0, window.size):
+        size = window.size
+        for since, until, phase, period in (
+            (window.begin_of(first), window.begin_of(last), 0, window.begin_period),
+            (first + size, last + size, size, window.slide),
+        ):
             # The first such edge after the begin of the cell.
-            low = np.maximum(cells + 1, first + shift)
-            edge = low + (window.offset + shift - low) % window.slide
-            cut |= (edge < cells + width) & (edge <= last + shift)
+            low = np.maximum(cells + 1, since)
+            edge = low + (window.offset + phase - low) % period
+            cut |= (edge < cells + width) & (edge <= until)
     return cut
 
 

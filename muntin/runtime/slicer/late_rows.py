@@ -40,8 +40,7 @@ class Taker:
         """Whether some window that holds an instant has not been given out."""
         opened = np.zeros(len(times), np.bool_)
         for window in self.windows:
-            last = times - (times - window.offset) % window.slide
-            opened |= last + window.size > given
+            opened |= window.last_end(times) > given
         if self.step is not None:
             opened |= times >= given - given % self.step
         return opened

@@ -66,7 +66,8 @@ class Levels:
         rows among them. None if there are none.
         """
         end = max(last + window.size for window, (_, last) in begins.items())
-        spans = Spans.of(min(first for first, _ in begins.values()), end)
+        begin = min(window.begin_of(first) for window, (first, _) in begins.items())
+        spans = Spans.of(begin, end)
         found = []
         for number in range(len(self._levels) - 1, finest, -1):
             level = self._levels[number]

@@ -76,10 +76,11 @@ class RunningLane:
         limits += [
             epoch.until for epoch in self.epochs if not epoch.slicing.cuts(query.periodic_window)
         ]
+        window = query.periodic_window
+        firsts = [window.first_begun_from(limit) for limit in limits if limit is not None]
         if given is not None:
-            limits.append(given - query.periodic_window.size + 1)
-        instants = [limit for limit in limits if limit is not None]
-        return query.periodic_window.first_after(max(instants) - 1) if instants else None
+            firsts.append(window.first_after(given - window.size))
+        return max(firsts, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +133,16 @@ class StreamPlan:
     def asked(self) -> tuple[Query | PlainQuery, ...]:
         """The queries that users asked for."""
         return tuple(query for query in self.plan.queries if query.name not in self.leaving)
+
+    @property
+    def first_begins(self) -> dict[str, int | None]:
+        """The begin of each query's first complete window; None if it has seen every event."""
+        found = dict(self.complete_from)
+        for query in self.asked:
+            first = found.get(query.name)
+            if first is not None and isinstance(query, Query) and isinstance(query.window, Window):
+                found[query.name] = query.window.begin_of(first)
+        return found
 
     def limits(self, name: str) -> tuple[int | None, int | None]:
         """Returns from which begin on, and before which, a query's lane gives its windows."""

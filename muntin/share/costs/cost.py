@@ -83,8 +83,11 @@ def operations_per_partial(
     """Returns the combines for each partial read, for all aggregates.
 
     A partial is combined once for each window that holds it, but not more often than a queue does.
-    Where overlap is harmless, it may be enough to read a few partials.
+    Where overlap is harmless, it may be enough to read a few partials. A window that grows goes on
+    from the one before it, so it needs each partial once.
     """
+    if window.grows:
+        return float(len(aggregates))
     times = held(source, window)
     spent = sum(min(times, steady_operations(aggregate.function)) for aggregate in aggregates)
     if isinstance(source, Window) and source.is_worth_picking_for(window) and harmless(aggregates):

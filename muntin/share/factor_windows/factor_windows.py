@@ -131,7 +131,7 @@ def best_covering(
         widest = gcd(widest, window.slide, window.offset - first.offset)
     if widest % target.slide or (first.offset - target.offset) % target.slide:
         return None
-    shortest = min(window.size for window in downstream)
+    shortest = min(window.shortest for window in downstream)
     reads = None if is_stream else target
     best, most = None, 0.0
     for unit in divisors(widest // target.slide):

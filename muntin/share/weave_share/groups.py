@@ -54,7 +54,8 @@ def same_edges(windows: Iterable[Window]) -> list[Group]:
     """
     alike: dict[tuple[int, int, int], list[Window]] = {}
     for window in windows:
-        begin, end = window.offset, (window.offset + window.size) % window.slide
+        begin = window.offset % window.slide
+        end = (begin + window.size) % window.slide
         alike.setdefault((window.slide, min(begin, end), max(begin, end)), []).append(window)
     return [
         Group(windows=tuple(members), edges=edges_of(members[:1]), load=load_of(members))

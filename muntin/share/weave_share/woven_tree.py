@@ -23,7 +23,8 @@ EdgeSet = tuple[int, int, int]
 
 def edge_set(window: Window) -> EdgeSet:
     """Returns a window's edges; windows with equal edge sets weave perfectly."""
-    begin, end = window.offset, (window.offset + window.size) % window.slide
+    begin = window.offset % window.slide
+    end = (begin + window.size) % window.slide
     return window.slide, min(begin, end), max(begin, end) if begin != end else -1
 
 

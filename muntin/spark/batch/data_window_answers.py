@@ -12,7 +12,6 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordTree
-from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import all_slots, fitted_rows
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.read_records import RecordLayout
@@ -106,9 +105,7 @@ class RecordAnswers:
         node = tree.nodes[tree.number_of(query.name)]
         slots: dict[Aggregate, str] = from_slots(node, self._ordered.layout.layout, self._bound)
         plain = self._relations.names_of(query)
-        window = query.window
-        size = f"{window.size}L" if isinstance(window, Window) else None
-        return projection(query, slots, self._bound, size=size, plain=plain)
+        return projection(query, slots, self._bound, plain=plain)
 
 
 def _fenced(frame: DataFrame) -> DataFrame:

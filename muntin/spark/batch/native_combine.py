@@ -25,6 +25,8 @@ def combine_natively(node: Node, slices: Slices, types: dict[Aggregate, DataType
         # The first begin after `start - size`, which is never after the last one.
         since = f"{START} - {window.size}L"
         first = f"{since} + 1L + pmod({window.offset}L - ({since}) - 1L, {window.slide}L)"
+        if window.grows:
+            last = f"{START} - pmod({START} - {window.offset}L, {window.size}L)"
         begins = f"explode(sequence({first}, {last}, {window.slide}L))"
     keys = slices.layout.key_columns
     answers = [

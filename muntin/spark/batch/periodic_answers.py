@@ -21,10 +21,11 @@ from muntin.spark.batch.pass_slices import PassSlices, in_order, stored
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
+from muntin.spark.output.bounds import Bounds
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import RESERVED, Projection, from_columns, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
-from muntin.spark.output.together import QUERY, may_be_null, named, pick, stack, united
+from muntin.spark.output.together import QUERY, named, stack, united
 from muntin.spark.sinks.sink import Stack
 
 
@@ -212,11 +213,9 @@ class FamilyAnswers:
             parts = parts_of(compiled)
             runs = self._runs(parts)
             nodes = _nodes(runs)
-            sizes = pick([f"{node.window.size}L" for node in nodes], NODE)
-            is_nullable = may_be_null(nodes)
+            bounds = Bounds.of([node.window for node in nodes], NODE)
             projections = {
-                part.name: self._project(part, self._slots(part, runs), sizes, is_nullable)
-                for part in parts
+                part.name: self._project(part, self._slots(part, runs), bounds) for part in parts
             }
             called = {part.name: part.asked.name for part in parts}
             with blaming_one(self.answer, called.values()):
@@ -227,13 +226,10 @@ class FamilyAnswers:
         self, runs: Mapping[int, TreeRun], names: Sequence[str]
     ) -> dict[str, Projection]:
         """Returns the projections of some queries over rows with the number of their query."""
-        nodes = [self._node(name, runs) for name in names]
-        size = pick([f"{node.window.size}L" for node in nodes], NUMBER)
-        is_nullable = may_be_null(nodes)
+        bounds = Bounds.of([self._node(name, runs).window for name in names], NUMBER)
         queries = [self.queries[name] for name in names]
         return {
-            query.name: self._project(query, self._slots(query, runs), size, is_nullable)
-            for query in queries
+            query.name: self._project(query, self._slots(query, runs), bounds) for query in queries
         }
 
     def _combined(self, runs: Mapping[int, TreeRun]) -> DataFrame:
@@ -293,16 +289,14 @@ class FamilyAnswers:
         self,
         query: Query,
         answers: dict[Aggregate, str],
-        size: str | None = None,
-        is_nullable: bool | None = None,
+        bounds: Bounds | None = None,
     ) -> Projection:
         bound = self._trees[self._number(query.name)]
         return projection(
             query,
             answers,
             bound,
-            size=size or f"{query.periodic_window.size}L",
-            is_nullable=is_nullable,
+            bounds=bounds,
             plain=self._relations.names_of(query.asked),
             keys=[self._names[key] for key in bound.tree.grouping.keys],
             left_out={name: self._names[squeeze(key)] for name, key in query.left_out.items()},

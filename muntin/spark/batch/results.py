@@ -91,12 +91,12 @@ class Results(Mapping[str, DataFrame]):
     def __contains__(self, name: object) -> bool:
         return any(query.name == name for query in self.plan.queries)
 
-    def to_sql(self, name: str | None = None) -> str:
+    def to_sql(self, name: str | None = None, *, together: bool = False) -> str:
         """The plan as Spark SQL, as `Plan.to_sql`, with the types of this data."""
         types = {
             a: kind.simpleString() for tree in self._bound.trees for a, kind in tree.types.items()
         }
-        return self.plan.to_sql(name, types=types)
+        return self.plan.to_sql(name, together=together, types=types)
 
     def together(self, column: str = QUERY) -> DataFrame:
         """The long form: all answers in one DataFrame, computed in one pass per tree.

@@ -36,19 +36,12 @@ def instant(value: str, kind: DataType) -> str:
     return f"({_EPOCH_NTZ} + {interval(value)})"
 
 
-def window_struct(begin: str, size: str, kind: DataType, *, nullable: bool) -> str:
+def window_struct(begin: str, end: str, kind: DataType, *, nullable: bool = False) -> str:
     """The `window` column that Spark would give."""
     # None of it is ever null, but Spark's schema says that ends may be, and hopping windows too.
-    first = f"nullif({begin}, NULL)"
-    ends = (instant(first, kind), instant(f"{first} + {size}", kind))
-    struct = f"named_struct('start', {ends[0]}, 'end', {ends[1]})"
-    return f"if({begin} IS NULL, NULL, {struct})" if nullable else struct
-
-
-def span_struct(begin: str, end: str, kind: DataType) -> str:
-    """Returns the `window` column of a window with an end of its own, which may be null."""
     ends = (instant(f"nullif({side}, NULL)", kind) for side in (begin, end))
-    return "named_struct('start', {}, 'end', {})".format(*ends)
+    struct = "named_struct('start', {}, 'end', {})".format(*ends)
+    return f"if({begin} IS NULL, NULL, {struct})" if nullable else struct
 
 
 def slice_start(slicing: Slicing, time: str) -> str:

@@ -17,13 +17,13 @@ from muntin.model.plan import Node
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode
 from muntin.model.sql_text import quoted, squeeze
-from muntin.model.windows.data_windows import DataWindow, Session
+from muntin.model.windows.data_windows import Session
+from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout, slots_of
-from muntin.runtime.periodic.tree import BEGIN
-from muntin.runtime.records.record_tree import END
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import key_column
-from muntin.spark.binding.instants import span_struct, window_struct
+from muntin.spark.binding.instants import window_struct
+from muntin.spark.output.bounds import Bounds
 
 # Spark recognizes a window's column by this, so that `window` and `window_time` take it.
 WINDOW_METADATA = {"spark.timeWindow": True}
@@ -108,28 +108,22 @@ def projection(
     answers: dict[Aggregate, str],
     bound: AnyBoundTree,
     *,
-    size: str | None,
-    is_nullable: bool | None = None,
+    bounds: Bounds | None = None,
     plain: StructType | None = None,
     keys: Sequence[str] | None = None,
     left_out: Mapping[str, str] | None = None,
 ) -> Projection:
     """Returns the columns and conditions of a query over the answers of its tree.
 
-    `answers` has the SQL of each aggregate, `size` that of the window's size in microseconds, or
-    None if answers have an end. `is_nullable` says whether Spark's schema lets the window be null,
-    if that does not follow from the query's own window. `plain` is the schema that Spark gives the
+    `answers` has the SQL of each aggregate. `bounds` are those of the window, if they do not follow
+    from the query alone. `plain` is the schema that Spark gives the
     query, needed if Spark names some columns. `keys` has the SQL of the keys, if they are
     not columns. `left_out` has that of keys that the query's grouping set leaves out, by name.
     """
     position = {key: index for index, key in enumerate(bound.tree.grouping.keys)}
     keys = keys or [key_column(index) for index in position.values()]
-    if size is None:
-        window = span_struct(BEGIN, END, bound.time_type)
-    else:
-        if is_nullable is None:
-            is_nullable = not query.periodic_window.is_tumbling
-        window = window_struct(BEGIN, size, bound.time_type, nullable=is_nullable)
+    bounds = bounds or Bounds.of([query.window])
+    window = window_struct(bounds.begin, bounds.end, bound.time_type, nullable=bounds.is_nullable)
     sql = {
         **{name: keys[position[squeeze(key)]] for name, key in query.key_expressions.items()},
         **(left_out or {}),
@@ -157,7 +151,8 @@ def projection(
 def _window_metadata(query: Query) -> dict[str, Any]:
     if isinstance(query.window, Session):
         return SESSION_METADATA
-    return {} if isinstance(query.window, DataWindow) else WINDOW_METADATA
+    is_sparks_own = isinstance(query.window, Window) and not query.window.grows
+    return WINDOW_METADATA if is_sparks_own else {}
 
 
 def from_slots(

@@ -12,8 +12,8 @@ from muntin.errors import RunError
 from muntin.model.plan import Node
 from muntin.model.record_tree import RecordNode
 from muntin.model.sql_text import literal
-from muntin.model.windows.window import Window
 from muntin.runtime.periodic.tree import NODE
+from muntin.spark.output.bounds import pick
 from muntin.spark.output.naming import NUMBER, resolved
 from muntin.spark.output.project import Output, Projection
 
@@ -190,12 +190,6 @@ def of_whole_queries(rows: Numbered, called: Mapping[str, str]) -> Numbered:
     )
 
 
-def may_be_null(nodes: Sequence[Node | RecordNode]) -> bool:
-    """Whether Spark's schema lets some node's window be null; a tumbling one never is."""
-    windows = [node.window for node in nodes]
-    return any(isinstance(window, Window) and not window.is_tumbling for window in windows)
-
-
 def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
     """Returns the columns of all queries by name, over rows with the query's number.
 
@@ -257,10 +251,3 @@ def _choose(expressions: Mapping[int, str | None], column: str = NUMBER) -> str:
         for sql, numbers in branches.items()
     )
     return f"CASE {cases} ELSE {last} END"
-
-
-def pick(values: Sequence[str], index: str) -> str:
-    """Returns SQL for the value at a row's index."""
-    if len(set(values)) == 1:
-        return values[0]
-    return f"element_at(array({', '.join(values)}), {index} + 1)"

@@ -191,7 +191,7 @@ class Pipeline:
     @property
     def complete_from(self) -> Mapping[str, int | None]:
         """The begin of each query's first complete window, in microseconds; None if all are."""
-        return dict(self._runner.run.running.complete_from)
+        return self._runner.run.running.first_begins
 
     def add(self, *queries: Query) -> Mapping[str, int | None]:
         """Answer more queries from now on; one restart for all of them.

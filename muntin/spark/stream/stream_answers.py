@@ -12,7 +12,6 @@ from pyspark.sql.types import StructField
 from muntin.model.plan import Node
 from muntin.model.query import Grouping, Query, parts_of
 from muntin.model.record_tree import RecordNode
-from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.periodic.tree import BEGIN, NODE
@@ -25,6 +24,7 @@ from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
+from muntin.spark.output.bounds import Bounds
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Output, Projection, from_slots, projection
 from muntin.spark.output.together import (
@@ -33,10 +33,8 @@ from muntin.spark.output.together import (
     Numbered,
     check_names,
     chosen,
-    may_be_null,
     numbered,
     of_whole_queries,
-    pick,
     stack,
     united,
 )
@@ -216,10 +214,12 @@ class StreamAnswers:
     def _counts(self, names: Sequence[str]) -> list[Column]:
         """For each of some queries its number of rows and their latest begin, as aggregates."""
         columns = []
+        windows = {self._called[name]: part.window for name, part in self._parts.items()}
         for index in map(self.queries.index, names):
             here = f"{NUMBER} = {index}"
+            begin = Bounds.of([windows[self.queries[index]]]).begin
             columns.append(count_if(expr(here)).alias(f"n{index}"))
-            columns.append(max_of(expr(f"CASE WHEN {here} THEN {BEGIN} END")).alias(f"b{index}"))
+            columns.append(max_of(expr(f"CASE WHEN {here} THEN {begin} END")).alias(f"b{index}"))
         return columns
 
     def _named_counts(
@@ -243,9 +243,8 @@ class StreamAnswers:
     @cached_property
     def _any_size(self) -> dict[str, Projection]:
         """Each query's projection over rows of any node, by its number among those of all lanes."""
-        sizes = pick([_size(node.window) or "0L" for node in self._nodes], NODE)
-        is_nullable = may_be_null(self._nodes)
-        return {name: self._projection(name, sizes, is_nullable) for name in self.places}
+        bounds = Bounds.of([node.window for node in self._nodes], NODE)
+        return {name: self._projection(name, bounds) for name in self.places}
 
     def _nodes_numbered(self, answers: DataFrame) -> DataFrame:
         """Numbers the nodes of all lanes together, so that a plan has the operator only once."""
@@ -269,9 +268,7 @@ class StreamAnswers:
         lane, number = self.places[name]
         return f"{LANE} = {lane.number} AND {NODE} = {number}"
 
-    def _projection(
-        self, name: str, size: str | None = None, is_nullable: bool | None = None
-    ) -> Projection:
+    def _projection(self, name: str, bounds: Bounds | None = None) -> Projection:
         lane, number = self.places[name]
         bound = self._bound[lane.number]
         query = self._parts[name]
@@ -280,8 +277,7 @@ class StreamAnswers:
                 query,
                 from_slots(lane.tree.nodes[number], self._layouts[lane.number], bound),
                 bound,
-                size=_size(query.window) and (size or _size(query.window)),
-                is_nullable=is_nullable,
+                bounds=bounds if isinstance(query.window, Window) else None,
                 plain=self._relations.names_of(query.asked),
                 keys=[
                     _decoded(slot, field)
@@ -301,11 +297,6 @@ class StreamAnswers:
 
     def _layout(self, lane: RunningLane) -> Layout:
         return lane.at_run_time(ansi=self._running.ansi, retain=self._running.retain).layout
-
-
-def _size(window: Window | DataWindow) -> str | None:
-    """A window's size as SQL; other windows than periodic ones have an end of their own."""
-    return f"{window.size}L" if isinstance(window, Window) else None
 
 
 def _decoded(slot: str, field: StructField) -> str:

@@ -4,6 +4,8 @@ Windows are Spark's, `[begin, end)`: an event at an edge is in the window that b
 """
 
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
 
 from muntin.model.sql_text import literal
 from muntin.sql.dialects.edits import Edit, duration, edited, wrong
@@ -11,10 +13,11 @@ from muntin.sql.statements import Statement
 from muntin.sql.tokens import Span, closing, kind_at, outside, render, split
 
 _WINDOWS = {"tumblingwindow", "hoppingwindow", "sessionwindow"}
+# What Spark has no window for, and what to write instead.
 _REFUSED = {
-    "slidingwindow": "a window for each change of what is in it; Spark has none. A HoppingWindow "
-    "with a short hop is the nearest",
-    "snapshotwindow": "all events of one instant; group by the time itself",
+    "slidingwindow": "gives a row whenever an event enters or leaves it, and Spark has no such "
+    "window; the nearest is a hopping one with a short hop: {hopping}",
+    "snapshotwindow": "holds the events of one instant; GROUP BY the time itself",
 }
 _CALLS = {*_WINDOWS, *_REFUSED, "windows"}
 # What ends the expression of TIMESTAMP BY.
@@ -34,6 +37,7 @@ def from_azure(statement: Statement) -> list[Statement] | None:
     tokens = statement.tokens
     found = [place for place in _outermost(tokens) if tokens[place].norm in _CALLS]
     if not found:
+        _check_spelling(statement)
         return None
     if len(found) > 1:
         raise wrong(statement, "it groups by two windows; use Windows(...)", tokens[found[1]])
@@ -56,6 +60,31 @@ def from_azure(statement: Statement) -> list[Statement] | None:
 def _outermost(tokens: Span) -> list[int]:
     """Returns the places outside brackets at which a call begins."""
     return [place for place in outside(tokens) if kind_at(tokens, place + 1) == "L_PAREN"]
+
+
+def _check_spelling(statement: Statement) -> None:
+    """Refuse what is probably a window of Azure's with another name: TIMESTAMP BY tells."""
+    tokens = statement.tokens
+    words = [token.norm for token in tokens]
+    if ("timestamp", "by") not in pairwise(words):
+        return
+    for place in _outermost(tokens):
+        if get_close_matches(words[place], _CALLS, n=1, cutoff=0.8):
+            raise wrong(
+                statement,
+                f"{tokens[place].name} is no window; {_nearest(words[place])}",
+                tokens[place],
+            )
+
+
+def _nearest(word: str) -> str:
+    """Returns a hint at the window that was probably meant."""
+    spelled = {"windows": "Windows"} | {
+        name: name.removesuffix("window").capitalize() + "Window" for name in sorted(_WINDOWS)
+    }
+    meant = get_close_matches(word, spelled, n=1)
+    names = ", ".join(spelled.values())
+    return f"did you mean {spelled[meant[0]]}?" if meant else f"there is: {names}"
 
 
 def _timestamp(statement: Statement) -> tuple[Span, str]:
@@ -100,9 +129,14 @@ def _spark_call(statement: Statement, call: Span, time: str) -> str:
     """Returns a window as Spark writes it."""
     kind = call[0].norm
     if kind in _REFUSED:
-        raise wrong(statement, f"{call[0].name} is {_REFUSED[kind]}", call[0])
-    if kind not in _WINDOWS:
-        raise wrong(statement, f"{call[0].name} is no window", call[0])
+        unit, length = ([render(statement.text, each) for each in split(call[2:-1])] + ["", ""])[:2]
+        hopping = f"HoppingWindow({unit}, {length}, 1)"
+        if not length:
+            hopping = "HoppingWindow(minute, 10, 1)"
+        told = _REFUSED[kind].format(hopping=hopping)
+        raise wrong(statement, f"{call[0].name} {told}", call[0])
+    if kind not in _WINDOWS or kind_at(call, 1) != "L_PAREN":
+        raise wrong(statement, f"{call[0].name} is no window; {_nearest(kind)}", call[0])
     arguments = split(call[2:-1])
     lengths = _by_unit(statement, arguments) or _by_call(statement, arguments)
     least, most = (2, 3) if kind == "hoppingwindow" else (1, 1 if kind == "sessionwindow" else 2)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from muntin.errors import ParseError
+from muntin.errors import ParseError, nearest
 from muntin.sql.statements import Statement
 from muntin.sql.tokens import Span, Token, tokenize
 
@@ -36,20 +36,26 @@ class Edit:
 
 def edited(statement: Statement, edits: Iterable[Edit], name: str | None = None) -> Statement:
     """Returns a statement with some pieces replaced; what follows stays on its line."""
-    text, end, pieces = statement.text, 0, []
+    whole = edited_text(statement.text, edits)
+    return replace(statement, text=whole, tokens=tokenize(whole), name=name or statement.name)
+
+
+def edited_text(text: str, edits: Iterable[Edit]) -> str:
+    """Returns a text with some pieces replaced; what follows stays on its line."""
+    end, pieces = 0, []
     for edit in sorted(edits, key=lambda edit: edit.start):
         lines = text.count("\n", edit.start, edit.end)
         pieces += [text[end : edit.start], edit.text, "\n" * lines]
         end = edit.end
-    whole = "".join([*pieces, text[end:]])
-    return replace(statement, text=whole, tokens=tokenize(whole), name=name or statement.name)
+    return "".join([*pieces, text[end:]])
 
 
 def duration(statement: Statement, count: str, unit: Token) -> str:
     """Returns a length of time as Spark's `window` takes it, in quotes."""
     spelled = unit.norm.strip("'\"")
     if spelled not in UNITS:
-        raise wrong(statement, f"{unit.name} is no unit of a window's length", unit)
+        hint = nearest(spelled, list(_UNITS))
+        raise wrong(statement, f"{unit.name} is no unit of a window's length; {hint}", unit)
     return f"'{count} {UNITS[spelled]}'"
 
 

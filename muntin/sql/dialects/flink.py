@@ -1,6 +1,13 @@
-"""Flink SQL's windows as tables: `TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' MINUTE)` and HOP."""
+"""Flink SQL's windows as tables: `TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' MINUTE)`, HOP and
+CUMULATE."""
 
-from muntin.sql.dialects.edits import Edit, duration, edited, wrong
+from dataclasses import replace
+
+from muntin.errors import ModelError, nearest
+from muntin.model.time import parse_duration
+from muntin.model.windows.cumulate import CumulateWindow, cumulate
+from muntin.sql.dialects.edits import Edit, duration, edited, edited_text, wrong
+from muntin.sql.group_by.windows import CUMULATE
 from muntin.sql.statements import Statement
 from muntin.sql.tokens import Span, closing, kind_at, outside, render, split
 
@@ -8,8 +15,14 @@ from muntin.sql.tokens import Span, closing, kind_at, outside, render, split
 _FUNCTIONS = {
     "tumble": (("data", "timecol", "size", "offset"), ("size", "size", "offset")),
     "hop": (("data", "timecol", "slide", "size", "offset"), ("size", "slide", "offset")),
+    "cumulate": (("data", "timecol", "step", "size", "offset"), ("size", "step", "offset")),
 }
-_REFUSED = {"cumulate": "CUMULATE", "session": "SESSION"}
+_REFUSED = {
+    "session": "SESSION is not supported; write GROUP BY session_window(time, '5 minutes') on the "
+    "table itself"
+}
+# What ends the keys of GROUP BY.
+_AFTER_KEYS = {"HAVING", "ORDER_BY", "LIMIT", "OFFSET"}
 # A window's columns. Its time is its last millisecond.
 _COLUMNS = {
     "window_start": "window.start",
@@ -23,12 +36,11 @@ def from_flink(statement: Statement) -> list[Statement] | None:
     tokens = statement.tokens
     place = _function(tokens)
     if place is None:
+        _check_spelling(statement)
         return None
     name = tokens[place].norm
     if name in _REFUSED:
-        raise wrong(
-            statement, f"{_REFUSED[name]} is not supported, only TUMBLE and HOP", tokens[place]
-        )
+        raise wrong(statement, _REFUSED[name], tokens[place])
     last = closing(tokens, place + 1)
     arguments = _arguments(statement, tokens[place : last + 1])
     whole = tokens[place : last + 1]
@@ -38,10 +50,17 @@ def from_flink(statement: Statement) -> list[Statement] | None:
     lengths = [
         _interval(statement, arguments[part]) for part in _FUNCTIONS[name][1] if part in arguments
     ]
-    table = render(statement.text, arguments["data"])
-    edits = [Edit.of(whole, table)]
-    edits += _columns(statement, f"window({time}, {', '.join(lengths)})", {*range(place, last)})
-    return [edited(statement, edits)]
+    edits = [Edit.of(whole, render(statement.text, arguments["data"]))]
+    columns = _columns(statement, {*range(place, last)})
+    call = f"({time}, {', '.join(lengths)})"
+    window = _growing(statement, tokens[place : last + 1], lengths) if name == "cumulate" else None
+    if window is None:
+        return [edited(statement, [*edits, *columns, _grouped_by(statement, f"window{call}")])]
+    # Spark has no function for it: views copy each row into the windows that hold it.
+    read_as = [*edits, *columns, _grouped_by(statement, CUMULATE + call)]
+    plain = [*edits, *columns, *_views(statement, window, time)]
+    found = edited(statement, plain)
+    return [replace(found, read_as=edited_text(statement.text, read_as))]
 
 
 def _function(tokens: Span) -> int | None:
@@ -54,16 +73,30 @@ def _function(tokens: Span) -> int | None:
     return None
 
 
+def _check_spelling(statement: Statement) -> None:
+    """Refuse what is probably such a function with another name: its DESCRIPTOR tells."""
+    tokens = statement.tokens
+    for place, token in enumerate(tokens):
+        if kind_at(tokens, place + 1) != "L_PAREN" or token.norm == "table":
+            continue
+        inside = [each.norm for each in tokens[place + 2 : closing(tokens, place + 1)]]
+        if inside[:1] in (["table"], ["data"]) and "descriptor" in inside:
+            hint = nearest(token.norm, list(_FUNCTIONS))
+            raise wrong(statement, f"{token.name} is no function of windows; {hint}", token)
+
+
 def _arguments(statement: Statement, call: Span) -> dict[str, Span]:
     """Returns the arguments of a call by name: the table, the time and the intervals."""
     names, _ = _FUNCTIONS[call[0].norm]
     given: dict[str, Span] = {}
     for position, argument in enumerate(split(call[2:-1])):
         name = names[position] if position < len(names) else ""
+        at = argument[0] if argument else call[-1]
         if kind_at(argument, 1) == "FARROW":
             name, argument = argument[0].norm, argument[2:]
         if name not in names or not argument:
-            raise wrong(statement, f"{call[0].name} takes {', '.join(names)}", call[0])
+            hint = nearest(name, list(names)) if name else f"it takes {', '.join(names)}"
+            raise wrong(statement, f"{call[0].name} has no argument {at.name!r}; {hint}", at)
         given[name] = argument
     missing = [name for name in names if name not in given and name != "offset"]
     if missing:
@@ -81,17 +114,21 @@ def _interval(statement: Statement, tokens: Span) -> str:
     return duration(statement, tokens[1].name[1:-1], tokens[2])
 
 
-def _columns(statement: Statement, call: str, inside: set[int]) -> list[Edit]:
-    """Replaces the window's columns: by Spark's window in GROUP BY, by its fields elsewhere."""
+def _growing(statement: Statement, call: Span, lengths: list[str]) -> CumulateWindow | None:
+    """Returns the window of CUMULATE; None if it has one step, and tumbles."""
+    try:
+        size, step, *offset = (parse_duration(length[1:-1]) for length in lengths)
+        window = cumulate(size, every=step, offset=offset[0] if offset else 0)
+    except ModelError as error:
+        raise wrong(statement, str(error), call[0]) from None
+    return window if isinstance(window, CumulateWindow) else None
+
+
+def _columns(statement: Statement, inside: set[int]) -> list[Edit]:
+    """Replaces the window's columns by fields of Spark's window, outside GROUP BY."""
     tokens = statement.tokens
-    group = next((at for at in outside(tokens) if tokens[at].kind == "GROUP_BY"), len(tokens))
-    having = next((at for at in outside(tokens) if tokens[at].kind == "HAVING"), len(tokens))
-    keys = [key for key in split(tokens[group + 1 : having]) if key]
-    named = {key[-1].norm for key in keys if key[-1].norm in _COLUMNS}
-    if not {"window_start", "window_end"} <= named:
-        raise wrong(statement, "GROUP BY must name window_start and window_end", tokens[-1])
-    others = [render(statement.text, key) for key in keys if key[-1].norm not in _COLUMNS]
-    edits = [Edit.of(tokens[group + 1 : having], ", ".join([*others, call]))]
+    group, having = _group_by(tokens)
+    edits = []
     for place, token in enumerate(tokens):
         if token.norm not in _COLUMNS or place in inside or group < place < having:
             continue
@@ -103,3 +140,42 @@ def _columns(statement: Statement, call: str, inside: set[int]) -> list[Edit]:
             text += f" AS {token.norm}"
         edits.append(Edit.of([token], text))
     return edits
+
+
+def _grouped_by(statement: Statement, window: str) -> Edit:
+    """Puts a window in the place of its columns in GROUP BY."""
+    tokens = statement.tokens
+    group, having = _group_by(tokens)
+    keys = [key for key in split(tokens[group + 1 : having]) if key]
+    named = {key[-1].norm for key in keys if key[-1].norm in _COLUMNS}
+    if not {"window_start", "window_end"} <= named:
+        raise wrong(statement, "GROUP BY must name window_start and window_end", tokens[-1])
+    others = [render(statement.text, key) for key in keys if key[-1].norm not in _COLUMNS]
+    return Edit.of(tokens[group + 1 : having], ", ".join([*others, window]))
+
+
+def _views(statement: Statement, window: CumulateWindow, time: str) -> list[Edit]:
+    """Copies each row into the intervals of a window that grows, and groups by them."""
+    tokens = statement.tokens
+    group, _ = _group_by(tokens)
+    where = next((at for at in outside(tokens) if tokens[at].kind == "WHERE"), None)
+    text, inside = window.views(time, "window")
+    before = tokens[group if where is None else where].start
+    edits = [
+        Edit(start=before, end=before, text=f"{text.strip()} "),
+        _grouped_by(statement, "window"),
+    ]
+    if where is None:
+        edits[0] = replace(edits[0], text=f"{text.strip()} WHERE {inside} ")
+    else:
+        condition = tokens[where + 1 : group]
+        if condition:
+            edits.append(Edit.of(condition, f"({render(statement.text, condition)}) AND {inside}"))
+    return edits
+
+
+def _group_by(tokens: Span) -> tuple[int, int]:
+    """Returns where GROUP BY stands, and where what follows its keys does."""
+    group = next((at for at in outside(tokens) if tokens[at].kind == "GROUP_BY"), len(tokens))
+    having = next((at for at in outside(tokens) if tokens[at].kind in _AFTER_KEYS), len(tokens))
+    return group, having

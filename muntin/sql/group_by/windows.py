@@ -1,6 +1,7 @@
 """`window(time, size, slide, offset)` and `session_window(time, gap)` in GROUP BY.
 
-One of these calls is what makes a statement shareable.
+One of these calls is what makes a statement shareable. A third, `CUMULATE`, has the arguments of
+`window`. Spark has no such function: dialects write it (`Statement.read_as`).
 """
 
 import re
@@ -8,8 +9,9 @@ from dataclasses import dataclass
 
 from muntin.errors import ModelError
 from muntin.model.time import format_duration, parse_duration
+from muntin.model.windows.cumulate import cumulate
 from muntin.model.windows.data_windows import Session
-from muntin.model.windows.window import Window
+from muntin.model.windows.window import Window, hopping
 from muntin.sql.tokens import (
     NotSharedError,
     Span,
@@ -21,6 +23,7 @@ from muntin.sql.tokens import (
 )
 
 NAMES = ("window", "session_window")
+CUMULATE = "_muntin_cumulate"
 _PARTS = ("size", "slide", "offset")
 
 # Spellings that Spark reads and `parse_duration` does not: '.5 seconds', '1. seconds', '0 months'.
@@ -41,8 +44,9 @@ class WindowCall:
 
 
 def is_window(tokens: Span) -> bool:
-    """Whether the tokens begin with a call of `window` or `session_window`."""
-    return len(tokens) > 1 and tokens[0].norm in NAMES and tokens[1].kind == "L_PAREN"
+    """Whether the tokens begin with a call of one of these functions."""
+    is_named = len(tokens) > 1 and tokens[0].norm in (*NAMES, CUMULATE)
+    return is_named and tokens[1].kind == "L_PAREN"
 
 
 def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
@@ -65,14 +69,17 @@ def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
     size = values[0]
     slide = values[1] if len(values) > 1 else size
     offset = values[2] if len(values) > 2 else 0
-    if abs(offset) >= slide > 0:
+    is_cumulate = tokens[0].norm == CUMULATE
+    within = size if is_cumulate else slide
+    if abs(offset) >= within > 0:
         raise WrongSqlError(
-            f"a window's offset must be within its slide "
-            f"({format_duration(slide)}) in either direction, not {format_duration(offset)}",
+            f"a window's offset must be within its {'size' if is_cumulate else 'slide'} "
+            f"({format_duration(within)}) in either direction, not {format_duration(offset)}",
             tokens[0].start,
         )
     try:
-        window = Window(size=size, slide=slide, offset=offset)
+        make = cumulate if is_cumulate else hopping
+        window = make(size, every=slide, offset=offset)
     except ModelError as error:
         raise WrongSqlError(str(error), tokens[0].start) from None
     return WindowCall(window=window, time=norms(time)), render(text, time)

@@ -84,7 +84,7 @@ def test_custom_windows_are_named_by_their_class():
         (lambda: mt.custom(Tens, columns={"time": "ts"}), "other than 'time', not 'time'"),
         (
             lambda: query("1 minute"),
-            "query 'q': window is made by tumbling or hopping, or by session",
+            "query 'q': window is made by tumbling, hopping or cumulate, or by session",
         ),
     ],
 )

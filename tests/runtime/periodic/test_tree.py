@@ -13,6 +13,7 @@ from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.plan import Node, Tree
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
+from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.runtime.periodic import node as node_module
@@ -50,6 +51,11 @@ windows = st.builds(
     st.integers(1, 9),
     st.integers(0, 30),
     st.integers(0, 8),
+) | st.builds(
+    lambda slide, steps, offset: CumulateWindow(size=slide * steps, slide=slide, offset=offset),
+    st.integers(1, 9),
+    st.integers(2, 6),
+    st.integers(0, 50),
 )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from muntin.model.aggregates.aggregate import count, max_, sum_
 from muntin.model.query import Query
+from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.model.workload import workload
 from muntin.runtime.stream_plan.change_plan import changed, first_start
@@ -30,6 +31,10 @@ def any_query(draw, name):
     window = Window(
         size=size * UNIT, slide=slide * UNIT, offset=draw(st.integers(0, slide - 1)) * UNIT
     )
+    if draw(st.integers(0, 3)) == 0:
+        size = slide * draw(st.integers(2, 5))
+        offset = draw(st.integers(0, size - 1)) * UNIT
+        window = CumulateWindow(size=size * UNIT, slide=slide * UNIT, offset=offset)
     asked = draw(st.sets(st.sampled_from(sorted(AGGREGATES)), min_size=1))
     return Query(
         name=name,
@@ -49,7 +54,9 @@ def naive(query, events, *, until, since):
     for (key, time, value), passed in events:
         begin = window.first_after(time - window.size)
         while begin <= time:
-            is_open = passed < begin + window.size <= until
+            # One that grows may begin later than it is called.
+            is_in = window.begin_of(begin) <= time
+            is_open = is_in and passed < begin + window.size <= until
             if is_open and (since is None or begin >= since):
                 held.setdefault((key, begin), []).append(value)
             begin += window.slide

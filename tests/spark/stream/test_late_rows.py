@@ -5,11 +5,13 @@ import pytest
 from muntin.model.aggregates.aggregate import count, max_, sum_
 from muntin.model.aggregates.user_aggregate import aggregate
 from muntin.model.query import Query
+from muntin.model.windows.cumulate import cumulate
 from muntin.model.windows.window import hopping, tumbling
 from muntin.share.optimizer import STRATEGIES
 from muntin.spark.pipeline.pipeline import start
 from tests.support.answers import assert_same
 from tests.support.streams import (
+    DELAY,
     MINUTE,
     SITES,
     SLIDE,
@@ -30,6 +32,13 @@ ALL = Query(
     name="all",
     window=tumbling("5 minutes"),
     aggregates={"n": count(), "s": sum_("load")},
+    time="ts",
+)
+GROWING = Query(
+    name="growing",
+    window=cumulate("10 minutes", every="30 seconds"),
+    aggregates={"n": count(), "top": max_("temp")},
+    keys=["device"],
     time="ts",
 )
 
@@ -64,6 +73,55 @@ def late(spark, tmp_path_factory):
         query.name: plain_stream(spark, query, source, base / query.name) for query in TO_SPARK
     }
     return source, made, answers
+
+
+def grown(made):
+    """The answers of windows that grow, batch by batch: Spark has none in a stream.
+
+    A row counts for every window that the watermark of the batch before has not passed.
+    """
+    window, held = GROWING.window, {}
+    passed = watermark = latest = 0
+    for batch in made:
+        for row in batch:
+            a = window.first_after(row["t"] - window.size)
+            while window.begin_of(a) <= row["t"]:
+                if a + window.size > passed:
+                    held.setdefault((row["device"], a), []).append(row["temp"])
+                a += window.slide
+        latest = max([latest, *(row["t"] for row in batch)])
+        passed, watermark = watermark, max(watermark, (latest - DELAY) // 1000 * 1000)
+    return sorted(
+        (
+            (
+                device,
+                window.begin_of(a),
+                a + window.size,
+                len(temps),
+                max(filter(is_value, temps), default=None),
+            )
+            for (device, a), temps in held.items()
+            if a + window.size <= watermark
+        ),
+        key=repr,
+    )
+
+
+def is_value(temp):
+    return temp is not None
+
+
+def test_a_row_counts_for_the_windows_that_still_grow(late, tmp_path):
+    source, made, _ = late
+    with start(GROWING, source.stream(), checkpoint=tmp_path / "check", buckets=1) as pipeline:
+        pipeline.process_all_available()
+        status = pipeline.status()
+        rows = pipeline.answers("growing").selectExpr(
+            "device", "unix_micros(window.start)", "unix_micros(window.end)", "n", "top"
+        )
+        assert sorted(map(tuple, rows.collect()), key=repr) == grown(made)
+    assert 0 < status.queries["growing"].late_rows < sum(map(len, made))
+    assert status.queries["growing"].last_window == max(row[1] for row in grown(made))
 
 
 def assert_plain(pipeline, answers):

@@ -1,0 +1,269 @@
+"""A plan as one Spark SQL statement, in which Spark reads each relation once.
+
+Spark computes a table expression anew wherever it is named, so each is named once here. First the
+slices: one GROUP BY for all trees of a relation and time. Then a stage for each depth of the trees:
+every row is copied into the windows of all nodes that read it, factor windows among them, and one
+GROUP BY combines them. The last SELECT gives the long form: the name of the query, and all columns.
+
+```
+slices     device, [12:00, 12:01)                  a row
+windows_1  node 0 [12:00, 12:05), node 1 [12:00, 12:01)
+windows_2  node 0 as it is, node 2 [12:00, 13:00)  made of node 0
+```
+"""
+
+from collections.abc import Iterator, Sequence
+
+from muntin.errors import ModelError
+from muntin.explain.interval_sql import begin_of, bounds, intervals, later, micros_of
+from muntin.explain.slice_tables import GroupedEvents, listed
+from muntin.explain.statements import Types, indented, lowered
+from muntin.model.plan import Node, Plan, Tree, by_family
+from muntin.model.query import PlainQuery, Query
+from muntin.model.sql_text import literal, quoted, squeeze
+from muntin.share.slicing.edges import common_slicing
+
+# The column with the name of a row's query, as `results.together()` calls it.
+QUERY = "query"
+# All columns of a row, while those of a query stand beside it under the query's own names.
+_ROW = "_muntin_row"
+
+
+def one_statement(plan: Plan, types: Types | None = None) -> str:
+    """Returns the answers of all queries with periodic windows as one statement.
+
+    Other queries are named in comments above it, with the reason why they are not in it.
+    """
+    families = by_family(plan.trees)
+    if not families:
+        raise ModelError("no query of the plan is answered from slices; ask for one by its name")
+    many = len(families) > 1
+    parts = [
+        _Family(trees, plan, types or {}, suffix=f"_of_{number}" if many else "")
+        for number, trees in enumerate(families.values(), start=1)
+    ]
+    names = list(dict.fromkeys(name for part in parts for name in part.outputs))
+    if QUERY in map(str.lower, names):
+        raise ModelError(f"one statement has a column {QUERY!r} of its own; name yours otherwise")
+    tables = [table for part in parts for table in part.tables()]
+    with_ = ",\n".join(f"{name} AS (\n{indented(body)}\n)" for name, body in tables)
+    answers = "\nUNION ALL\n".join(part.answers(names) for part in parts)
+    return "".join([*_left_out(plan), f"WITH {with_}\n{answers}"])
+
+
+def _left_out(plan: Plan) -> Iterator[str]:
+    for query in plan.queries:
+        if isinstance(query, PlainQuery):
+            yield f"-- {query.name!r} is not in it: {' '.join(query.reason.split())}\n"
+        elif not query.is_periodic:
+            yield f"-- {query.name!r} is not in it: its windows are found in the data\n"
+
+
+class _Family:
+    """The trees of one relation and time."""
+
+    def __init__(self, trees: Sequence[Tree], plan: Plan, types: Types, *, suffix: str) -> None:
+        self._types, self._suffix = types, suffix
+        slicing = common_slicing(tree.slicing for tree in trees)
+        keys = sorted({key for tree in trees for key in tree.grouping.keys})
+        self._events = GroupedEvents(trees, keys, slicing)
+        self._nodes = [(tree, node) for tree in trees for node in tree.nodes]
+        self._number = {
+            (id(tree), node.window): place for place, (tree, node) in enumerate(self._nodes)
+        }
+        self._depth: list[int] = []
+        for tree, node in self._nodes:
+            parent = self._parent(tree, node)
+            self._depth.append(1 if parent is None else self._depth[parent] + 1)
+        # Each query, or grouping set of one, with the place of its node.
+        self._asked: list[tuple[int, Tree, Query]] = [
+            (self._number[id(tree), plan.place(query.name)[1].window], tree, query)
+            for tree in trees
+            for query in plan.queries_of(tree).values()
+        ]
+        # The SQL of each column of each query.
+        self._columns: list[dict[str, str]] = []
+        self._having: list[str] = []
+        self._scopes: list[tuple[str, str]] = []
+        for number in range(len(self._asked)):
+            self._read_columns(number)
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the columns of all queries."""
+        return list(dict.fromkeys(name for columns in self._columns for name in columns))
+
+    def tables(self) -> list[tuple[str, str]]:
+        """Returns the table expressions, each after the one that it reads."""
+        tables = [
+            (f"slices{self._suffix}", self._events.text()),
+            (f"timed{self._suffix}", self._timed()),
+        ]
+        for depth in range(1, max(self._depth) + 1):
+            tables.append((f"windows_{depth}{self._suffix}", self._stage(depth, tables[-1][0])))
+        tables.append((f"answers{self._suffix}", self._answered(tables[-1][0])))
+        for names, columns in self._scopes:
+            number = len(tables)
+            tables.append((f"named_{number}{self._suffix}", f"{names}\nFROM {tables[-1][0]}"))
+            tables.append((f"computed_{number}{self._suffix}", f"{columns}\nFROM {tables[-1][0]}"))
+        return tables
+
+    def answers(self, names: Sequence[str]) -> str:
+        """Returns the SELECT of the long form, with columns of these names."""
+        called = [literal(query.asked.name) for _, _, query in self._asked]
+        columns = [f"{_chosen(called, 'q')} AS {QUERY}"]
+        for name in names:
+            values = [of_query.get(name, "NULL") for of_query in self._columns]
+            columns.append(f"{_chosen(values, 'q')} AS {quoted(name)}")
+        having = _chosen(self._having, "q")
+        where = "" if having == "true" else f"\nWHERE {having}"
+        source = self.tables()[-1][0]
+        return "SELECT " + ",\n  ".join(columns) + f"\nFROM {source}{where}"
+
+    # Rows: `node`, `at` (where its interval is, as `Window` says), `origin` (1970 in the type of
+    # the time), keys and components.
+
+    def _timed(self) -> str:
+        """Slices with their start in microseconds, and the instant from which these are counted."""
+        columns = [*self._events.keys, *self._events.parts, "at"]
+        columns.append(f"{later('w.start', '-at')} AS origin")
+        inner = indented(f"SELECT *, {micros_of('w.start')} AS at\nFROM slices{self._suffix}")
+        return f"SELECT {listed(columns)}\nFROM (\n{inner}\n)"
+
+    def _stage(self, depth: int, source: str) -> str:
+        """The windows of one depth from what they read, and those above it as they are."""
+        targets = []
+        passed = [
+            place
+            for place, (_, node) in enumerate(self._nodes)
+            if node.queries and self._depth[place] < depth
+        ]
+        if passed:
+            same = "array(named_struct('node', node, 'at', at))"
+            targets.append(_if(f"node IN ({_numbers(passed)})", same))
+        for place, (tree, node) in enumerate(self._nodes):
+            if self._depth[place] == depth:
+                targets.append(self._target(place, tree, node))
+        names = self._events.parts
+        keys = {key: self._key(key, depth) for key in self._events.keys}
+        columns = ["target.node AS node", "target.at AS at", "any_value(origin) AS origin"]
+        columns += [key if text == key else f"{text} AS {key}" for key, text in keys.items()]
+        columns += [f"{part.combined(name)} AS {name}" for name, part in names.items()]
+        array = targets[0] if len(targets) == 1 else "concat(\n  " + ",\n  ".join(targets) + ")"
+        inner = indented(f"SELECT *, explode({array}) AS target\nFROM {source}")
+        groups = ", ".join(["target.node", "target.at", *keys.values()])
+        return f"SELECT {listed(columns)}\nFROM (\n{inner}\n)\nGROUP BY {groups}"
+
+    def _key(self, key: str, depth: int) -> str:
+        """A key in the first stage: only of nodes that have it. Further stages keep it."""
+        have = [place for place, (tree, _) in enumerate(self._nodes) if key in self._keys_of(tree)]
+        if depth > 1 or len(have) == len(self._nodes):
+            return key
+        return f"CASE WHEN target.node IN ({_numbers(have)}) THEN {key} END"
+
+    def _keys_of(self, tree: Tree) -> tuple[str, ...]:
+        return self._events.keys_of(tree)
+
+    def _target(self, place: int, tree: Tree, node: Node) -> str:
+        """The intervals of a node that hold a row."""
+        parent = self._parent(tree, node)
+        inside = intervals(node.window, 1 if node.parent is None else node.parent.size)
+        found = f"transform({inside}, a -> named_struct('node', {place}, 'at', a))"
+        conditions = []
+        if parent is not None:
+            conditions.append(f"node = {parent}")
+            if not self._nodes[parent][1].window.is_tumbling:
+                first, last = bounds(node.window, self._nodes[parent][1].window.size)
+                conditions.append(f"{first} <= {last}")
+        else:
+            count = self._events.count_for(tree)
+            conditions += [] if count is None else [f"{count} > 0"]
+        return _if(" AND ".join(conditions), found) if conditions else found
+
+    def _parent(self, tree: Tree, node: Node) -> int | None:
+        return None if node.parent is None else self._number[id(tree), node.parent]
+
+    def _answered(self, source: str) -> str:
+        """Each row once for every query that its node answers."""
+        queries = [
+            [number for number, (place, _, _) in enumerate(self._asked) if place == node]
+            for node in range(len(self._nodes))
+        ]
+        lists = ", ".join(f"array({_numbers(of_node)})" for of_node in queries)
+        return f"SELECT *, explode(element_at(array({lists}), node + 1)) AS q\nFROM {source}"
+
+    def _read_columns(self, number: int) -> None:
+        """Finds the SQL of a query's columns and of its condition, in a scope of their own if they
+        are more than names."""
+        _, _, query = self._asked[number]
+        names = self._names(number)
+        outputs = [_output(query, index) for index in range(len(query.columns))]
+        if len(set(outputs)) < len(outputs):
+            twice = next(name for name in outputs if outputs.count(name) > 1)
+            raise ModelError(
+                f"query {query.name!r}: two columns are called {twice!r}; name them apart"
+            )
+        alone = [query.named_alone(column.expression) for column in query.columns]
+        if query.having is None and None not in alone:
+            texts = [names[name] for name in alone if name is not None]
+            self._columns.append(dict(zip(outputs, texts, strict=True)))
+            self._having.append("true")
+            return
+        here = f"{_ROW}.q = {number}"
+        wanted = [column.expression for column in query.columns]
+        wanted += [query.having] if query.having else []
+        made = [f"_muntin_{number}_{index}" for index in range(len(wanted))]
+        beside = [f"{text} AS {quoted(name)}" for name, text in names.items()]
+        computed = [
+            f"CASE WHEN {here} THEN {text} END AS {name}"
+            for text, name in zip(wanted, made, strict=True)
+        ]
+        self._scopes.append(
+            (
+                f"SELECT struct(*) AS {_ROW},\n  " + ",\n  ".join(beside),
+                f"SELECT {_ROW}.*,\n  " + ",\n  ".join(computed),
+            )
+        )
+        self._columns.append(dict(zip(outputs, made, strict=False)))
+        self._having.append(made[-1] if query.having else "true")
+
+    def _names(self, number: int) -> dict[str, str]:
+        """What a query's names stand for."""
+        place, tree, query = self._asked[number]
+        window = self._nodes[place][1].window
+        ends = (later("origin", begin_of(window)), later("origin", f"at + {window.size}L"))
+        keys = dict(zip(tree.grouping.keys, self._keys_of(tree), strict=True))
+        components = self._events.names_of(tree)
+        known = {
+            **{name: keys[squeeze(key)] for name, key in query.key_expressions.items()},
+            **dict.fromkeys(query.left_out, "NULL"),
+            "window": "named_struct('start', {}, 'end', {})".format(*ends),
+            **{
+                name: lowered(aggregate, components, self._types)
+                for name, aggregate in query.aggregates.items()
+            },
+            **query.mark_values,
+        }
+        return {name: known[name] for name in query.names}
+
+
+def _output(query: Query, index: int) -> str:
+    """The name of a column; one without is called as it is written."""
+    column = query.columns[index]
+    return column.name or query.named_alone(column.expression) or column.expression
+
+
+def _if(condition: str, array: str) -> str:
+    return f"if({condition}, {array}, array())"
+
+
+def _chosen(values: Sequence[str], number: str) -> str:
+    """The value at a row's number."""
+    if len(set(values)) == 1:
+        return values[0]
+    cases = " ".join(f"WHEN {place} THEN {value}" for place, value in enumerate(values))
+    return f"CASE {number} {cases} END"
+
+
+def _numbers(values: Sequence[int]) -> str:
+    return ", ".join(map(str, values))

@@ -1,0 +1,89 @@
+"""Windows that grow from a common begin."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import muntin as mt
+from muntin.errors import ModelError
+from muntin.model.windows.cumulate import CumulateWindow
+from muntin.model.windows.window import Window
+from muntin.model.windows.windows_json import window_from_json, window_to_json
+from tests.support.window_sets import windows
+
+growing = windows(most=6).filter(lambda window: window.grows)
+
+
+def intervals(window, since, until):
+    """Every interval that ends in a stretch, straight from the definition."""
+    begins = [
+        b for b in range(since - window.size, until) if (b - window.offset) % window.size == 0
+    ]
+    steps = range(window.slide, window.size + 1, window.slide)
+    return sorted((b, b + step) for b in begins for step in steps if since < b + step <= until)
+
+
+@given(growing, st.integers(-100, 100))
+def test_intervals_are_those_of_the_definition(window, since):
+    # 0   4   8   12  16
+    # [---)
+    # [-------)
+    #         [---)
+    #         [-------)
+    first = window.first_after(since - window.size)
+    found = range(first, since + 3 * window.size - window.size + 1, window.slide)
+    assert [(window.begin_of(a), a + window.size) for a in found] == intervals(
+        window, since, since + 3 * window.size
+    )
+    assert window.last_end(since) == max(
+        end for begin, end in intervals(window, since, since + window.size) if begin <= since
+    )
+
+
+@given(growing, st.integers(-100, 100))
+def test_the_first_that_begins_late_enough(window, instant):
+    ends = intervals(window, instant - window.size, instant + 3 * window.size)
+    begin, end = min((pair for pair in ends if pair[0] >= instant), key=lambda pair: pair[1])
+    a = window.first_begun_from(instant)
+    assert (window.begin_of(a), a + window.size) == (begin, end)
+
+
+@given(windows(most=6), growing)
+def test_what_covers_it_covers_each_of_its_intervals(window, other):
+    assert not other.covers(window) or other == window
+    if window.covers(other) and not window.grows:
+        held = {
+            (a, a + window.size)
+            for a in range(-3 * other.size, 3 * other.size)
+            if (a - window.offset) % window.slide == 0
+        }
+        for begin, end in intervals(other, 0, other.size):
+            inside = [pair for pair in held if begin <= pair[0] and pair[1] <= end]
+            assert {t for low, high in inside for t in range(low, high)} == set(range(begin, end))
+
+
+def test_it_is_written_as_json_and_as_text():
+    window = mt.cumulate("1 day", every="1 minute", offset="-1 hour")
+    assert str(window) == "1 day growing every 1 minute at 23 hours"
+    assert window_from_json(window_to_json(window)) == window
+    assert window_to_json(window)["kind"] == "cumulate"
+    assert window != Window(size=window.size, slide=window.slide, offset=window.offset)
+    assert (
+        sorted([window, mt.tumbling("1 day"), mt.hopping("1 day", every="1 minute")])[-1] != window
+    )
+
+
+def test_one_step_is_a_tumbling_window():
+    assert mt.cumulate("1 day", every="24 hours") == mt.tumbling("1 day")
+
+
+@pytest.mark.parametrize("every", ["7 minutes", "2 hours", "0 seconds", "-1 minute"])
+def test_the_step_must_fit(every):
+    with pytest.raises(ModelError, match=r"grows by a part of it|must be above zero"):
+        mt.cumulate("1 hour", every=every)
+
+
+def test_aggregates_of_the_user_are_refused():
+    own = mt.aggregate("x", lambda a, b: a + b, lambda a: a, 0.0)
+    with pytest.raises(ModelError, match="for aggregates of Spark's"):
+        mt.Query(name="q", window=CumulateWindow(size=4, slide=2), aggregates={"a": own}, time="t")
