@@ -1,5 +1,7 @@
 """Window queries over one stream of readings as a streaming table, all computed in one pass."""
 
+from pathlib import Path
+
 from pyspark import pipelines as dp
 from pyspark.sql import DataFrame, SparkSession
 
@@ -7,17 +9,10 @@ import muntin as mt
 
 spark = SparkSession.active()
 
-QUERIES = mt.parse_sql("""
-  -- name: hot
-  SELECT device, window, max(temp) AS value FROM readings
-  GROUP BY device, window(ts, '5 minutes', '1 minute');
-  -- name: mean
-  SELECT device, window, avg(temp) AS value FROM readings GROUP BY device, window(ts, '10 minutes')
-""")
-
 # Outside of the function: a pipeline lets none look at the types of its data, and muntin does.
 readings = spark.readStream.schema("device STRING, temp DOUBLE, ts TIMESTAMP").json("input")
-answers = mt.stream(QUERIES, readings, watermark="1 minute", buckets=2)
+queries = mt.parse_sql(Path("dashboard.sql").read_text())
+answers = mt.stream(queries, readings, watermark="1 minute", buckets=2)
 
 
 @dp.table

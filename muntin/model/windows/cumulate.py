@@ -75,9 +75,9 @@ class CumulateWindow(Window):
         text = f"{format_duration(self.size)} growing every {format_duration(self.slide)}"
         return text + (f" at {format_duration(self.offset)}" if self.offset else "")
 
-    def views(self, time: str, name: str = GROWN) -> tuple[str, str]:
+    def views(self, time: str) -> tuple[str, str]:
         """Returns Spark SQL that gives each row once for every interval that holds it: what stands
-        behind the relation, and a condition on it. The interval is a column of that name.
+        behind the relation, and a condition on it. The interval is the column `GROWN`.
 
         Spark's own windows tell the begin and the ends, so they have the type of the time.
         """
@@ -87,9 +87,9 @@ class CumulateWindow(Window):
         ends = f"window({time}, {size}, {slide}, '{self.offset % self.slide} microseconds')"
         begin = f"window({time}, {size}, {size}, {offset})"
         interval = f"named_struct('start', {_BEGIN}.start, 'end', {_END}.end)"
-        views = [(ends, _END), (begin, _BEGIN), (interval, name)]
+        views = [(ends, _END), (begin, _BEGIN), (interval, GROWN)]
         text = "".join(
-            f" LATERAL VIEW explode(array({value})) {column} AS {column}" for value, column in views
+            f" LATERAL VIEW explode(array({value})) {name} AS {name}" for value, name in views
         )
         return text, f"{_END}.end <= {_BEGIN}.end"
 

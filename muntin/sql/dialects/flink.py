@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from muntin.errors import ModelError, nearest
 from muntin.model.time import parse_duration
-from muntin.model.windows.cumulate import CumulateWindow, cumulate
+from muntin.model.windows.cumulate import GROWN, CumulateWindow, cumulate
 from muntin.sql.dialects.edits import Edit, duration, edited, edited_text, wrong
 from muntin.sql.group_by.windows import CUMULATE
 from muntin.sql.statements import Statement
@@ -25,9 +25,9 @@ _REFUSED = {
 _AFTER_KEYS = {"HAVING", "ORDER_BY", "LIMIT", "OFFSET"}
 # A window's columns. Its time is its last millisecond.
 _COLUMNS = {
-    "window_start": "window.start",
-    "window_end": "window.end",
-    "window_time": "(window.end - INTERVAL '0.001' SECOND)",
+    "window_start": "{window}.start",
+    "window_end": "{window}.end",
+    "window_time": "({window}.end - INTERVAL '0.001' SECOND)",
 }
 
 
@@ -51,14 +51,15 @@ def from_flink(statement: Statement) -> list[Statement] | None:
         _interval(statement, arguments[part]) for part in _FUNCTIONS[name][1] if part in arguments
     ]
     edits = [Edit.of(whole, render(statement.text, arguments["data"]))]
-    columns = _columns(statement, {*range(place, last)})
+    inside = {*range(place, last)}
+    columns = _columns(statement, inside, "window")
     call = f"({time}, {', '.join(lengths)})"
     window = _growing(statement, tokens[place : last + 1], lengths) if name == "cumulate" else None
     if window is None:
         return [edited(statement, [*edits, *columns, _grouped_by(statement, f"window{call}")])]
     # Spark has no function for it: views copy each row into the windows that hold it.
     read_as = [*edits, *columns, _grouped_by(statement, CUMULATE + call)]
-    plain = [*edits, *columns, *_views(statement, window, time)]
+    plain = [*edits, *_columns(statement, inside, GROWN), *_views(statement, window, time)]
     found = edited(statement, plain)
     return [replace(found, read_as=edited_text(statement.text, read_as))]
 
@@ -124,15 +125,15 @@ def _growing(statement: Statement, call: Span, lengths: list[str]) -> CumulateWi
     return window if isinstance(window, CumulateWindow) else None
 
 
-def _columns(statement: Statement, inside: set[int]) -> list[Edit]:
-    """Replaces the window's columns by fields of Spark's window, outside GROUP BY."""
+def _columns(statement: Statement, inside: set[int], window: str) -> list[Edit]:
+    """Replaces the window's columns by fields of a column, outside GROUP BY."""
     tokens = statement.tokens
     group, having = _group_by(tokens)
     edits = []
     for place, token in enumerate(tokens):
         if token.norm not in _COLUMNS or place in inside or group < place < having:
             continue
-        text = _COLUMNS[token.norm]
+        text = _COLUMNS[token.norm].format(window=window)
         if kind_at(tokens, place - 1) in {"SELECT", "COMMA"} and kind_at(tokens, place + 1) in {
             "COMMA",
             "FROM",
@@ -159,11 +160,11 @@ def _views(statement: Statement, window: CumulateWindow, time: str) -> list[Edit
     tokens = statement.tokens
     group, _ = _group_by(tokens)
     where = next((at for at in outside(tokens) if tokens[at].kind == "WHERE"), None)
-    text, inside = window.views(time, "window")
+    text, inside = window.views(time)
     before = tokens[group if where is None else where].start
     edits = [
         Edit(start=before, end=before, text=f"{text.strip()} "),
-        _grouped_by(statement, "window"),
+        _grouped_by(statement, GROWN),
     ]
     if where is None:
         edits[0] = replace(edits[0], text=f"{text.strip()} WHERE {inside} ")

@@ -124,9 +124,13 @@ def test_any_workload(spark):
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],
     )
-    @given(workloads(), tables, st.sampled_from(["factor", "unshared", "weave", "auto"]))
-    def draw(*parts):
-        drawn.append(parts)
+    @given(
+        queries=workloads(),
+        rows=tables,
+        strategy=st.sampled_from(["factor", "unshared", "weave", "auto"]),
+    )
+    def draw(queries, rows, strategy):
+        drawn.append((queries, rows, strategy))
 
     draw()
     pairs = []
