@@ -95,6 +95,11 @@ def test_explain_gives_the_plan_as_sql(sql, capsys):
     said = capsys.readouterr().out
     assert [q.name for q in parse_sql(said)] == ["hot", "mean", "middle"]
     assert said.count("WITH slices AS (") == 2
+    assert main(["explain", str(sql), "--sql", "--together"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("-- 'middle' is not in it: ")
+    assert said.count("GROUP BY device, window(") == 1
+    assert "CASE q WHEN 0 THEN 'hot' WHEN 1 THEN 'mean' END AS query" in said
 
 
 def test_explain_prints_the_plan_and_draws_it(sql, tmp_path, capsys):

@@ -152,7 +152,7 @@ class Threshold(DataWindow):
     def __post_init__(self) -> None:
         _check_text("threshold", "condition", self.condition)
         for name, window in (("inside", self.inside), ("outside", self.outside)):
-            if not isinstance(window, Window):
+            if type(window) is not Window:
                 raise ModelError(
                     f"a threshold's {name} is made by tumbling or hopping, not {window!r}"
                 )

@@ -173,6 +173,9 @@ class StreamAnswers:
         found: dict[str, tuple[int, int | None]] = {}
         for part, (lane, node) in self.places.items():
             rows, begin = given.get((lane.number, node), (0, None))
+            window = self._parts[part].window
+            if begin is not None and isinstance(window, Window):
+                begin = window.begin_of(begin)
             before, last = found.get(self._called[part], (0, None))
             begins = [instant for instant in (begin, last) if instant is not None]
             found[self._called[part]] = before + rows, max(begins, default=None)

@@ -83,6 +83,11 @@ def test_the_step_must_fit(every):
         mt.cumulate("1 hour", every=every)
 
 
+def test_a_threshold_takes_none():
+    with pytest.raises(ModelError, match="inside is made by tumbling or hopping, not Cumulate"):
+        mt.threshold("x > 1", inside=CumulateWindow(size=4, slide=2), outside=mt.tumbling(4))
+
+
 def test_aggregates_of_the_user_are_refused():
     own = mt.aggregate("x", lambda a, b: a + b, lambda a: a, 0.0)
     with pytest.raises(ModelError, match="for aggregates of Spark's"):
