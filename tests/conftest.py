@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 
+import pyspark
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
@@ -13,6 +14,13 @@ from tests.support.session import AS_USERS_HAVE_IT, session
 # Machines are shared: a slow example is no failure.
 settings.register_profile("muntin", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("muntin")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """PySpark before 4.2 leaves sockets to the garbage collector, which is no error of ours."""
+    if pyspark.__version__ < "4.2":
+        for warning in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
+            config.addinivalue_line("filterwarnings", f"default::{warning}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -98,7 +98,6 @@ def assert_like(found, expected, query):
                 assert one == other, where
 
 
-@pytest.mark.core
 @pytest.mark.parametrize(
     ("keys", "where"),
     [(["device"], None), (["device"], "i > 0"), ({"device": "device COLLATE UTF8_LCASE"}, None)],

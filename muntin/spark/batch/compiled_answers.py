@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     DataType,
     DoubleType,
@@ -30,6 +29,7 @@ from muntin.runtime.columns.layout import (
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
 from muntin.spark.batch.time_split import own_answers
+from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import same_python
 from muntin.spark.worker import begin_task
 
@@ -75,9 +75,7 @@ def combine_compiled(
         ]
     )
     same_python(packed.sparkSession)
-    return packed.mapInArrow(
-        partial(_run, runs=runs, schema=to_arrow_schema(schema, timezone="UTC")), schema
-    )
+    return packed.mapInArrow(partial(_run, runs=runs, schema=arrow_schema(schema)), schema)
 
 
 def slot_fields(slots: Iterable[str]) -> list[StructField]:

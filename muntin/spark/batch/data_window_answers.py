@@ -5,7 +5,6 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
@@ -21,6 +20,7 @@ from muntin.spark.batch.pass_slices import stored
 from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
+from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import same_python
 from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
@@ -125,7 +125,7 @@ def _combine(tree: RecordTree, ordered: OrderedRecords) -> DataFrame:
     bounds = [StructField(BEGIN, LongType()), StructField(END, LongType())]
     schema = StructType([StructField(NODE, IntegerType(), False), *keys, *bounds, *slots])
     same_python(ordered.frame.sparkSession)
-    arrow = to_arrow_schema(schema, timezone="UTC")
+    arrow = arrow_schema(schema)
     run = partial(_run, tree=tree, layout=ordered.layout, schema=arrow)
     return ordered.frame.mapInArrow(run, schema)
 

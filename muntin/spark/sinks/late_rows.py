@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from muntin.errors import RunError
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.segments import from_bytes
+from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.output.flatten import FLAT_FORMATS
 from muntin.spark.sinks.sink import INDEX, Answer, Answers, Part, Stack, Whole, writing
 from muntin.spark.sinks.sinks import FolderSink
@@ -74,7 +74,7 @@ class LateRowsSink:
         if len({field.name.lower() for field in rows.fields}) < len(rows.fields):
             raise RunError("late rows need columns with different names; name them apart")
         try:
-            to_arrow_schema(rows, timezone="UTC")
+            arrow_schema(rows)
         except Exception as error:
             raise RunError(f"late rows of these types cannot be handed over: {error}") from None
         if self._function is None:
@@ -132,7 +132,7 @@ def _written(rows: StructType) -> StructType:
 
 
 def _arrow(rows: StructType) -> pa.Schema:
-    return to_arrow_schema(rows, timezone="UTC")
+    return arrow_schema(rows)
 
 
 def _unpacked(batches: Iterable[pa.RecordBatch], *, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,6 @@ pandas frames over Arrow columns, which Spark takes as they are.
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from muntin.runtime.columns.layout import all_slots
@@ -19,6 +18,7 @@ from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.stream_plan.stream_plan import kind_of
 from muntin.spark.batch.compiled_answers import slot_fields
+from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import check_streams, same_python
 from muntin.spark.stream.bucket_processor import FIGURE, LANE, BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES
@@ -43,7 +43,7 @@ def answer_slices(
     if late:
         schema = StructType([*schema.fields, StructField(ROWS, BinaryType())])
     return packed.groupBy(BUCKET).transformWithStateInPandas(
-        BucketProcessor(lanes, to_arrow_schema(schema, timezone="UTC"), records),
+        BucketProcessor(lanes, arrow_schema(schema), records),
         schema,
         outputMode="append",
         timeMode="eventtime",
