@@ -13,6 +13,7 @@ import muntin.spark.stream.bucket_step  # noqa: F401
 from muntin.model.aggregates.monoids import MAX
 from muntin.techniques import recalc
 from muntin.techniques.compiled.compile import bind
+from tests.support.driver_workers import serve
 
 
 def load_a_kernel() -> None:
@@ -22,5 +23,6 @@ def load_a_kernel() -> None:
 
 
 if __name__ == "__main__":
+    serve()
     load_a_kernel()
     manager()
