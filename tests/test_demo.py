@@ -31,7 +31,7 @@ def test_readings_are_seeded_and_at_100_hertz(spark):
 @pytest.mark.long
 def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsys):
     output = tmp_path / "demo"
-    demo = side_by_side(spark, 1_000, output, runs=1, warm_up_events=0)
+    demo = side_by_side(spark, 500, output, runs=1, warm_up_events=0)
     assert demo.equal
     assert all(answer.rows for name, answer in demo.answers.items() if name != "unsteady")
     assert (output / "plan.svg").read_text().startswith("<svg")
@@ -39,7 +39,7 @@ def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsy
         assert (output / "answers" / name).is_dir()
     show(demo, Console(width=80))
     said = capsys.readouterr().out
-    assert "1,000 readings of 5 machines" in said
+    assert "500 readings of 5 machines" in said
     assert "…" not in said.split("try next")[0].split("the queries")[0]
     assert "muntin run" in said
     flat = " ".join(said.split())
