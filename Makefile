@@ -8,7 +8,7 @@ KILLS ?= 100
 JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest -q
 
-.PHONY: help setup demo test quick lint docs notebook figures bench fuzz slow kills faults test-versions clean java
+.PHONY: help setup demo test quick lint docs notebook figures bench fuzz slow kills faults test-versions clean java classes
 
 help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
@@ -41,7 +41,11 @@ java:
 demo: setup
 	$(BIN)/muntin demo
 
-test: setup
+# Spark's classes, for a quicker start of the tests' JVMs; made once.
+classes: setup
+	@$(BIN)/python -m tests.support.class_archive
+
+test: classes
 	$(PYTEST) -n $(JOBS) --dist worksteal -m "not slow"
 
 quick: $(VENV)/.ready
@@ -72,21 +76,21 @@ notebook: setup
 bench: setup
 	$(BIN)/muntin bench sharing --json bench-sharing.json
 
-fuzz: setup
+fuzz: classes
 	MUNTIN_FUZZ=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/batch/test_equal_to_spark.py
 
 faults: N := 50
-faults: setup
+faults: classes
 	MUNTIN_FAULTS=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/pipeline/test_faults.py
 
-kills: setup
+kills: classes
 	MUNTIN_KILLS=$(KILLS) $(PYTEST) tests/spark/pipeline/test_stream_kills.py -k test_kills
 
 # Of the versions of Spark that it is given, such as SPARK=4.0; of all of them without.
 test-versions: java
 	$(PYTHON) tools/test_versions.py $(SPARK)
 
-slow: setup
+slow: classes
 	$(PYTEST) -m slow
 
 clean:

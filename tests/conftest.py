@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from muntin.spark.settings import settings as configured
-from tests.support.session import AS_USERS_HAVE_IT, session
+from tests.support.session import AS_USERS_HAVE_IT, checksums, session
 
 # Machines are shared: a slow example is no failure.
 settings.register_profile("muntin", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -70,8 +70,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def codegen(spark: SparkSession) -> Iterator[None]:
-    """Spark generates code, as it does for users."""
-    with configured(spark, AS_USERS_HAVE_IT):
+    """Spark generates code and has checksums of files, as it does for users."""
+    with configured(spark, AS_USERS_HAVE_IT), checksums(spark):
         yield
 
 

@@ -2,12 +2,14 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
 from pyspark.sql import SparkSession
 
+from tests.support.class_archive import driver_settings
 from tests.support.gateway import remember_names
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +20,9 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Adaptive, Spark plans a query again after each of its stages.
     "spark.sql.adaptive.enabled": "false",
+    # Spark checks a plan after each rule that changes it, and looks at the stack for each column.
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
 }
 # Without Hadoop's native library each rename of a checkpoint's file starts several processes that
 # look for links, and Spark has a file with a checksum beside each: that is a third of what a small
@@ -41,6 +46,8 @@ AS_USERS_HAVE_IT = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
     "spark.sql.adaptive.enabled": "true",
+    "spark.sql.lightweightPlanChangeValidation": "true",
+    "spark.sql.dataFrameQueryContext.enabled": "true",
     **CHECKPOINTS_AS_USERS_HAVE_THEM,
 }
 JVM = [
@@ -59,18 +66,14 @@ JVM = [
     "-Djdk.lang.Process.launchMechanism=VFORK",
 ]
 # A heap that begins small is collected as a whole whenever it grows.
-FIXED_HEAP = ["-Xms1g", "-Xmn400m"]
+DRIVER = [*JVM, "-Xms1g", "-Xmn400m"]
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": " ".join([*JVM, *FIXED_HEAP]),
     # Of a cluster's executors, whose heaps are smaller.
     "spark.executor.extraJavaOptions": " ".join(JVM),
-    # Each file that is read or written, and each state, sends Hadoop's settings to its tasks. Of
-    # the thousand that Hadoop has by default, local files need one.
-    "spark.driver.extraClassPath": str(ROOT / "tests" / "support" / "hadoop"),
     # pyspark tells the JVM for each column on which line it was made, for messages.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Spark describes each plan at length, for its pages in a browser.
@@ -93,6 +96,27 @@ def session(master: str = "local[2]", more: Mapping[str, str] | None = None) -> 
     paths = [str(ROOT / "tests" / "support" / "site"), str(ROOT), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     builder = SparkSession.builder.master(master).appName("muntin-tests")
-    found = builder.config(map={**SETTINGS, **(more or {})}).getOrCreate()
+    settings = {**driver_settings(DRIVER), **SETTINGS, **(more or {})}
+    found = builder.config(map=settings).getOrCreate()
     found.sparkContext.setLogLevel("OFF")
+    _write_checksums(found, False)
     return found
+
+
+@contextmanager
+def checksums(spark: SparkSession) -> Iterator[None]:
+    """While the block runs, Hadoop has a file with a checksum beside each, as it has for users.
+
+    For each of these files it starts processes, which set its permissions.
+    """
+    _write_checksums(spark, True)
+    try:
+        yield
+    finally:
+        _write_checksums(spark, False)
+
+
+def _write_checksums(spark: SparkSession, write: bool) -> None:
+    # One object for all that this JVM reads and writes.
+    files = spark._jvm.org.apache.hadoop.fs.FileSystem.get(spark._jsc.hadoopConfiguration())
+    files.setWriteChecksum(write)

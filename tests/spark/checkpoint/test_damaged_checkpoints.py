@@ -8,14 +8,14 @@ import pytest
 from muntin.errors import RunError
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured
-from tests.support.session import CHECKPOINTS_AS_USERS_HAVE_THEM
+from tests.support.session import CHECKPOINTS_AS_USERS_HAVE_THEM, checksums
 from tests.support.streams import MINUTE, SITES, Input, end_maintenance, events, joined
 
 
 @pytest.fixture(scope="module", autouse=True)
-def checksums(spark):
-    """Spark's own checksums are there, and do not get in before muntin's errors."""
-    with configured(spark, CHECKPOINTS_AS_USERS_HAVE_THEM):
+def with_checksums(spark):
+    """Those of Spark and Hadoop are there, and do not get in before muntin's errors."""
+    with configured(spark, CHECKPOINTS_AS_USERS_HAVE_THEM), checksums(spark):
         yield
 
 

@@ -11,9 +11,17 @@ from muntin.errors import RunError
 from muntin.spark.sinks.sink import INDEX, Answer, Part, Stack, Whole
 from muntin.spark.sinks.sinks import FolderSink, FunctionSink, MemorySink
 from muntin.spark.sinks.tables import Tables, TableSink
+from tests.support.session import checksums
 
 FLAT = "'d' || id AS device, timestamp_seconds(id) AS begin, id / 3 AS mean"
 NESTED = "'d' || id AS device, struct(id AS start) AS window"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def with_checksums(spark):
+    """A sink that clears a folder meets the files that Hadoop has beside others."""
+    with checksums(spark):
+        yield
 
 
 def answer(spark, name, first, rows, columns=FLAT):
