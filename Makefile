@@ -6,7 +6,8 @@ N ?= 2000
 KILLS ?= 100
 # Processes that share the tests; each has a Spark of its own, of at most 2 GB.
 JOBS ?= 2
-PYTEST = $(BIN)/python -m pytest -q
+# Compiled tests are kept, whatever the environment says: each process would compile them anew.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 
 .PHONY: help setup demo test quick lint docs notebook figures bench fuzz slow kills faults test-versions clean java classes
 
