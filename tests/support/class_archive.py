@@ -98,7 +98,9 @@ def _run_examples(settings: dict[str, str], folder: str) -> None:
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait()
+    # Java ends at once when it is given half an archive.
+    if gateway.proc.wait() != 0:
+        raise RuntimeError("Java did not end as it should: there may be half an archive")
 
 
 if __name__ == "__main__":
