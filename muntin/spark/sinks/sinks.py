@@ -175,10 +175,10 @@ class FolderSink(Sink):
         """Write stacks to files and put these in place; returns their size in bytes."""
         staging = f".muntin-{self._mark}-{batch}"
         # The first one computes the batch; the others read what it stored.
-        self._stage(f"{staging}/0", stacks[0], batch)
+        self._stage(f"{staging}/0", stacks[0], batch, is_stored=False)
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
             jobs = [
-                pool.submit(self._stage, f"{staging}/{number}", stack, batch)
+                pool.submit(self._stage, f"{staging}/{number}", stack, batch, is_stored=True)
                 for number, stack in enumerate(stacks[1:], 1)
             ]
         for job in jobs:
@@ -197,13 +197,16 @@ class FolderSink(Sink):
         self._folder.delete(staging)
         return size
 
-    def _stage(self, place: str, stack: Stack, batch: int) -> None:
+    def _stage(self, place: str, stack: Stack, batch: int, *, is_stored: bool) -> None:
         """Write a stack in one job, each query to a folder of its own."""
         frame = stack.frame
         if self._flat:
             frame = flatten(next(iter(stack.names.values())), frame)
-        if not self._many:
-            # A file for each query, however many partitions the state has.
+        # A file for each query, however many partitions the state has.
+        if not self._many and is_stored:
+            # In one task, without a shuffle: the jobs of other stacks run beside it.
+            frame = frame.coalesce(1)
+        elif not self._many:
             parallel = cores_of(frame.sparkSession)
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
         with writing(batch, *stack.names.values()):
