@@ -54,7 +54,7 @@ def test_the_pipeline_runs(spark, tmp_path):
     queries = mt.parse_sql((EXAMPLE / "dashboard.sql").read_text())
     with mt.run(queries, readings) as results:
         # The watermark is a minute behind the last reading.
-        expected = results.together().where("window.end <= '2026-01-01 10:58:30'")
+        expected = results.together().where("window.end <= TIMESTAMP'2026-01-01 10:58:30Z'")
         assert sorted(found.collect(), key=repr) == sorted(expected.collect(), key=repr)
     assert found.count() > 100
     top = spark.read.parquet(str(folder / "spark-warehouse" / "hottest"))

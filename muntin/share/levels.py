@@ -99,9 +99,10 @@ def _summary(
     finer = levels[:position]
     base = finer[-1] if finer else _finest(slicing)
     longest = max(window.size for window in windows)
-    offset = base.offset
+    # At the end, a level that has the begins of the longest windows may stand for what is before.
+    offsets = [max(windows).offset, base.offset]
     if position < len(levels):
-        offset = levels[position].offset
+        offsets = [levels[position].offset]
         whole = levels[position].size // base.size
         if whole <= _MANY or not base.covers(levels[position]):
             return None
@@ -114,9 +115,12 @@ def _summary(
     if not fitting:
         return None
     count = min(fitting, key=lambda each: abs(each - isqrt(whole)))
-    level = Window(size=count * base.size, slide=count * base.size, offset=offset)
-    is_worth_it = 2 * level.size <= longest and _is_nested(level, finer, slicing)
-    return level if is_worth_it else None
+    if 2 * count * base.size > longest:
+        return None
+    candidates = (
+        Window(size=count * base.size, slide=count * base.size, offset=offset) for offset in offsets
+    )
+    return next((level for level in candidates if _is_nested(level, finer, slicing)), None)
 
 
 def _common_begins(windows: Sequence[Window]) -> Window:

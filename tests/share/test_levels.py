@@ -1,5 +1,6 @@
 """The levels of a stream's state: nested, wide enough, and with the begins of every open window."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,21 @@ def test_a_dashboard_keeps_minutes_for_an_hour_and_tens_of_minutes_for_a_day():
     assert kept in " ".join(plan.explain().split())
     assert tree.node(tree.levels[1]).is_factor
     assert not tree.node(tree.levels[0]).is_factor
+
+
+@pytest.mark.parametrize("offset", ["0 hours", "5 hours", "90 seconds"])
+def test_windows_that_grow_need_slices_near_the_watermark_only(offset):
+    day = mt.Query(
+        name="day",
+        window=mt.cumulate("1 day", every="1 minute", offset=offset),
+        aggregates={"n": mt.count()},
+        time="ts",
+    )
+    (tree,) = on_slices(mt.plan([day], strategy="shared")).trees
+    assert len(tree.levels) == 1
+    assert tree.keeps == (tree.levels[0].size, 24 * HOUR)
+    # Rows of a key: minutes, then cells.
+    assert tree.keeps[0] // MINUTE + tree.keeps[1] // tree.levels[0].size < 100
 
 
 def test_few_slices_need_no_level():

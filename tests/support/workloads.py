@@ -26,6 +26,7 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.table import FUNCTIONS
 from muntin.model.grouping_sets import grouping, grouping_id
 from muntin.model.query import Query
+from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 
 SCHEMA = StructType(
@@ -110,6 +111,10 @@ def rows(draw: st.DrawFn) -> tuple[Any, ...]:
 def windows(draw: st.DrawFn) -> Window:
     unit = draw(st.sampled_from([1, 1000, 1_000_000, 60_000_000, 7 * 86_400_000_000]))
     slide = draw(st.integers(1, 12))
+    if draw(st.integers(0, 4)) == 0:
+        size = slide * draw(st.integers(2, 12)) * unit
+        offset = draw(st.one_of(st.just(0), st.integers(0, size - 1)))
+        return CumulateWindow(size=size, slide=slide * unit, offset=offset)
     size = draw(st.one_of(st.just(slide), st.integers(slide, slide * 12)))
     offset = draw(st.one_of(st.just(0), st.integers(0, slide * unit - 1)))
     return Window(size=size * unit, slide=slide * unit, offset=offset)

@@ -1,13 +1,22 @@
 """`plan.to_sql(together=True)`: one statement, one reading of a relation, the answers of Spark."""
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
 import muntin as mt
 from muntin.errors import ModelError
+from muntin.model.workload import workload
+from muntin.share.optimizer import optimize
+from muntin.spark.batch.results import run
+from tests.spark.batch.test_equal_to_spark import may_overflow
 from tests.support.answers import TOLERANCE, plain
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.executed_plans import scans
+from tests.support.workloads import SCHEMA, tables, workloads
 
 MANY = """
   -- name: minute
@@ -103,3 +112,50 @@ def test_what_cannot_be_in_it_is_named(stored):
     named = mt.parse_sql("SELECT count(*) AS Query FROM read GROUP BY window(ts, '1 minute')")
     with pytest.raises(ModelError, match="name yours otherwise"):
         mt.plan(named).to_sql(together=True)
+
+
+def named_apart(query: mt.Query) -> mt.Query:
+    columns = [
+        mt.Column(name=f"{query.name}_{index}", expression=column.expression)
+        for index, column in enumerate(query.columns)
+    ]
+    return replace(query, columns=columns)
+
+
+@pytest.mark.long
+def test_any_workload(spark):
+    """Generated workloads, each in one statement; all compared in one job."""
+    drawn = []
+
+    @settings(
+        max_examples=10,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+    )
+    @given(
+        queries=workloads(),
+        rows=tables,
+        strategy=st.sampled_from(["factor", "unshared", "weave", "auto"]),
+    )
+    def draw(queries, rows, strategy):
+        drawn.append((queries, rows, strategy))
+
+    draw()
+    pairs = []
+    for number, (asked, rows, strategy) in enumerate(drawn):
+        frame = spark.createDataFrame(rows, SCHEMA).coalesce(1)
+        # A sum that overflows fails the whole job. Columns of one name must have types that agree.
+        queries = [named_apart(query) for query in asked if not may_overflow(query)]
+        if not queries:
+            continue
+        with run(optimize(workload(queries), strategy), frame) as results:
+            shared = [q for q in results.plan.queries if isinstance(q, mt.Query) and q.is_periodic]
+            if shared:
+                frame.createOrReplaceTempView("data")
+                statement = results.to_sql(together=True)
+                pairs += pairs_of(statement, shared, frame, f" of case {number}")
+    assert len(pairs) > 10
+    assert_pairs_equal(pairs)
+    spark.catalog.dropTempView("data")
