@@ -70,11 +70,7 @@ class Members:
             (tree,) = self.trees
             return PassCost(maker=GROUP_BY, reading=self.left_out, trees=(tree.cut_cost,))
         kept = workload.rate * self._share
-        rows = cost.occupied(
-            self.slicing.rate,
-            rate=kept,
-            keys=workload.keys_of(*(tree.grouping.keys for tree in self.trees)),
-        )
+        rows = self._rows(kept)
         reading = (
             self.left_out
             + prices.event * kept
@@ -86,7 +82,7 @@ class Members:
             reading=reading,
             trees=tuple(
                 prices.packed * self._partials(tree)
-                + (0.0 if self.is_whole(tree) else prices.folded * rows)
+                + (0.0 if self.is_whole(tree) else prices.folded * self._rows(self._rate(tree)))
                 for tree in self.trees
             ),
         )
@@ -105,8 +101,7 @@ class Members:
             maker=SLICER,
             reading=reading,
             trees=tuple(
-                prices.packed * self._partials(tree)
-                + prices.sliced * workload.rate * workload.share_of(tree.grouping.where)
+                prices.packed * self._partials(tree) + prices.sliced * self._rate(tree)
                 for tree in self.trees
             ),
         )
@@ -126,12 +121,25 @@ class Members:
         """The cost of reading the events that no filter lets in, half of what others cost."""
         return self.workload.prices.event / 2 * self.workload.rate * (1 - self._share)
 
+    def _rate(self, tree: Tree) -> float:
+        """Returns how many events per second a tree's filter lets in."""
+        return self.workload.rate * self.workload.share_of(tree.grouping.where)
+
+    def _rows(self, rate: float) -> float:
+        """Returns how many rows per second a GROUP BY makes of so many events."""
+        return cost.occupied(self.slicing.rate, rate=rate, keys=self._live_keys)
+
+    @cached_property
+    def _live_keys(self) -> float:
+        """The keys of a GROUP BY for all trees."""
+        return self.workload.keys_of(*(tree.grouping.keys for tree in self.trees))
+
     def _partials(self, tree: Tree) -> float:
         """Returns the partials of a tree's slices per second."""
         if id(tree) not in self.known:
             self.known[id(tree)] = cost.occupied(
                 tree.slicing.rate,
-                rate=self.workload.rate * self.workload.share_of(tree.grouping.where),
+                rate=self._rate(tree),
                 keys=self.workload.keys_of(tree.grouping.keys),
             )
         return self.known[id(tree)]

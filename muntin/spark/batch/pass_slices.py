@@ -16,6 +16,7 @@ from muntin.spark.batch.slicer_pass import TIME, SlicerPass, slicer_pass
 from muntin.spark.batch.slices import START, Slices
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.relations import Relations
+from muntin.spark.engine.local_group_by import within_partitions
 from muntin.spark.engine.session_kind import cores_of, same_python
 from muntin.spark.worker import begin_task
 
@@ -83,9 +84,25 @@ class PassSlices:
         cores = cores_of(session)
         buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
         time = TIME if isinstance(made, SlicerPass) else START
-        return made.frame.select(*_read(made.targets, time)).mapInArrow(
+        return self._rows.select(*_read(made.targets, time)).mapInArrow(
             partial(_slice, targets=made.targets, time=time, buckets=buckets), PACKED
         )
+
+    @property
+    def _rows(self) -> DataFrame:
+        """What is packed: rows that other answers are combined from, too, or the cheapest ones.
+
+        Packed partials of one key and start meet later, so that Spark need not bring them together.
+        """
+        frame = self._made.frame
+        if isinstance(self._made, SlicerPass) or self.has_native:
+            return frame
+        return within_partitions(frame)
+
+    @property
+    def has_native(self) -> bool:
+        """Whether Spark combines some answers from the rows, which are then stored."""
+        return any(bound.tree.native for bound in self.trees.values())
 
     def slices(self, number: int) -> Slices:
         """Returns the rows that Spark combines for a tree whose types the runtime does not take."""

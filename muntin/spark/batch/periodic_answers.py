@@ -86,7 +86,7 @@ class FamilyAnswers:
         if place in self._kept:
             return self._kept[place]
         rows = in_order([slices.packed])
-        if any(bound.tree.native for bound in slices.trees.values()):
+        if slices.has_native:
             # Spark combines others from the rows before they are packed, which are stored instead.
             slices.keep()
             return rows
@@ -175,7 +175,7 @@ class FamilyAnswers:
         """
         for slices in self._passes:
             # Spark combines some answers from the rows that others are packed from.
-            if any(bound.tree.native for bound in slices.trees.values()):
+            if slices.has_native:
                 slices.keep()
         compiled = [
             query

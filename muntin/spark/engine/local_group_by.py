@@ -1,0 +1,69 @@
+"""A GROUP BY that stays inside the partitions of its input: no exchange, a row per group in each.
+
+Spark aggregates twice, before and after it moves rows to where those of one group meet. Whoever
+combines rows of one group anyway needs the first step alone, which Spark SQL cannot say. So the
+physical plan says it: Spark merges its two steps into one, as it does where rows need not move, and
+the step asks nothing of how its input is spread.
+"""
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from muntin.spark.engine.catalyst import Plan, children, frame_of, items
+from muntin.spark.engine.session_kind import cores_of, is_connect
+
+_EXECUTION = "org.apache.spark.sql.execution"
+_AGGREGATES = ("HashAggregateExec", "ObjectHashAggregateExec", "SortAggregateExec")
+# Operators that read partition by partition. Above any other, Spark may have to move rows.
+_IN_PLACE = ("ProjectExec", "FilterExec")
+_SCANS = ("FileSourceScanExec", "BatchScanExec", "LocalTableScanExec", "RangeExec", "RDDScanExec")
+# Each partition may have rows of every group. Up to so many bytes of input for each core, what is
+# left to combine fits in memory even if no two rows of a partition are of one group.
+_MOST_BYTES = 1 << 29
+
+
+def within_partitions(frame: DataFrame) -> DataFrame:
+    """Returns the rows of a GROUP BY as each partition of its input has them.
+
+    There may be several rows of one group, at most one for each partition. The frame is returned
+    as it is where Spark plans anything but an aggregation of one modest scan, and on Spark Connect.
+    """
+    session = frame.sparkSession
+    if is_connect(session):
+        return frame
+    execution = frame._jdf.queryExecution()
+    whole = execution.optimizedPlan()
+    sizes = [float(str(leaf.stats().sizeInBytes())) for leaf in items(whole.collectLeaves())]
+    if sum(sizes) > _MOST_BYTES * cores_of(session):
+        return frame
+    jvm: Any = session._jvm
+    merging = getattr(getattr(jvm, f"{_EXECUTION}.CombineAdjacentAggregation$"), "MODULE$")
+    step = merging.apply(execution.sparkPlan())
+    if _kind(step) not in _AGGREGATES or not _is_in_place(*children(step)):
+        return frame
+    anywhere = step.copy(
+        jvm.scala.Option.empty(),
+        step.isStreaming(),
+        step.numShufflePartitions(),
+        step.groupingExpressions(),
+        step.aggregateExpressions(),
+        step.aggregateAttributes(),
+        step.initialInputBufferOffset(),
+        step.resultExpressions(),
+        step.child(),
+    )
+    stages = getattr(jvm, f"{_EXECUTION}.adaptive.LogicalQueryStage")
+    return frame_of(stages(whole, anywhere), session)
+
+
+def _is_in_place(plan: Plan) -> bool:
+    """Whether a plan is one scan, projected and filtered."""
+    while _kind(plan) in _IN_PLACE:
+        (plan,) = children(plan)
+    return _kind(plan) in _SCANS
+
+
+def _kind(plan: Plan) -> str:
+    """Returns the class of a physical operator."""
+    return str(plan.getClass().getSimpleName())
