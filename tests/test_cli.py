@@ -24,7 +24,7 @@ GROUP BY device, window(ts, '1 minute');
 SELECT device, window.start AS begin, avg(temp) AS mean, count(*) AS n FROM readings
 GROUP BY device, window(ts, '2 minutes', '1 minute');
 -- name: middle
-SELECT device, window.start AS begin, median(temp) AS middle FROM readings
+SELECT device, window.start AS begin, try_avg(temp) AS middle FROM readings
 GROUP BY device, window(ts, '2 minutes')
 """
 CSV = """ts,device,temp
@@ -241,7 +241,7 @@ def test_an_empty_file_is_refused_by_its_name(tmp_path, refused):
     ("statement", "place", "said"),
     [
         ("SELECT device, max(tmp) AS m", "4:20", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
-        ("SELECT device, median(tmp) AS m", "4:23", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
+        ("SELECT device, try_avg(tmp) AS m", "4:24", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
         ("SELECT device,\n  agv(temp) AS m", "5:3", "[UNRESOLVED_ROUTINE]"),
         ("SELECT device, max(temp) a b", "4:28", "[PARSE_SYNTAX_ERROR]"),
     ],

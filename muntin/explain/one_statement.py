@@ -13,13 +13,14 @@ windows_2  node 0 as it is, node 2 [12:00, 13:00)  made of node 0
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from muntin.errors import ModelError
 from muntin.explain.interval_sql import begin_of, bounds, intervals, later, micros_of
 from muntin.explain.slice_tables import GroupedEvents, listed
 from muntin.explain.statements import Types, indented, lowered
 from muntin.model.plan import Node, Plan, Tree, by_family
-from muntin.model.query import PlainQuery, Query
+from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.sql_text import literal, quoted, squeeze
 from muntin.share.slicing.edges import common_slicing
 
@@ -34,6 +35,8 @@ def one_statement(plan: Plan, types: Types | None = None) -> str:
 
     Other queries are named in comments above it, with the reason why they are not in it.
     """
+    left_out = _left_out(plan)
+    plan = _without_sets_of_values(plan)
     families = by_family(plan.trees)
     if not families:
         raise ModelError("no query of the plan is answered from slices; ask for one by its name")
@@ -48,7 +51,7 @@ def one_statement(plan: Plan, types: Types | None = None) -> str:
     tables = [table for part in parts for table in part.tables()]
     with_ = ",\n".join(f"{name} AS (\n{indented(body)}\n)" for name, body in tables)
     answers = "\nUNION ALL\n".join(part.answers(names) for part in parts)
-    return "".join([*_left_out(plan), f"WITH {with_}\n{answers}"])
+    return "".join([*left_out, f"WITH {with_}\n{answers}"])
 
 
 def _left_out(plan: Plan) -> Iterator[str]:
@@ -57,6 +60,22 @@ def _left_out(plan: Plan) -> Iterator[str]:
             yield f"-- {query.name!r} is not in it: {' '.join(query.reason.split())}\n"
         elif not query.is_periodic:
             yield f"-- {query.name!r} is not in it: its windows are found in the data\n"
+        elif query.has_sets_of_values:
+            yield f"-- {query.name!r} is not in it: its slices keep sets of values\n"
+
+
+def _without_sets_of_values(plan: Plan) -> Plan:
+    """Returns the plan of the queries whose slices SQL can combine."""
+    left = [
+        query
+        for query in plan.queries
+        if isinstance(query, PlainQuery) or not query.has_sets_of_values
+    ]
+    if len(left) == len(plan.queries):
+        return plan
+    parts = parts_of(left)
+    trees = [tree.answering(parts) if tree.has_sets_of_values else tree for tree in plan.trees]
+    return replace(plan, trees=tuple(tree for tree in trees if tree.nodes), queries=tuple(left))
 
 
 class _Family:

@@ -137,6 +137,11 @@ class Tree(AnyTree):
         )
 
     @property
+    def has_sets_of_values(self) -> bool:
+        """Whether its slices keep sets of values."""
+        return any(aggregate.definition.is_of_entries for aggregate in self.aggregates)
+
+    @property
     def longest(self) -> int:
         """The size of the longest window that a query asks for."""
         return max(node.window.size for node in self.nodes if node.queries)

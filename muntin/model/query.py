@@ -219,6 +219,11 @@ class Query:
         return self.relation
 
     @property
+    def has_sets_of_values(self) -> bool:
+        """Whether slices keep sets of values for some of its aggregates."""
+        return any(aggregate.definition.is_of_entries for aggregate in self.aggregates.values())
+
+    @property
     def is_periodic(self) -> bool:
         """Whether slices of time, cut by Spark, can answer the query."""
         return isinstance(self.window, Window) and not any(

@@ -2,7 +2,8 @@
 
 The fewest combines per slice win (Ω, `costs.operations`): windows that overlap little are combined
 anew, invertible aggregates are subtracted, and all others use two stacks. For selective combines,
-one deque for all windows pays once there are many of them.
+one deque for all windows pays once there are many of them. Sets of values are swept, whichever
+technique is asked for.
 """
 
 from collections import Counter
@@ -60,6 +61,8 @@ def with_techniques(
 
     def name(node: Node, held: float, aggregate: Aggregate, component: Component) -> str:
         possible = tuple(monoids(aggregate, component))
+        if possible[0].sweep is not None:
+            return possible[0].sweep
         if technique is not None:
             check_serves(technique, aggregate, possible)
             return technique
@@ -124,4 +127,5 @@ def check_forced(workload: Workload) -> None:
     }
     for aggregate in asked:
         for component in aggregate.components:
-            check_serves(workload.technique, aggregate, by_function(aggregate, component))
+            if not aggregate.definition.is_of_entries:
+                check_serves(workload.technique, aggregate, by_function(aggregate, component))

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import FUNCTIONS, SPELLINGS
+from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
 from muntin.sql.functions import AGGREGATES, UNSTABLE, calls, is_call
+from muntin.sql.parameters_of_calls import written_call
 from muntin.sql.tokens import NotSharedError, Span, closing, kind_at, norms, render, split
 
 # What may follow a call and change its meaning.
@@ -37,12 +39,21 @@ def is_shared(tokens: Span, place: int) -> bool:
 
 
 def read_call(text: str, tokens: Span, place: int) -> Call:
-    """The aggregate whose call begins at a place, FILTER included."""
+    """The aggregate whose call begins at a place, WITHIN GROUP and FILTER included."""
     function = SPELLINGS[tokens[place].norm]
     end = closing(tokens, place + 1)
     call = render(text, tokens[place : end + 1])
     inside = tokens[place + 2 : end]
     stop = end + 1
+    order: Span | None = None
+    words = " ".join(norms(tokens[stop : stop + 2]))
+    if words.startswith("within group"):
+        stop += 2 if words == "within group" else 1
+        if ORDER not in FUNCTIONS[function].parameters or kind_at(tokens, stop) != "L_PAREN":
+            raise NotSharedError(f"{call} WITHIN GROUP is not built from slices")
+        end = closing(tokens, stop)
+        order = tokens[stop + 1 : end]
+        stop = end + 1
     condition: Span = ()
     if kind_at(tokens, stop) == "FILTER" and kind_at(tokens, stop + 1) == "L_PAREN":
         end = closing(tokens, stop + 1)
@@ -57,31 +68,33 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
     quantifier = kind_at(inside, 0)
     if quantifier in {"DISTINCT", "ALL"} and len(inside) > 1:
         if quantifier == "DISTINCT" and not FUNCTIONS[function].idempotent:
-            raise NotSharedError(f"{call} needs every distinct value")
+            if function not in DISTINCT:
+                raise NotSharedError(f"{call} needs every distinct value")
+            function = DISTINCT[function]
         inside = inside[1:]
-    arguments = split(inside)
-    if len(arguments) != FUNCTIONS[function].arguments:
-        raise NotSharedError(f"{call} has {len(arguments) or 'no'} arguments")
-    for part in (inside, condition):
+    written = written_call(text, call, function, split(inside), order)
+    for part in (*written.arguments, condition):
         check_row_expression(part, call)
     counts_rows = function == "count" and (
         [token.kind for token in inside] in (["STAR"], ["NUMBER"])
     )
-    if not counts_rows and star_places(inside):
+    if not counts_rows and any(map(star_places, written.arguments)):
         raise NotSharedError(f"{call} reads every column")
-    if counts_rows:
-        arguments = []
+    arguments = () if counts_rows else written.arguments
     texts = [render(text, argument) for argument in arguments]
-    return Call(
-        aggregate=Aggregate(
+    try:
+        aggregate = Aggregate(
             function=function,
             argument=texts[0] if texts else None,
             where=render(text, condition) if condition else None,
             others=tuple(texts[1:]),
-        ),
-        stop=stop,
-        identity=(function, norms(() if counts_rows else inside), norms(condition)),
-    )
+            parameters=written.parameters,
+        )
+    except ModelError as error:
+        raise NotSharedError(f"{call}: {error}") from None
+    named = tuple(map(norms, arguments))
+    identity = (function, named, aggregate.parameters, norms(condition))
+    return Call(aggregate=aggregate, stop=stop, identity=identity)
 
 
 def check_row_expression(tokens: Span, where: str) -> None:

@@ -16,11 +16,11 @@ UNSHARED = _names(
     """
     any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
     approx_top_k_combine array_agg bitmap_and_agg bitmap_construct_agg bitmap_or_agg
-    collect_list collect_set collect_union count_min_sketch first first_value grouping
+    collect_list collect_union count_min_sketch first first_value grouping
     grouping_id histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
     kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double
-    kll_sketch_agg_float last last_value listagg max_by measure median min_by mode percentile
-    percentile_approx percentile_cont percentile_disc product schema_of_variant_agg string_agg
+    kll_sketch_agg_float last last_value listagg max_by measure min_by
+    percentile_approx product schema_of_variant_agg string_agg
     theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum
     tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
     tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer

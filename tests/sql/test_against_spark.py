@@ -107,7 +107,7 @@ def rows(frame):
     [
         "SELECT s.zone AS z, count(*) FROM r GROUP BY z, window(ts, '5 minutes')",
         "SELECT count(*) AS n, n + 1 AS m FROM r {by}",
-        "SELECT median(x), collect_list(1), first(2) FROM r {by}",
+        "SELECT try_avg(x), collect_list(1), first(2) FROM r {by}",
         "SELECT max(window.start) FROM r {by}",
         "SELECT count(*) FROM r GROUP BY window(ts, '5 minutes').start",
         "SELECT count(*) FROM r GROUP BY window(ts, '1 day 0 months')",

@@ -45,7 +45,13 @@ def _aggregates() -> list[Column]:
         F.sum(F.col("load") * 2 + 1).alias("made"),
         F.expr("count_if(load > 4)"),
         F.max("price").alias("dearest"),
-        F.median("temp").alias("middle"),
+        F.try_avg("temp").alias("middle"),
+        F.median("temp").alias("median"),
+        F.count_distinct("load", "device").alias("pairs"),
+        F.sum_distinct("load").alias("sum of distinct"),
+        F.percentile("temp", [0.25, 0.95]).alias("quartiles"),
+        F.mode("load", True).alias("usual"),
+        F.expr("percentile_disc(0.5) WITHIN GROUP (ORDER BY load DESC)").alias("disc"),
     ]
 
 

@@ -159,7 +159,11 @@ class Engine:
                 }
                 columns = {name: pa.array([key for key, _ in here]) for name in lane.key_columns}
                 columns[START] = pa.array([start for _, start in here], pa.int64())
+                layout = lane.at_run_time(ansi=False, retain=0).layout
                 for each in lane.held:
+                    if each.component.part.is_of_entries:
+                        columns |= _sets(layout.of(each.component).columns, list(here.values()))
+                        continue
                     partials = [_partial(each.component.kind, values) for values in here.values()]
                     columns[each.name] = pa.array(partials, pa.int64())
                 columns[EVENTS] = pa.array([len(values) for values in here.values()], pa.int64())
@@ -195,6 +199,13 @@ class Engine:
                     key = row[layout.key_columns[0]]
                     called = self.running.called(name)
                     self.answers.setdefault(called, []).append((key, begin, *values))
+
+
+def _sets(names: tuple[str, ...], values: list[list[int | None]]) -> dict[str, pa.Array]:
+    """The distinct values of each slice, and how often they occur if there are two columns."""
+    bags = [Counter(value for value in row if value is not None) for row in values]
+    lists = [[list(bag) for bag in bags], [list(bag.values()) for bag in bags]]
+    return {name: pa.array(lists[index], pa.list_(pa.int64())) for index, name in enumerate(names)}
 
 
 def _partial(kind: str, values: list[int | None]) -> int | None:

@@ -136,15 +136,33 @@ _ARGUMENTS = {
     "bit_and": ["i", "big"],
     "bit_or": ["i", "length(s)"],
     "bit_xor": ["i", "big"],
+    "count_distinct": ["s", "x", "nested", "i % 3", "d", "flag", "nothing", "f", "day"],
+    "sum_distinct": ["i", "big", "small", "nothing"],
+    "avg_distinct": ["i", "small", "nothing"],
+    "median": ["x", "i", "d", "nothing"],
+    "percentile": ["big", "x", "f", "small"],
+    "percentile_cont": ["x", "i"],
+    "percentile_disc": ["x", "small", "nothing"],
+    "mode": ["s", "x", "i % 3", "d", "flag", "day", "nothing"],
+}
+_PERCENTAGES = ["0.5", "0.95", "array(0.0, 0.3, 1)"]
+# The parameters of calls, one choice of each.
+_PARAMETERS = {
+    "percentile": [_PERCENTAGES],
+    "percentile_cont": [_PERCENTAGES, ["ASC", "DESC"]],
+    "percentile_disc": [_PERCENTAGES, ["ASC", "DESC"]],
+    "mode": [["ASC", "DESC"]],
 }
 _PAIRS = ["regr_count", "regr_sxx", "regr_syy"]
 _OF_PAIRS = ["i", "small", "d", "nothing"]
 # These are near zero as often as not, where what is right depends on the order of adding: they have
 # a test of their own, `test_aggregate_table.py`.
 _SIGNED = {"skewness", "kurtosis", "corr"}
+# The order of its elements is not determined; see `test_sets_of_values.py`.
+_UNORDERED = {"collect_set"}
 assert {*_ARGUMENTS, *_PAIRS} == {
     name for name in FUNCTIONS if not name.startswith(("covar", "regr")) or name in _PAIRS
-} - _SIGNED
+} - _SIGNED - _UNORDERED
 
 
 @st.composite
@@ -156,6 +174,7 @@ def aggregates(draw: st.DrawFn) -> Aggregate:
         argument=draw(st.sampled_from(_OF_PAIRS if is_pair else _ARGUMENTS[function])),
         others=(draw(st.sampled_from(_OF_PAIRS)),) if is_pair else (),
         where=draw(st.sampled_from([None, None, None, "i > 0", "flag"])),
+        parameters=tuple(draw(st.sampled_from(each)) for each in _PARAMETERS.get(function, [])),
     )
 
 

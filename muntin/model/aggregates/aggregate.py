@@ -6,11 +6,14 @@ An `Aggregate` is a call (`avg(temp)`) of a row of the table of functions. It is
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.formula import Sql, merged
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.table import FLOAT, FUNCTIONS, PARTS, Function, Part
+from muntin.model.aggregates.parameters import checked, parameter, percentages
+from muntin.model.aggregates.table import FLOAT, FUNCTIONS, ORDER, PARTS, Function, Part
 from muntin.model.sql_text import only_where, uncommented
 
 
@@ -78,6 +81,17 @@ class Component:
             values = [f"IF(({other}) IS NULL, NULL, {value})" for value, other in pairs]
         return dict(zip("xy", values, strict=False))
 
+    @property
+    def entry(self) -> str:
+        """The value of a set of values, as Spark SQL: a struct of several arguments, and null if
+        one of them is."""
+        if not self.others:
+            return self.arguments[0]
+        texts = self.arguments
+        missing = " OR ".join(f"({text}) IS NULL" for text in texts)
+        fields = ", ".join(f"'f{index}', {text}" for index, text in enumerate(texts))
+        return f"IF({missing}, NULL, named_struct({fields}))"
+
     def lifted(self) -> dict[str, str]:
         """Returns the scalars of its partial as Spark SQL over events, with its filter."""
         values = self.values()
@@ -105,6 +119,8 @@ class Aggregate:
     where: str | None = None
     # Arguments behind the first.
     others: tuple[str, ...] = ()
+    # The constants behind the arguments, as Spark SQL; see `Function.parameters`.
+    parameters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.function not in FUNCTIONS:
@@ -114,7 +130,8 @@ class Aggregate:
             )
         wanted = FUNCTIONS[self.function].arguments
         given = len(self.others) + (self.argument is not None)
-        if given != wanted and (given or self.function != "count"):
+        is_enough = given > wanted and FUNCTIONS[self.function].takes_more
+        if given != wanted and not is_enough and (given or self.function != "count"):
             raise ModelError(
                 f"{self.function} needs an argument, such as {self.function}('temp')"
                 if wanted == 1 and not given
@@ -124,6 +141,9 @@ class Aggregate:
             text = getattr(self, part)
             object.__setattr__(self, part, text and uncommented(text))
         object.__setattr__(self, "others", tuple(uncommented(text) for text in self.others))
+        names = self.definition.parameters
+        given_parameters = checked(self.function, names, self.parameters)
+        object.__setattr__(self, "parameters", given_parameters)
 
     @property
     def definition(self) -> Function:
@@ -137,6 +157,17 @@ class Aggregate:
             Component(kind=part, argument=self.argument, where=self.where, others=self.others)
             for part in self.definition.parts
         )
+
+    @cached_property
+    def percentages(self) -> tuple[float, ...] | float:
+        """The percentages that are asked for, or the only one."""
+        named = dict(zip(self.definition.parameters, self.parameters, strict=True))
+        return percentages(named.get("percentage", "0.5"))
+
+    @property
+    def is_descending(self) -> bool:
+        """Whether values are in descending order."""
+        return ORDER in self.definition.parameters and self.parameters[-1] == "DESC"
 
     def lowered(self, scalars: list[str]) -> str:
         """Returns the answer as Spark SQL over the scalars of all components."""
@@ -155,7 +186,11 @@ class Aggregate:
     def to_sql(self) -> str:
         """Returns the call as Spark SQL."""
         arguments = "*" if self.argument is None else ", ".join([self.argument, *self.others])
+        row = self.definition
         call = f"{self.function}({arguments})"
+        if row.spelled is not None:
+            named = dict(zip(row.parameters, self.parameters, strict=True))
+            call = row.spelled.format(x=arguments, **named)
         return call if self.where is None else f"{call} FILTER (WHERE {self.where})"
 
     def __str__(self) -> str:
@@ -163,12 +198,21 @@ class Aggregate:
 
 
 def function_call(function: str) -> Callable[..., Aggregate]:
-    """Returns the Python function for a row of the table: `call("y", "x", where=...)`."""
+    """Returns the Python function for a row of the table: `call("y", "x", where=...)`.
 
-    def call(*arguments: str, where: str | None = None) -> Aggregate:
-        argument, *others = arguments or (None,)
+    Its parameters stand behind its arguments: `percentile("temp", 0.95)`.
+    """
+    row = FUNCTIONS[function]
+
+    def call(*arguments: Any, where: str | None = None) -> Aggregate:
+        first = row.arguments if row.parameters else len(arguments)
+        argument, *others = arguments[:first] or (None,)
         return Aggregate(
-            function=function, argument=argument, where=where, others=tuple(map(str, others))
+            function=function,
+            argument=argument,
+            where=where,
+            others=tuple(map(str, others)),
+            parameters=tuple(map(parameter, arguments[first:])),
         )
 
     call.__name__ = call.__qualname__ = function

@@ -30,6 +30,9 @@ class Monoid:
     width: int = 1
     # The value of a missing partial, in integers and in floats, for each of its scalars.
     identity: tuple[int, float] = (0, 0.0)
+    # For partials that are sets of values: the sweep over their entries that answers windows, in
+    # place of a technique that combines partials (see `techniques.sweeps`).
+    sweep: str | None = None
 
 
 def add(a: Any, b: Any) -> Any:
@@ -165,6 +168,16 @@ def merge_pair_moments(a: Any, b: Any) -> Any:
     )
 
 
+def unite(a: Any, b: Any) -> Any:
+    """Union of two sets of values."""
+    return a | b
+
+
+def add_counts(a: Any, b: Any) -> Any:
+    """Sum of two bags of values, each a `collections.Counter`."""
+    return a + b
+
+
 ADD = Monoid(name="add", combine=add, inverse=subtract)
 ADD_WIDE = Monoid(name="add_wide", combine=add_wide, inverse=subtract_wide, width=2)
 ADD_LIMBS = Monoid(name="add_limbs", combine=add_limbs, inverse=subtract_limbs, width=3)
@@ -180,3 +193,6 @@ BIT_XOR = Monoid(name="bit_xor", combine=bits_of_one, inverse=bits_of_one)
 MOMENTS = Monoid(name="moments", combine=merge_moments, width=3)
 FOUR_MOMENTS = Monoid(name="four_moments", combine=merge_four_moments, width=5)
 PAIR_MOMENTS = Monoid(name="pair_moments", combine=merge_pair_moments, width=6)
+# The distinct values of a slice, and the same with how often each occurs.
+SET = Monoid(name="set", combine=unite, idempotent=True, sweep="latest_occurrence")
+BAG = Monoid(name="bag", combine=add_counts, width=2, sweep="ranked_counts")

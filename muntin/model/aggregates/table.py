@@ -6,7 +6,7 @@ slices, the compiled runtime, Spark's own combine, streams, SQL and costs all re
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from muntin.errors import PlanError
@@ -16,6 +16,7 @@ from muntin.model.aggregates.monoids import (
     ADD_FLOAT,
     ADD_LIMBS,
     ADD_WIDE,
+    BAG,
     BIT_AND,
     BIT_OR,
     BIT_XOR,
@@ -24,6 +25,7 @@ from muntin.model.aggregates.monoids import (
     MIN,
     MOMENTS,
     PAIR_MOMENTS,
+    SET,
     Monoid,
 )
 
@@ -33,10 +35,16 @@ INTEGER = "integer"
 FLOAT = "float"
 TYPED = "typed"
 
-# The type of a function's answer: that of its values, a count that is never null, or a double.
+# The type of a function's answer: that of its values, a count that is never null, a double, a list
+# of values, or doubles, one for each percentage.
 VALUE = "value"
 COUNT = "count"
 DOUBLE = "double"
+VALUES = "values"
+PERCENTILES = "percentiles"
+
+# The parameter that says whether values are in ascending or descending order, `ASC` or `DESC`.
+ORDER = "order"
 
 
 def is_typed(storage: str) -> bool:
@@ -76,6 +84,8 @@ class Part:
     combined_by: str | None = None
     # Whether the partial of no values is a value, such as a count of zero, not null.
     is_never_null: bool = False
+    # Of a set of values, whether -0.0 and 0.0 are two of them, as Spark's percentiles have it.
+    tells_zeros_apart: bool = False
 
     def monoid(self, storage: str, *, ansi: bool) -> Monoid:
         """Returns the monoid for a storage; `ansi` integer sums detect overflow."""
@@ -85,6 +95,11 @@ class Part:
         if ansi and self.ansi is not None and storage == INTEGER:
             return self.ansi
         return self.monoids[kind]
+
+    @cached_property
+    def is_of_entries(self) -> bool:
+        """Whether its partials are sets of values, an entry for each."""
+        return any(monoid.sweep is not None for monoid in self.monoids.values())
 
     @property
     def all_monoids(self) -> tuple[Monoid, ...]:
@@ -112,6 +127,18 @@ def _float_sum(name: str, of_record: Formula, *, of: str = "x") -> Part:
         calls={"value": Call(function="sum", of=(of,))},
         of_record=of_record,
         combined_by="sum",
+    )
+
+
+def _entries(name: str, monoid: Monoid) -> Part:
+    """Returns a part that is a set of values: compiled code makes it of events, not Spark's SQL."""
+    return Part(
+        name=name,
+        monoids={INTEGER: monoid, FLOAT: monoid, TYPED: monoid},
+        calls={},
+        scalars={},
+        of_record=lambda there, x: (x,),
+        is_never_null=True,
     )
 
 
@@ -221,6 +248,9 @@ PARTS: dict[str, Part] = {
             of_record=lambda there, x, y: (there, x, y, x - x, y - y, (x - x) * (y - y)),
             is_never_null=True,
         ),
+        _entries("distinct", SET),
+        _entries("frequencies", BAG),
+        replace(_entries("values", BAG), tells_zeros_apart=True),
     )
 }
 
@@ -242,6 +272,17 @@ class Function:
     aliases: tuple[str, ...] = ()
     # Whether it returns NaN, not null, under `spark.sql.legacy.statisticalAggregate`.
     has_legacy: bool = False
+    # Of a set of values: how the runtime sums it up (`runtime.entries.summaries`).
+    summary: str | None = None
+    # The constants behind its arguments, by name; the last may be left out if it is an ORDER.
+    parameters: tuple[str, ...] = ()
+    # How Spark spells a call, where that is not `name(arguments)`: with `{x}` for the arguments,
+    # and the parameters by name.
+    spelled: str | None = None
+    # The function whose calls with DISTINCT it stands for.
+    distinct_of: str | None = None
+    # Whether it takes any number of arguments from `arguments` on.
+    takes_more: bool = False
 
     @cached_property
     def monoids(self) -> tuple[Monoid, ...]:
@@ -259,9 +300,39 @@ class Function:
         return bool(self.monoids) and all(monoid.selective for monoid in self.monoids)
 
     @cached_property
+    def is_of_entries(self) -> bool:
+        """Whether slices keep sets of values for it."""
+        return any(PARTS[part].is_of_entries for part in self.parts)
+
+    @cached_property
     def casts(self) -> bool:
         """Whether Spark casts its values to doubles, one by one."""
         return any(PARTS[part].storage == FLOAT for part in self.parts)
+
+
+def _distinct(function: str, summary: str, result: str = VALUE, *, more: bool = False) -> Function:
+    """Returns what a function is of the distinct values of its argument."""
+    return Function(
+        name=f"{function}_distinct",
+        parts=("distinct",),
+        result=result,
+        summary=summary,
+        spelled=f"{function}(DISTINCT {{x}})",
+        distinct_of=function,
+        takes_more=more,
+    )
+
+
+def _ordered(name: str, summary: str, spelled: str | None = None, *parameters: str) -> Function:
+    """Returns a function of the values in their order."""
+    return Function(
+        name=name,
+        parts=("frequencies" if summary == "mode" else "values",),
+        result=VALUE if summary == "mode" else PERCENTILES,
+        summary=summary,
+        parameters=parameters,
+        spelled=spelled,
+    )
 
 
 def _mean(name: str, total: str, *aliases: str, arguments: int = 1) -> Function:
@@ -376,6 +447,25 @@ FUNCTIONS: dict[str, Function] = {
             has_answer=lambda n, mx, my, xx, yy, xy: (n > 0) & (yy != 0),
             constant=(lambda n, mx, my, xx, yy, xy: xx == 0, 1.0),
         ),
+        _distinct("count", "count", COUNT, more=True),
+        _distinct("sum", "sum"),
+        _distinct("avg", "mean", DOUBLE),
+        Function(name="collect_set", parts=("distinct",), result=VALUES, summary="values"),
+        _ordered("median", "percentile"),
+        _ordered("percentile", "percentile", "percentile({x}, {percentage})", "percentage"),
+        _ordered(
+            "percentile_cont",
+            "percentile",
+            "percentile_cont({percentage}) WITHIN GROUP (ORDER BY {x} {order})",
+            *("percentage", ORDER),
+        ),
+        _ordered(
+            "percentile_disc",
+            "discrete",
+            "percentile_disc({percentage}) WITHIN GROUP (ORDER BY {x} {order})",
+            *("percentage", ORDER),
+        ),
+        _ordered("mode", "mode", "mode() WITHIN GROUP (ORDER BY {x} {order})", ORDER),
     )
 }
 
@@ -383,5 +473,13 @@ FUNCTIONS: dict[str, Function] = {
 SPELLINGS: dict[str, str] = {
     spelling: function.name
     for function in FUNCTIONS.values()
+    if function.distinct_of is None
     for spelling in (function.name, *function.aliases)
+}
+
+# The function that a call with DISTINCT is of, by the name of what is called.
+DISTINCT: dict[str, str] = {
+    function.distinct_of: function.name
+    for function in FUNCTIONS.values()
+    if function.distinct_of is not None
 }

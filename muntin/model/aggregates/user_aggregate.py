@@ -12,6 +12,8 @@ from muntin.model.aggregates.table import FLOAT, Function, Part
 # The most scalars that one partial may have.
 MOST_SCALARS = 3
 _FUNCTION = Function(name="aggregate", parts=())
+# The fields of a call that JSON leaves out if they are empty.
+_FURTHER = ("others", "parameters")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +146,9 @@ def aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
 
 
 def call_to_json(call: Aggregate | Component) -> dict[str, Any]:
-    """Returns an aggregate or a component as JSON; `others` only if there are any."""
-    fields = {name: value for name, value in asdict(call).items() if name != "others" or value}
+    """Returns an aggregate or a component as JSON; `others` and `parameters` only if there are
+    any."""
+    fields = {name: value for name, value in asdict(call).items() if value or name not in _FURTHER}
     return {name: list(value) if type(value) is tuple else value for name, value in fields.items()}
 
 

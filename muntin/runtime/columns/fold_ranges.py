@@ -6,8 +6,16 @@ from typing import Any
 import numpy as np
 
 from muntin.model.aggregates.monoids import Monoid
-from muntin.runtime.columns.partials import Int64s, PartialColumn, Scalars
+from muntin.runtime.columns.partials import Column, Int64s, PartialColumn, Scalars
+from muntin.runtime.entries.entry_ranges import EntryFolding, as_entries
 from muntin.techniques.table import Fold
+
+
+def folding(column: Column, monoid: Monoid, keys: Int64s) -> "Folding | EntryFolding":
+    """Returns what folds a component's partials; `keys` has the number of each row's key."""
+    if isinstance(column, PartialColumn):
+        return Folding(column, monoid)
+    return EntryFolding(as_entries(column), keys)
 
 
 class Folding:

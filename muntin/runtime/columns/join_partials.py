@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from muntin.runtime.columns.partials import PartialColumn, Partials
+from muntin.runtime.columns.partials import Column, PartialColumn, Partials, scalars_of
 from muntin.runtime.columns.typed_partials import joined_typed
+from muntin.runtime.entries.entry_lists import joined_entries
+from muntin.runtime.entries.entry_ranges import as_entries
 
 
 def concatenate(older: Partials, newer: Partials) -> Partials:
@@ -16,9 +18,15 @@ def concatenate(older: Partials, newer: Partials) -> Partials:
         keys=np.concatenate([older.keys, newer.keys]),
         starts=np.concatenate([older.starts, newer.starts]),
         columns={
-            name: joined(column, newer.columns[name]) for name, column in older.columns.items()
+            name: _joined(column, newer.columns[name]) for name, column in older.columns.items()
         },
     )
+
+
+def _joined(older: Column, newer: Column) -> Column:
+    if isinstance(older, PartialColumn):
+        return joined(older, scalars_of(newer))
+    return joined_entries(as_entries(older), as_entries(newer))
 
 
 def joined(older: PartialColumn, newer: PartialColumn) -> PartialColumn:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from muntin.errors import PlanError
-from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import ADD_WIDE, Monoid
 from muntin.model.aggregates.table import DOUBLE, FLOAT, INTEGER, is_typed
 from muntin.model.plan import Node, Tree
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.window import Window
+from muntin.runtime.columns.answer_storage import answer_storage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,16 @@ class Kept:
     monoid: Monoid
     columns: tuple[str, ...]
 
+    @property
+    def is_of_entries(self) -> bool:
+        """Whether its partials are sets of values, stored as lists of so stored values."""
+        return self.monoid.sweep is not None
+
+    @property
+    def column_type(self) -> pa.DataType:
+        """The type of its columns where they have no values."""
+        return pa.null() if self.is_of_entries else column_type(self.number)
+
 
 def kept(component: Component, *, number: str, name: str, ansi: bool) -> Kept:
     """Returns the layout of a component in a storage.
@@ -32,7 +43,7 @@ def kept(component: Component, *, number: str, name: str, ansi: bool) -> Kept:
     With `ansi`, integer sums detect overflow, as Spark's do under ANSI.
     """
     monoid = component.combines_by(number, ansi=ansi)
-    width = 1 if is_typed(number) else monoid.width
+    width = 1 if is_typed(number) and monoid.sweep is None else monoid.width
     columns = tuple(f"{name}_{index}" for index in range(width)) if width > 1 else (name,)
     return Kept(component=component, number=number, monoid=monoid, columns=columns)
 
@@ -100,20 +111,30 @@ def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
     typed: Counter[str] = Counter()
     places: list[Slots] = []
     for aggregate in node.aggregates:
-        first = layout.of(aggregate.components[0])
-        if first.monoid == ADD_WIDE:
-            places.append((integer_slot(integers), integer_slot(integers + 1)))
-            integers += 2
-        elif first.number == INTEGER and aggregate.definition.result != DOUBLE:
-            places.append((integer_slot(integers),))
-            integers += 1
-        elif is_typed(first.number):
-            places.append((typed_slot(typed[first.number], first.number),))
-            typed[first.number] += 1
+        storage, width = _storage(aggregate, layout)
+        if storage == INTEGER:
+            slots = range(integers, integers + width)
+            places.append(tuple(map(integer_slot, slots)))
+            integers += width
+        elif is_typed(storage):
+            places.append((typed_slot(typed[storage], storage),))
+            typed[storage] += 1
         else:
             places.append((float_slot(floats),))
             floats += 1
     return tuple(places)
+
+
+def _storage(aggregate: Aggregate, layout: Layout) -> tuple[str, int]:
+    """Returns how an aggregate's answers are stored, and in how many slots."""
+    first = layout.of(aggregate.components[0])
+    row = aggregate.definition
+    if first.is_of_entries:
+        storage = answer_storage(aggregate, first.number)
+        return storage, 2 if storage == INTEGER and row.summary == "sum" else 1
+    if first.number == INTEGER and row.result == DOUBLE:
+        return FLOAT, 1
+    return first.number, 2 if first.monoid == ADD_WIDE else 1
 
 
 def all_slots(tree: Tree | RecordTree, layout: Layout) -> Slots:

@@ -11,8 +11,10 @@ from muntin.model.aggregates.monoids import ADD_WIDE
 from muntin.model.aggregates.table import FLOAT, INTEGER, is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.runtime.columns.layout import Kept
-from muntin.runtime.columns.partials import Bools, PartialColumn
+from muntin.runtime.columns.partials import Bools, Column, PartialColumn, scalars_of
 from muntin.runtime.columns.typed_partials import read_typed, write_typed
+from muntin.runtime.entries.entry_lists import read_entries, write_entries
+from muntin.runtime.entries.entry_ranges import as_entries
 
 
 def lifted(
@@ -25,7 +27,7 @@ def lifted(
     partials, laid out as in slices.
     """
     if values is None:
-        return read_partials(entry, batch)
+        return scalars_of(read_partials(entry, batch))
     names = values[entry.component]
     rows = batch.num_rows
     if not names:
@@ -57,8 +59,10 @@ def _own(component: UserComponent, columns: list[pa.Array], there: Bools) -> Par
     )
 
 
-def read_partials(entry: Kept, batch: pa.RecordBatch) -> PartialColumn:
+def read_partials(entry: Kept, batch: pa.RecordBatch) -> Column:
     """Returns a component's partials from its columns of the slices."""
+    if entry.is_of_entries:
+        return read_entries(entry, batch)
     first = batch.column(entry.columns[0])
     if is_typed(entry.number):
         return read_typed(first, entry.monoid)
@@ -69,8 +73,10 @@ def read_partials(entry: Kept, batch: pa.RecordBatch) -> PartialColumn:
     return PartialColumn(scalars=scalars, present=present)
 
 
-def write_partials(entry: Kept, column: PartialColumn) -> dict[str, pa.Array]:
+def write_partials(entry: Kept, column: Column) -> dict[str, pa.Array]:
     """Returns a component's partials as its columns of the slices."""
+    if not isinstance(column, PartialColumn):
+        return write_entries(entry, as_entries(column))
     if is_typed(entry.number):
         return {entry.columns[0]: write_typed(column)}
     kind = pa.int64() if entry.number == INTEGER else pa.float64()

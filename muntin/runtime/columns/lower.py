@@ -9,15 +9,20 @@ from muntin.model.aggregates.monoids import ADD_WIDE
 from muntin.model.aggregates.table import Function, is_typed
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.runtime.columns.layout import Layout
-from muntin.runtime.columns.partials import Bools, PartialColumn, Partials
+from muntin.runtime.columns.partials import Bools, PartialColumn, Partials, scalars_of
 from muntin.runtime.columns.typed_partials import write_typed
+from muntin.runtime.entries.entry_ranges import EntryRanges
+from muntin.runtime.entries.summaries import summed_up
 
 _INT64 = np.iinfo(np.int64)
 
 
 def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.Array, ...]:
     """Returns an aggregate's answers, an Arrow column for each of its slots."""
-    columns = [partials.columns[component] for component in aggregate.components]
+    first = partials.columns[aggregate.components[0]]
+    if isinstance(first, EntryRanges):
+        return summed_up(aggregate, first, layout.of(aggregate.components[0]).number)
+    columns = [scalars_of(partials.columns[component]) for component in aggregate.components]
     if isinstance(aggregate, UserAggregate):
         return (_own(aggregate, columns[0]),)
     row = aggregate.definition

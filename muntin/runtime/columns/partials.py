@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,19 @@ Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 # The scalars of a component, a column each.
 Scalars = tuple[NDArray[Any], ...]
+
+
+class Column(Protocol):
+    """A component's partials, row by row: scalars, or sets of values (see `entries`)."""
+
+    def rows(self, first: int) -> "Column":
+        """The partials from a row on."""
+
+    def where(self, chosen: Bools | Int64s) -> "Column":
+        """The partials of the chosen rows, by their numbers or by a mask."""
+
+    def copy(self) -> "Column":
+        """The same partials in memory of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +78,7 @@ class Partials:
 
     keys: Int64s
     starts: Int64s
-    columns: Mapping[Component, PartialColumn]
+    columns: Mapping[Component, Column]
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -100,3 +113,9 @@ class Partials:
             starts=self.starts.copy(),
             columns={name: column.copy() for name, column in self.columns.items()},
         )
+
+
+def scalars_of(column: Column) -> PartialColumn:
+    """Returns partials that are scalars as what they are."""
+    assert isinstance(column, PartialColumn)
+    return column

@@ -6,7 +6,7 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.plan import Node
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.fold_ranges import Folding
+from muntin.runtime.columns.fold_ranges import folding
 from muntin.runtime.columns.join_partials import concatenate
 from muntin.runtime.columns.partials import Partials
 from muntin.runtime.periodic.node import ALL_BEGINS, NodeRuntime, Position
@@ -41,7 +41,7 @@ class Feed:
         if self.kept is not None:
             rows = concatenate(self.kept, rows)
         foldings = {
-            component: Folding(column, self._monoids[component])
+            component: folding(column, self._monoids[component], rows.keys)
             for component, column in rows.columns.items()
         }
         for node, reader in self._readers:

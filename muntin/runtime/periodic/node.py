@@ -8,7 +8,8 @@ import numpy as np
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.fold_ranges import Folding
-from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials
+from muntin.runtime.columns.partials import Column, Int64s, Partials
+from muntin.runtime.entries.entry_ranges import EntryFolding
 from muntin.runtime.periodic.intervals import close, pick
 
 # Windows given out at a time: bounds memory where one slice is in very many windows.
@@ -61,7 +62,7 @@ class NodeRuntime:
     def push(
         self,
         rows: Partials,
-        foldings: Mapping[Component, Folding],
+        foldings: Mapping[Component, Folding | EntryFolding],
         until: Position,
         begins: tuple[int, int] = ALL_BEGINS,
     ) -> Iterator[tuple[Partials, Position]]:
@@ -108,11 +109,11 @@ class NodeRuntime:
     def _combined(
         self,
         starts: Int64s,
-        foldings: Mapping[Component, Folding],
+        foldings: Mapping[Component, Folding | EntryFolding],
         lows: Int64s,
         highs: Int64s,
         begins: Int64s,
-    ) -> dict[Component, PartialColumn]:
+    ) -> dict[Component, Column]:
         """Combine the rows of each window into its partials."""
         if self._offsets is None:
             return {

@@ -20,7 +20,8 @@ from muntin.runtime.columns.layout import (
 )
 from muntin.runtime.columns.lift import numbers, read_partials
 from muntin.runtime.columns.lower import lower
-from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials
+from muntin.runtime.columns.partials import Column, Int64s, PartialColumn, Partials
+from muntin.runtime.entries.entry_lists import no_entries
 from muntin.runtime.periodic.feed import Feed
 from muntin.runtime.periodic.node import END, NodeRuntime, Position
 
@@ -158,6 +159,8 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return chunks(batches, rows=ROWS_AT_ONCE)
 
 
-def _empty(entry: Kept) -> PartialColumn:
+def _empty(entry: Kept) -> Column:
+    if entry.is_of_entries:
+        return no_entries(entry.monoid)
     dtype = np.float64 if entry.number == FLOAT else np.int64
     return PartialColumn(scalars=tuple(np.empty(0, dtype) for _ in range(entry.monoid.width)))

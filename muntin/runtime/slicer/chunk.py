@@ -13,7 +13,9 @@ from muntin.runtime.columns.key_codes import canonical, encoded, hashes, mixed_r
 from muntin.runtime.columns.layout import Kept
 from muntin.runtime.columns.lift import lifted, numbers
 from muntin.runtime.columns.partials import Int64s, PartialColumn
+from muntin.runtime.entries.entry_column import EntryColumn
 from muntin.runtime.slicer.combine import without_gaps
+from muntin.runtime.slicer.group_values import RowValues, sets_of
 from muntin.runtime.slicer.groups import Groups, group, select_groups
 from muntin.runtime.slicer.slice_starts import SliceStarts, slice_starts
 from muntin.runtime.slicer.target import Target
@@ -65,6 +67,19 @@ class Chunk:
             if not any(self._batch.column(name).null_count for name in names):
                 return None
         return self._once(_partials_of(entry, target), lambda: self._lifted(entry, target))
+
+    def sets(self, entry: Kept, target: Target, groups: Groups) -> EntryColumn:
+        """Returns a component's sets of values, one for each group."""
+        return sets_of(self._values(entry, target), groups, entry)
+
+    def _values(self, entry: Kept, target: Target) -> RowValues:
+        assert target.values is not None
+        (name,) = target.values[entry.component]
+        part = entry.component.part
+        return self._once(
+            _partials_of(entry, target),
+            lambda: RowValues(self._batch.column(name), tells_zeros_apart=part.tells_zeros_apart),
+        )
 
     def column(self, name: str) -> pa.Array:
         """Returns a column of the rows."""

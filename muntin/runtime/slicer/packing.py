@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.columns.layout import Layout, column_type
+from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.row_order import ordered
 from muntin.runtime.state.segments import from_bytes
@@ -71,4 +71,4 @@ def _fields(layout: Layout) -> Iterator[pa.Field]:
     yield pa.field(layout.start, pa.int64())
     for entry in layout.kept:
         for name in entry.columns:
-            yield pa.field(name, column_type(entry.number))
+            yield pa.field(name, entry.column_type)

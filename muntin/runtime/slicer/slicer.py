@@ -9,7 +9,7 @@ import pyarrow as pa
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.hashing import hash_integers
 from muntin.runtime.columns.lift import write_partials
-from muntin.runtime.columns.partials import Int64s, PartialColumn
+from muntin.runtime.columns.partials import Column, Int64s, PartialColumn
 from muntin.runtime.slicer.chunk import Chunk, results_for
 from muntin.runtime.slicer.combine import combine
 from muntin.runtime.slicer.packing import PART, packed
@@ -69,7 +69,7 @@ class Slicer:
             rows = chunk.rows(target)
             firsts = np.arange(len(chunk.times)) if rows is None else rows
             starts = chunk.times[firsts]
-            columns = [
+            columns: list[Column] = [
                 _chosen(chunk.partials(entry, target), firsts) for entry in target.layout.kept
             ]
         else:
@@ -78,7 +78,9 @@ class Slicer:
             slices = chunk.slices(target)
             starts = slices.starts[slices.numbers[firsts]]
             columns = [
-                combine(chunk.partials(entry, target), entry.monoid, groups)
+                chunk.sets(entry, target, groups)
+                if entry.is_of_entries
+                else combine(chunk.partials(entry, target), entry.monoid, groups)
                 for entry in target.layout.kept
             ]
         if not len(firsts):
@@ -91,7 +93,7 @@ class Slicer:
         target: Target,
         firsts: Int64s,
         starts: Int64s,
-        columns: list[PartialColumn],
+        columns: Sequence[Column],
     ) -> pa.RecordBatch:
         arrays: dict[str, pa.Array] = {}
         hashed = np.zeros(len(firsts), np.int64)

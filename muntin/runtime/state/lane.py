@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.model.plan import Tree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout, column_type
+from muntin.runtime.columns.layout import Layout
 
 # The column with the start of a slice, or with the instant of a record.
 START = "start"
@@ -100,7 +100,7 @@ def conformed(table: pa.Table, lane: Lane) -> pa.Table:
     No answer reads such a null: a query is complete only from where all it reads is kept.
     """
     missing = {
-        name: pa.nulls(table.num_rows, column_type(entry.number))
+        name: pa.nulls(table.num_rows, entry.column_type)
         for entry in lane.layout.kept
         for name in entry.columns
         if name not in table.column_names

@@ -1,10 +1,11 @@
 """The partials of one level of a lane: a batch adds new ones, and reads those of some spans.
 
 A batch adds a segment. Eight segments are merged into one, in which what several batches had of a
-cell is one row, and eight merged ones again while that stays short beside what is kept. So a window
-reads only the segments at the spans that it needs. Segments that have expired are dropped whole.
-Rows that are far behind the others of their batch have segments of their own, which are merged
-however long they are: else every late row would make a long segment of new ones.
+cell is one row and a value of a set has its latest entry, and eight merged ones again while that
+stays short beside what is kept. So a window reads only the segments at the spans that it needs.
+Segments that have expired are dropped whole. Rows that are far behind the others of their batch
+have segments of their own, which are merged however long they are: else every late row would make a
+long segment of new ones.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.entries.superseded import latest_entries
 from muntin.runtime.periodic.rollups import INSTANTS, combined
 from muntin.runtime.state.lane import Lane, Level, conformed
 from muntin.runtime.state.segments import Segment, Shelf
@@ -29,8 +31,12 @@ _MOST_ROWS = 1 << 20
 class LevelStore:
     """The segments of a level on a shelf."""
 
-    def __init__(self, shelf: Shelf, lane: Lane, level: Level, segments: list[Segment]) -> None:
+    def __init__(
+        self, shelf: Shelf, lane: Lane, level: Level, segments: list[Segment], watermark: int
+    ) -> None:
+        """`watermark` is that of the batch."""
         self._shelf = shelf
+        self._watermark = watermark
         self._lane = lane
         self._length = level.keep // PARTS
         self.segments = segments
@@ -83,7 +89,8 @@ class LevelStore:
         tables = [conformed(self._shelf.read(each.number), self._lane) for each in alike]
         self._remove(alike)
         together = pa.concat_tables(tables, promote_options="permissive")
-        self._write(combined(together, self._lane.layout, INSTANTS), rank=rank + 1)
+        merged = combined(together, self._lane.layout, INSTANTS)
+        self._write(latest_entries(merged, self._lane.layout, self._watermark), rank=rank + 1)
         return True
 
     def _write(self, table: pa.Table, *, rank: int) -> None:

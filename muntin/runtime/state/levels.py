@@ -50,7 +50,8 @@ class Levels:
         self.combined = 0
         known = {each.level.cells: each.segments for each in kept}
         self._stores = [
-            LevelStore(shelf, lane, level, known.get(level.cells, [])) for level in self._levels
+            LevelStore(shelf, lane, level, known.get(level.cells, []), until)
+            for level in self._levels
         ]
         if kept and [each.level for each in kept] != list(self._levels):
             self._make_anew(shelf, kept, given)
@@ -143,7 +144,9 @@ class Levels:
             end = begin
         for segment in (segment for old in kept for segment in old.segments):
             shelf.remove(segment.number)
-        self._stores = [LevelStore(shelf, self._lane, level, []) for level in self._levels]
+        self._stores = [
+            LevelStore(shelf, self._lane, level, [], self._until) for level in self._levels
+        ]
         rows = self._together(finest)
         if rows is None:
             return

@@ -13,6 +13,9 @@ from muntin.share.costs import cost
 from muntin.share.slicing.edges import common_slicing
 from muntin.sql.filters import split_by_keys
 
+# What it costs to put a value into the set of its slice, and to move it, by what it costs to slice.
+_ENTRY = 5.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class PassCost:
@@ -49,7 +52,13 @@ class Members:
 
     @cached_property
     def cheapest(self) -> PassCost:
-        """The cost by the cheaper maker."""
+        """The cost by the cheaper maker; only the slicer makes sets of values.
+
+        Spark alone answers a tree whose windows are its slices.
+        """
+        is_alone = len(self.trees) == 1 and self.trees[0].is_alone
+        if any(tree.has_sets_of_values for tree in self.trees) and not is_alone:
+            return self.by_slicer
         return min(self._by_group_by, self.by_slicer, key=lambda each: each.total)
 
     def __add__(self, other: "Members") -> "Members":
@@ -101,7 +110,8 @@ class Members:
             maker=SLICER,
             reading=reading,
             trees=tuple(
-                prices.packed * self._partials(tree) + prices.sliced * self._rate(tree)
+                prices.packed * self._partials(tree)
+                + prices.sliced * (1 + _sets_of_values(tree) * _ENTRY) * self._rate(tree)
                 for tree in self.trees
             ),
         )
@@ -143,6 +153,12 @@ class Members:
                 keys=self.workload.keys_of(tree.grouping.keys),
             )
         return self.known[id(tree)]
+
+
+def _sets_of_values(tree: Tree) -> int:
+    """Returns how many sets of values a tree's slices keep."""
+    sets = (each for each in tree.aggregates if each.definition.is_of_entries)
+    return len({component for aggregate in sets for component in aggregate.components})
 
 
 def _further_components(trees: Sequence[Tree], keys: Sequence[str]) -> int:

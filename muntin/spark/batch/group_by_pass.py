@@ -109,6 +109,9 @@ class _Columns:
         """Returns the column of each component of a tree, and adds those that are new."""
         names = {}
         for aggregate in bound.tree.aggregates:
+            if aggregate.definition.is_of_entries:
+                # Spark alone answers a tree that has some and is made here.
+                continue
             for component in aggregate.components:
                 names[component] = self._add(component, guard, self._kept(bound).get(component))
         return names
@@ -143,12 +146,12 @@ class _Columns:
         return {
             component: kept(
                 component,
-                number=number_of(component, bound.types[aggregate]),
+                number=number_of(component, aggregate, bound.types),
                 name="",
                 ansi=self._ansi,
             )
             for aggregate in bound.tree.aggregates
-            if aggregate in bound.compiled
+            if aggregate in bound.compiled and not aggregate.definition.is_of_entries
             for component in aggregate.components
         }
 

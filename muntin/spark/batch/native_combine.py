@@ -9,10 +9,11 @@ from muntin.model.aggregates.table import VALUE
 from muntin.model.plan import Node
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.spark.batch.slices import START, Slices, present_column
-from muntin.spark.binding.bind_periodic import NUMERIC
+from muntin.spark.binding.grouping_sql import Types
+from muntin.spark.binding.runtime_types import NUMERIC
 
 
-def combine_natively(node: Node, slices: Slices, types: dict[Aggregate, DataType]) -> DataFrame:
+def combine_natively(node: Node, slices: Slices, types: Types) -> DataFrame:
     """Returns one node's answers: keys, `begin`, and a column `a0...` for each aggregate.
 
     Spark copies each slice into the windows that hold it, as it would copy events without muntin.

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, to_json
 from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, MapType
 
-from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.aggregate import Component
 from muntin.model.record_tree import RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.windows.data_windows import Custom
@@ -14,7 +14,7 @@ from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.spark.batch.slices import START, arguments_of, lift, number_of
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
-from muntin.spark.binding.grouping_sql import grouped, key_column, selected
+from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
 
@@ -66,13 +66,13 @@ class _Columns:
     layout: RecordLayout
 
 
-def layout_of(tree: RecordTree, types: dict[Aggregate, DataType], *, ansi: bool) -> Layout:
+def layout_of(tree: RecordTree, types: Types, *, ansi: bool) -> Layout:
     """Returns the columns of a tree's keys and partials."""
     entries: dict[Component, Kept] = {}
     for aggregate in tree.aggregates:
         for component in aggregate.components:
             if component not in entries:
-                number = number_of(component, types[aggregate])
+                number = number_of(component, aggregate, types)
                 name = f"c{len(entries)}"
                 entries[component] = kept(component, number=number, name=name, ansi=ansi)
     keys = tuple(key_column(index) for index in range(len(tree.grouping.keys)))

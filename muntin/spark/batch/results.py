@@ -94,7 +94,9 @@ class Results(Mapping[str, DataFrame]):
     def to_sql(self, name: str | None = None, *, together: bool = False) -> str:
         """The plan as Spark SQL, as `Plan.to_sql`, with the types of this data."""
         types = {
-            a: kind.simpleString() for tree in self._bound.trees for a, kind in tree.types.items()
+            aggregate: bound.types[aggregate].simpleString()
+            for bound in self._bound.trees
+            for aggregate in bound.tree.aggregates
         }
         return self.plan.to_sql(name, together=together, types=types)
 

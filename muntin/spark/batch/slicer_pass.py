@@ -85,7 +85,7 @@ def _entries(bound: BoundTree, *, ansi: bool) -> list[Kept]:
     for aggregate in bound.tree.aggregates:
         for component in aggregate.components:
             if component not in entries:
-                number = number_of(component, bound.types[aggregate])
+                number = number_of(component, aggregate, bound.types)
                 name = f"c{len(entries)}"
                 entries[component] = kept(component, number=number, name=name, ansi=ansi)
     return list(entries.values())

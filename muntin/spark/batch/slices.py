@@ -3,15 +3,21 @@
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BooleanType, DataType, DoubleType, FloatType, IntegralType
+from pyspark.sql.types import (
+    BooleanType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+)
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import ADD_WIDE
 from muntin.model.aggregates.table import FLOAT, INTEGER, is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.sql_text import only_where
 from muntin.runtime.columns.layout import Kept, Layout
-from muntin.spark.binding.grouping_sql import call
+from muntin.spark.binding.grouping_sql import Types, call
 
 START = "start"
 # Added to the turns of a sum that overflowed inside one slice: more than other turns can undo.
@@ -44,11 +50,15 @@ def present_column(name: str) -> str:
     return f"{name}_n"
 
 
-def number_of(component: Component, kind: DataType) -> str:
-    """Returns how a component of an aggregate of Spark's type `kind` is kept: as integers, as
-    floats, or as a column of that type."""
+def number_of(component: Component, aggregate: Aggregate, types: Types) -> str:
+    """Returns how a component of an aggregate is kept: as integers, as floats, or as a column of
+    the type of its values."""
     if component.storage is not None:
         return component.storage
+    kind = types[component if component.part.is_of_entries else aggregate]
+    if component.part.tells_zeros_apart and isinstance(kind, DecimalType):
+        # Spark's percentiles are doubles. So few digits are told apart as doubles, too.
+        return FLOAT
     if isinstance(kind, FloatType | DoubleType):
         return FLOAT
     return INTEGER if isinstance(kind, IntegralType | BooleanType) else kind.simpleString()
@@ -85,7 +95,11 @@ def arguments_of(entry: Kept) -> tuple[str, ...]:
         return tuple(f"CAST(({sql}) AS DOUBLE)" for sql in component.lift)
     if component.argument is None and component.where is None:
         return ()
-    if not component.part.is_of_values:
+    if entry.is_of_entries:
+        value = component.entry
+        is_cast = entry.number in (INTEGER, FLOAT)
+        values = [f"CAST({value} AS {sql_type(entry.number)})" if is_cast else value]
+    elif not component.part.is_of_values:
         values = [f"IF(({value}) IS NULL, NULL, 1L)" for value in component.values().values()]
     elif component.kind == "count_if":
         values = [f"IF({component.arguments[0]}, 1L, 0L)"]

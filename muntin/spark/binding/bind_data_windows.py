@@ -11,10 +11,11 @@ from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.share.on_slices import sliced
-from muntin.spark.binding.bind_periodic import is_carried, is_compiled, reason_alone
+from muntin.spark.binding.bind_periodic import is_compiled, reason_alone
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import answer_types, selected
 from muntin.spark.binding.relations import Relations, blaming, first_line
+from muntin.spark.binding.runtime_types import is_carried
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +111,9 @@ def _reason(query: Query, bound: BoundRecordTree, relations: Relations) -> str |
         if not is_carried(field.dataType):
             return f"a key of the type {field.dataType.simpleString()} is compared by Spark alone"
     for aggregate in query.aggregates.values():
-        kind = bound.types[aggregate]
-        if not is_compiled(aggregate, kind):
-            return f"{aggregate} is {kind.simpleString()}, which Spark alone combines"
+        if aggregate.definition.is_of_entries:
+            return f"{aggregate} is built from slices of periodic windows only"
+        if not is_compiled(aggregate, bound.types):
+            kind = bound.types[aggregate].simpleString()
+            return f"{aggregate} is {kind}, which Spark alone combines"
     return None

@@ -5,24 +5,10 @@ from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
     BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DayTimeIntervalType,
     DecimalType,
     DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
     NumericType,
-    ShortType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from muntin.errors import RunError
@@ -35,7 +21,7 @@ from muntin.runtime.columns.layout import kept
 from muntin.share.name_techniques import with_techniques
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bound_tree import AnyBoundTree
-from muntin.spark.binding.grouping_sql import AnswerTypes, answer_types
+from muntin.spark.binding.grouping_sql import AnswerTypes, Types, answer_types
 from muntin.spark.binding.relations import (
     Relations,
     first_line,
@@ -43,31 +29,15 @@ from muntin.spark.binding.relations import (
     is_ansi,
     is_case_sensitive,
 )
+from muntin.spark.binding.runtime_types import (
+    MOST_DIGITS,
+    NUMERIC,
+    is_carried,
+    is_ordered,
+    sums_up,
+)
 from muntin.sql.filters import is_reference
 
-# Types of answers that the compiled runtime takes.
-NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
-# Key types that go to Python and back unchanged, and can be sorted.
-_CARRIED = (
-    *NUMERIC,
-    BinaryType,
-    DateType,
-    DayTimeIntervalType,
-    DecimalType,
-    TimestampType,
-    TimestampNTZType,
-)
-# The most digits of a decimal.
-_MOST_DIGITS = 38
-# Types other than numbers and strings whose extremes the compiled runtime finds.
-_ORDERED = (
-    BinaryType,
-    DateType,
-    DayTimeIntervalType,
-    DecimalType,
-    TimestampNTZType,
-    TimestampType,
-)
 # Settings by which `grouping_id` has another type, or its bits another order.
 _OTHER_MARKS = (
     "spark.sql.legacy.integerGroupingId",
@@ -106,6 +76,7 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
     for bound_tree in bound:
         for part in plan.queries_of(bound_tree.tree).values():
             reason = reason_alone(part, bound_tree.types, relations)
+            reason = reason or _reason_of_sets(part, bound_tree)
             if reason is not None:
                 # What holds for one grouping set holds for all, and Spark answers them at once.
                 asked = part.asked
@@ -170,7 +141,7 @@ def _bind_tree(
         time_type=time_type,
         keys=keys,
         types=types,
-        compiled={a for a in tree.aggregates if carried and is_compiled(a, types[a])},
+        compiled={a for a in tree.aggregates if carried and is_compiled(a, types)},
     )
 
 
@@ -179,7 +150,7 @@ def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> Boun
     ansi = is_ansi(relations.session)
 
     def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
-        number = number_of(component, bound.types[aggregate])
+        number = number_of(component, aggregate, bound.types)
         return (kept(component, number=number, name="", ansi=ansi).monoid,)
 
     tree = bound.tree
@@ -193,40 +164,37 @@ def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> Boun
     return replace(bound, tree=replace(tree, nodes=nodes))
 
 
-def is_compiled(aggregate: Aggregate, kind: DataType) -> bool:
-    """Whether the compiled runtime takes an aggregate of a type."""
+def is_compiled(aggregate: Aggregate, types: Types) -> bool:
+    """Whether the compiled runtime takes an aggregate of these types."""
+    if aggregate.definition.is_of_entries:
+        return all(sums_up(aggregate, types[part]) for part in aggregate.components)
+    kind = types[aggregate]
     if isinstance(kind, NUMERIC):
         return True
     monoids = [PARTS[part].monoids.get(TYPED) for part in aggregate.definition.parts]
     if monoids == [ADD_LIMBS]:
         # A sum of 38 digits may have overflowed.
-        return isinstance(kind, DecimalType) and kind.precision < _MOST_DIGITS
+        return isinstance(kind, DecimalType) and kind.precision < MOST_DIGITS
     return all(monoids) and is_ordered(kind)
 
 
-def is_ordered(kind: DataType) -> bool:
-    """Whether the runtime knows Spark's order of values of a type that are no plain numbers."""
-    if isinstance(kind, StringType):
-        # Other collations have orders of their own.
-        return kind == StringType()
-    return isinstance(kind, _ORDERED)
+def _reason_of_sets(query: Query, bound: BoundTree) -> str | None:
+    """Returns why a query cannot be in a tree with sets of values: the slicer makes these, and it
+    makes nothing that the runtime does not take."""
+    if not bound.tree.has_sets_of_values:
+        return None
+    for field in bound.keys:
+        if not is_carried(field.dataType):
+            return f"a key of the type {field.dataType.simpleString()} is compared by Spark alone"
+    for aggregate in query.aggregates.values():
+        if aggregate not in bound.compiled:
+            of = aggregate.components[0] if aggregate.definition.is_of_entries else aggregate
+            kind = bound.types[of].simpleString()
+            return f"{aggregate} over {kind} is not kept in slices beside sets of values"
+    return None
 
 
-def is_carried(kind: DataType) -> bool:
-    """Whether keys of this type can be sorted, sent to Python and compared there by value."""
-    if isinstance(kind, ArrayType):
-        return is_carried(kind.elementType)
-    if isinstance(kind, StructType):
-        return all(is_carried(field.dataType) for field in kind.fields)
-    if isinstance(kind, StringType):
-        # Under other collations different bytes may be equal, and only Spark knows which.
-        return kind == StringType()
-    return isinstance(kind, _CARRIED)
-
-
-def reason_alone(
-    query: Query, types: dict[Aggregate, DataType], relations: Relations
-) -> str | None:
+def reason_alone(query: Query, types: Types, relations: Relations) -> str | None:
     """Returns why a query cannot be built from slices of this data; None if it can."""
     # Each look at a setting is a call of the JVM, and there may be very many queries.
     if query.mixes_case and is_case_sensitive(relations.session):

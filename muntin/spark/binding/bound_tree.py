@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from pyspark.sql.types import DataType, StructField
 
-from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.any_tree import AnyTree
+from muntin.spark.binding.grouping_sql import Types
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,4 +15,5 @@ class AnyBoundTree:
     tree: AnyTree
     time_type: DataType
     keys: tuple[StructField, ...]
-    types: dict[Aggregate, DataType]
+    # Those of aggregates, and of the values of components that are sets of values.
+    types: Types

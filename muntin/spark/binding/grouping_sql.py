@@ -27,25 +27,41 @@ def grouped(grouping: Grouping, by: str, columns: dict[str, str]) -> SqlText:
     return selected(grouping, {**keys, **columns}).inside("", groups)
 
 
+# Spark's types of aggregates, and of the values of components that are sets of values.
+Types = Mapping[Aggregate | Component, DataType]
+
+
 @dataclass(frozen=True, kw_only=True)
 class AnswerTypes:
     """Spark's types of what slices are made of, for one grouping or for several of a family."""
 
     keys: Mapping[str, StructField]
     time: DataType
-    aggregates: Mapping[Aggregate, DataType]
+    aggregates: Types
     # Those of the filters, if they were asked for.
     filters: tuple[DataType, ...] = ()
 
     def of(
-        self, grouping: Grouping, aggregates: Iterable[Aggregate]
-    ) -> tuple[tuple[StructField, ...], DataType, dict[Aggregate, DataType]]:
+        self, grouping: Grouping, aggregates: Sequence[Aggregate]
+    ) -> tuple[tuple[StructField, ...], DataType, Types]:
         """Returns the types of a grouping's keys, its time and some aggregates."""
+        asked: tuple[Aggregate | Component, ...] = (*aggregates, *components_of_entries(aggregates))
         return (
             tuple(self.keys[key] for key in grouping.keys),
             self.time,
-            {aggregate: self.aggregates[aggregate] for aggregate in aggregates},
+            {each: self.aggregates[each] for each in asked},
         )
+
+
+def components_of_entries(aggregates: Iterable[Aggregate]) -> tuple[Component, ...]:
+    """Returns the components that are sets of values, each once."""
+    found = (
+        component
+        for aggregate in aggregates
+        if aggregate.definition.is_of_entries
+        for component in aggregate.components
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def answer_types(
@@ -61,7 +77,10 @@ def answer_types(
     # A filter may stand for others only if each is a condition.
     asked = [f"first(({where}))" for where in filters] if len(groupings) > 1 else []
     window = f"window({first.time}, '1 second')"
-    columns = [*keys, window, *(aggregate.to_sql() for aggregate in aggregates), *asked]
+    sets = components_of_entries(aggregates)
+    calls = [aggregate.to_sql() for aggregate in aggregates]
+    calls += (f"first(({component.entry}))" for component in sets)
+    columns = [*keys, window, *calls, *asked]
     conditions = filters if len(filters) == 1 else [f"({where})" for where in filters]
     where = f" WHERE {' AND '.join(conditions)}" if filters else ""
     text = first.relation.inside(
@@ -74,8 +93,8 @@ def answer_types(
     return AnswerTypes(
         keys=dict(zip(keys, fields[: len(keys)], strict=True)),
         time=bounds["start"].dataType,
-        aggregates=dict(zip(aggregates, types[: len(aggregates)], strict=True)),
-        filters=tuple(types[len(aggregates) :]),
+        aggregates=dict(zip((*aggregates, *sets), types[: len(calls)], strict=True)),
+        filters=tuple(types[len(calls) :]),
     )
 
 

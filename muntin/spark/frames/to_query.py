@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import SPELLINGS
+from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, SPELLINGS
 from muntin.model.query import Column, Query
 from muntin.model.sql_text import SqlText, quoted
 from muntin.spark.binding.relations import Relations
@@ -22,6 +23,7 @@ from muntin.spark.engine.catalyst import (
     rewritten,
     walk,
 )
+from muntin.spark.frames.call_parameters import arguments_and_parameters
 from muntin.spark.frames.chain import NotSharedError, expressions_of
 from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import Shape
@@ -122,7 +124,11 @@ def _aggregate(
     spelled = SPELLINGS.get(function.prettyName().lower())
     if spelled is None or children(call)[0].children().isEmpty():
         raise NotSharedError(f"{call.sql()} is not built from slices")
-    given = children(function)
+    if call.isDistinct() and not FUNCTIONS[spelled].idempotent:
+        if spelled not in DISTINCT:
+            raise NotSharedError(f"{call.sql()} needs every distinct value")
+        spelled = DISTINCT[spelled]
+    given, parameters = arguments_and_parameters(function, spelled)
     conditions = [call.filter().get()] if call.filter().isDefined() else []
     counts_rows = spelled == "count" and len(given) == 1 and kind(given[0]) == _ROWS
     if counts_rows and given[0].value() is None:
@@ -135,15 +141,16 @@ def _aggregate(
         arguments[column] = expression
         columns.append(quoted(column))
     where = columns.pop() if conditions else None
-    wanted = Aggregate(
-        function=spelled,
-        argument=columns[0] if columns else None,
-        others=tuple(columns[1:]),
-        where=where,
-    )
-    if call.isDistinct() and not wanted.definition.idempotent:
-        raise NotSharedError(f"{call.sql()} needs every distinct value")
-    return wanted
+    try:
+        return Aggregate(
+            function=spelled,
+            argument=columns[0] if columns else None,
+            others=tuple(columns[1:]),
+            where=where,
+            parameters=parameters,
+        )
+    except ModelError as error:
+        raise NotSharedError(f"{call.sql()}: {error}") from None
 
 
 def confirm(written: WrittenQuery, relations: Relations) -> None:
@@ -206,8 +213,15 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relations: Relations
             return None
 
         function = rewritten(asked.aggregateFunction(), chosen, relations.session)
-        if not function.semanticEquals(call.aggregateFunction()):
+        if not _same_function(function, call.aggregateFunction(), query.aggregates[name]):
             raise NotSharedError(f"{asked.sql()} means something else in this session")
+
+
+def _same_function(asked: Expression, made: Expression, aggregate: Aggregate) -> bool:
+    """Whether two calls are the same; parameters were read, and may be constants of other types."""
+    if not aggregate.parameters:
+        return bool(asked.semanticEquals(made))
+    return kind(asked) == kind(made) and bool(children(asked)[0].semanticEquals(children(made)[0]))
 
 
 def _bottom(relations: Relations, query: Query) -> DataFrame:

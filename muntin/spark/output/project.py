@@ -8,11 +8,10 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.monoids import ADD_WIDE
-from muntin.model.aggregates.table import COUNT
+from muntin.model.aggregates.table import COUNT, VALUES
 from muntin.model.plan import Node
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode
@@ -161,11 +160,15 @@ def from_slots(
     """Returns each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
     answers = {}
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
-        if layout.of(aggregate.components[0]).monoid == ADD_WIDE:
+        if len(places) > 1:
             # Adding the two summands overflows, with Spark's own error, if the sum did.
             value = f"({' + '.join(places)})"
         else:
-            value = f"CAST({quoted(places[0])} AS {bound.types[aggregate].simpleString()})"
+            kind = bound.types[aggregate]
+            value = f"CAST({quoted(places[0])} AS {kind.simpleString()})"
+            if isinstance(kind, ArrayType) and not kind.containsNull:
+                # Spark then knows that no element is null.
+                value = f"array_compact({value})"
         answers[aggregate] = _never_null(aggregate, value)
     return answers
 
@@ -176,5 +179,10 @@ def from_columns(node: Node) -> dict[Aggregate, str]:
 
 
 def _never_null(aggregate: Aggregate, value: str) -> str:
-    """Makes counts not nullable, as in Spark's schema."""
-    return f"coalesce({value}, 0L)" if aggregate.definition.result == COUNT else value
+    """Makes counts and lists not nullable, as in Spark's schema."""
+    match aggregate.definition.result:
+        case result if result == COUNT:
+            return f"coalesce({value}, 0L)"
+        case result if result == VALUES:
+            return f"coalesce({value}, array())"
+    return value

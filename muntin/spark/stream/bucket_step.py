@@ -71,14 +71,14 @@ class BucketStep:
         given = self._bucket.step(arrived, watermark * MILLISECOND)
         first = [self._counted(counts)] if counts else []
         for batch in gather(chain(first, self._with_counts(given))):
-            yield batch.to_pandas(types_mapper=pd.ArrowDtype)
+            yield _frame(batch)
         yield from self.figures()
 
     def figures(self) -> Iterator[pd.DataFrame]:
         """Yields what the bucket keeps, and how much it combined."""
         figures = state_figures(self._bucket.state.levels, self._bucket.combined)
         if figures:
-            yield self._counted(figures).to_pandas(types_mapper=pd.ArrowDtype)
+            yield _frame(self._counted(figures))
 
     @property
     def state(self) -> bytes:
@@ -128,4 +128,12 @@ class BucketStep:
         lane, node = pa.array([WHOLLY_LATE], pa.int32()), pa.array([0], pa.int32())
         rows = pa.array([data], pa.binary())
         batch = pa.RecordBatch.from_pydict({LANE: lane, NODE: node, ROWS: rows})
-        return fitted_rows(batch, self._schema).to_pandas(types_mapper=pd.ArrowDtype)
+        return _frame(fitted_rows(batch, self._schema))
+
+
+def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
+    """Returns rows over Arrow columns, which Spark takes as they are; lists as objects, since Spark
+    takes no null for a list of Arrow's."""
+    return batch.to_pandas(
+        types_mapper=lambda kind: None if pa.types.is_list(kind) else pd.ArrowDtype(kind)
+    )

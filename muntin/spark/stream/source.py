@@ -284,7 +284,7 @@ def _needs(bound: BoundTree, plan: Plan) -> Needs:
         raise RunError(f"query {first.asked.name!r}: {error}") from None
     for query in queries.values():
         for aggregate in query.aggregates.values():
-            if not is_compiled(aggregate, bound.types[aggregate]):
+            if not is_compiled(aggregate, bound.types):
                 raise RunError(
                     f"query {query.asked.name!r} cannot be streamed: {aggregate} is "
                     f"{bound.types[aggregate].simpleString()}; streams take aggregates of numbers "
@@ -293,7 +293,7 @@ def _needs(bound: BoundTree, plan: Plan) -> Needs:
                     f"intervals of days and seconds"
                 )
     numbers = {
-        component: number_of(component, bound.types[aggregate])
+        component: number_of(component, aggregate, bound.types)
         for aggregate in bound.tree.aggregates
         for component in aggregate.components
     }

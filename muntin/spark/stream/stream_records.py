@@ -21,10 +21,10 @@ from muntin.runtime.state.lane import START
 from muntin.runtime.state.record_lane import RecordLane, RecordNeeds, RunningRecords
 from muntin.spark.batch.records import layout_of, looked_at
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
-from muntin.spark.binding.bind_periodic import is_carried
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
+from muntin.spark.binding.runtime_types import is_carried
 from muntin.spark.stream.key_codes import key_code
 
 

@@ -1,11 +1,14 @@
 """Aggregates as calls: what they are built of, how they are spelt, and what is refused."""
 
+import json
+
 import pytest
 
 import muntin as mt
 from muntin.errors import ModelError
 from muntin.model.aggregates import aggregate as ag
-from muntin.model.aggregates.table import FUNCTIONS, SPELLINGS
+from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, SPELLINGS
+from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 
 
 def test_an_aggregate_is_built_of_components():
@@ -28,16 +31,51 @@ def test_what_cannot_be_an_aggregate_is_refused():
 def test_every_spelling_leads_to_a_function():
     assert SPELLINGS["stddev"] == "stddev_samp"
     assert SPELLINGS["some"] == "bool_or"
-    assert set(SPELLINGS.values()) == set(FUNCTIONS)
+    assert {*SPELLINGS.values(), *DISTINCT.values()} == set(FUNCTIONS)
+    assert "count_distinct" not in SPELLINGS
 
 
 def test_every_function_of_the_table_can_be_called_from_python():
     for name, row in FUNCTIONS.items():
         arguments = ("y", "x")[: row.arguments]
+        if row.parameters or row.distinct_of:
+            continue
         found = ag.function_call(name)(*arguments, where="z > 0")
         assert found.to_sql() == f"{name}({', '.join(arguments)}) FILTER (WHERE z > 0)"
     assert mt.corr("y", "x") == ag.Aggregate(function="corr", argument="y", others=("x",))
     assert mt.bit_or("x", where="x > 1").to_sql() == "bit_or(x) FILTER (WHERE x > 1)"
+
+
+@pytest.mark.parametrize(
+    ("made", "sql"),
+    [
+        (mt.count_distinct("a", "b"), "count(DISTINCT a, b)"),
+        (mt.sum_distinct("a", where="b"), "sum(DISTINCT a) FILTER (WHERE b)"),
+        (mt.percentile("x", 0.95), "percentile(x, 0.95)"),
+        (mt.percentile("x", [0, 0.5]), "percentile(x, array(0, 0.5))"),
+        (mt.percentile_cont("x", 0.5), "percentile_cont(0.5) WITHIN GROUP (ORDER BY x ASC)"),
+        (
+            mt.percentile_disc("x", 0.5, "desc", where="z"),
+            "percentile_disc(0.5) WITHIN GROUP (ORDER BY x DESC) FILTER (WHERE z)",
+        ),
+        (mt.mode("x"), "mode() WITHIN GROUP (ORDER BY x ASC)"),
+    ],
+    ids=str,
+)
+def test_parameters_stand_behind_arguments(made, sql):
+    assert made.to_sql() == sql
+    again = aggregate_from_json(json.loads(json.dumps(aggregate_to_json(made))))
+    assert again == made
+
+
+def test_parameters_are_checked():
+    for wrong in ("1.5", "x", "array(0.5, y)", "-0.1", "0.5F"):
+        with pytest.raises(ModelError, match="a percentage is a number from 0 to 1"):
+            mt.percentile("x", wrong)
+    with pytest.raises(ModelError, match="percentile takes percentage behind its arguments"):
+        mt.percentile("x")
+    with pytest.raises(ModelError, match="the order of mode is ASC or DESC, not 'up'"):
+        mt.mode("x", "up")
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ MANY = """
   SELECT device, window, max(load) AS top, max(temp) AS hottest FROM readings
   GROUP BY device, window(ts, '70 seconds', '30 seconds');
   -- name: alone
-  SELECT device, window, count(DISTINCT state) AS states FROM readings
+  SELECT device, window, stddev(DISTINCT load) AS states FROM readings
   GROUP BY device, window(ts, '1 minute')
 """
 

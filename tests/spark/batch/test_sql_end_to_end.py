@@ -38,12 +38,23 @@ SHARED = {
         SELECT r.device, window, max(r.temp) AS hottest
         FROM readings AS r JOIN (SELECT 'd1' AS device) AS one ON r.device = one.device
         GROUP BY r.device, window(r.ts, '1 minute')""",
+    "distinct values": """
+        SELECT window, device, count(DISTINCT load, device) AS n,
+          sum(DISTINCT load) + max(load) AS s,
+          round(avg(DISTINCT load) FILTER (WHERE temp > 1), 3) AS mean FROM readings
+        GROUP BY device, window(ts, '100 seconds', '30 seconds') HAVING count(DISTINCT load) > 1""",
+    "order statistics": """
+        SELECT window, median(temp) AS middle, percentile(temp, array(0.1, 0.9D)) AS far,
+          percentile_cont(0.3) WITHIN GROUP (ORDER BY load DESC NULLS LAST) AS c, mode(load, true),
+          percentile_disc(0.3) WITHIN GROUP (ORDER BY load) FILTER (WHERE temp > 1) AS d, count(*)
+        FROM readings GROUP BY window(ts, '100 seconds', '30 seconds')""",
     "keys alone": "SELECT device, window FROM readings GROUP BY device, window(ts, '1 minute')",
 }
 PLAIN = {
-    "distinct": "SELECT window, count(DISTINCT device) AS n FROM readings "
+    "distinct": "SELECT window, stddev(DISTINCT load) AS n FROM readings "
     "GROUP BY window(ts, '1 minute')",
-    "median": "SELECT window, median(temp) AS m FROM readings GROUP BY window(ts, '1 minute')",
+    "mode": "SELECT window, mode(temp) AS m FROM readings WHERE temp = 20 "
+    "GROUP BY window(ts, '1 minute')",
     "session": "SELECT device, session_window, count(*) AS n FROM readings "
     "GROUP BY device, session_window(ts, CASE WHEN load > 3 THEN '5 seconds' ELSE '1 second' END)",
     "mean of decimals": "SELECT window, avg(price) AS p FROM readings "

@@ -26,7 +26,7 @@ STATEMENTS = """
   SELECT load, window.start, sum(load) + 1, min(state) FROM readings WHERE temp > 3
   GROUP BY load, window(ts, '5 minutes') HAVING count(*) > 3;
   -- name: middle
-  SELECT window, median(temp) AS middle FROM readings GROUP BY window(ts, '5 minutes')
+  SELECT window, try_avg(temp) AS middle FROM readings GROUP BY window(ts, '5 minutes')
 """
 
 

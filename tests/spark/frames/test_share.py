@@ -48,8 +48,8 @@ def test_generated_frames_are_equal_to_themselves(spark, readings):
         frames = {f"f{seed}": generated(readings, seed) for seed in range(first, first + 14)}
         results = shared(frames)
         assert set(reasons(results).values()) <= {
-            "median(temp) is not built from slices",
-            "median((temp + 0.5D)) is not built from slices",
+            "try_avg(temp) is not built from slices",
+            "try_avg((temp + 0.5D)) is not built from slices",
         }
         assert len(results.plan.plain) < len(frames) // 2
         assert len({tree.grouping.relation for tree in results.plan.trees}) == 1
@@ -128,7 +128,7 @@ def test_what_cannot_share_comes_back_as_it_was(readings):
         "no group": readings.select("device"),
         "cube": readings.cube("device", minute()).count(),
         "random": by_minute.count().withColumn("r", F.rand()),
-        "distinct": by_minute.agg(F.count_distinct("load")),
+        "distinct": by_minute.agg(F.expr("stddev(DISTINCT load)")),
         "python": by_minute.count().withColumn("m", plus("count")),
         "again": by_minute.count().groupBy("device").count(),
         "inside": readings.withColumn("w", minute()).filter("w.start > ts").groupBy("w").count(),
@@ -141,7 +141,7 @@ def test_what_cannot_share_comes_back_as_it_was(readings):
         "no group": "it has no groupBy",
         "cube": "it has rollup, cube or groupingSets",
         "random": BEYOND,
-        "distinct": "count(DISTINCT load) needs every distinct value",
+        "distinct": "stddev(DISTINCT CAST(load AS DOUBLE)) needs every distinct value",
         "python": BEYOND,
         "again": "no window in its groupBy",
         "inside": "a filter below its groupBy reads the window",

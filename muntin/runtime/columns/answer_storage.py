@@ -1,0 +1,20 @@
+"""How the answers that sum up sets of values are stored."""
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.table import COUNT, FLOAT, INTEGER, PERCENTILES, VALUE, VALUES
+
+# Elements of lists have Spark's own types.
+_ELEMENTS = {INTEGER: "bigint", FLOAT: "double"}
+
+
+def answer_storage(aggregate: Aggregate, number: str) -> str:
+    """Returns the storage of an aggregate's answers, if its values are stored as `number`."""
+    match aggregate.definition.result:
+        case result if result == VALUES:
+            return f"array<{_ELEMENTS.get(number, number)}>"
+        case result if result == PERCENTILES and isinstance(aggregate.percentages, tuple):
+            return "array<double>"
+        case result if result == VALUE:
+            return number
+        case result:
+            return INTEGER if result == COUNT else FLOAT

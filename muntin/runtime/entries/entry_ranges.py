@@ -1,0 +1,111 @@
+"""Sets of values over the rows of windows: prepared once, swept for each kind of answer."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from muntin.runtime.columns.distinct import Int32s, distinct_integers
+from muntin.runtime.columns.partials import Bools, Column, Int64s
+from muntin.runtime.entries.entry_column import EntryColumn, ends
+from muntin.techniques.sweeps import latest_occurrence
+from muntin.techniques.sweeps.ranked_counts import Ranked, ranked
+
+
+class EntryFolding:
+    """What sweeps over a column of sets need to know of it, found once for all windows."""
+
+    def __init__(self, column: EntryColumn, keys: Int64s) -> None:
+        """`keys` has the number of each row's key."""
+        self.column = column
+        self._keys = keys
+
+    def over(self, lows: Int64s, highs: Int64s, technique: str) -> "EntryRanges":
+        """Returns the sets of rows `[lows[i], highs[i])`, not empty; no bound decreases."""
+        return EntryRanges(folding=self, lows=lows, highs=highs)
+
+    def over_few(self, picked: Int64s, firsts: Int64s, technique: str) -> "EntryRanges":
+        """Returns the sets of picked rows, `picked[firsts[i] : firsts[i + 1]]` each."""
+        few = EntryFolding(self.column.where(picked), self._keys[picked])
+        return few.over(firsts[:-1], firsts[1:], technique)
+
+    @cached_property
+    def numbers(self) -> tuple[Int64s | Int32s, int]:
+        """A number for each entry, equal where values are, and how many there are."""
+        values = self.column.coding.values
+        if values is not None:
+            return self.column.codes, len(values)
+        found = distinct_integers(self.column.codes)
+        return found.numbers, found.count
+
+    @cached_property
+    def following(self) -> Int64s:
+        """The next row that has an entry's value."""
+        numbers, count = self.numbers
+        following: Int64s = latest_occurrence.next_rows(numbers, self.column.offsets, count)
+        return following
+
+    @cached_property
+    def ranked(self) -> Ranked:
+        """The entries with their ranks among those of their key."""
+        column = self.column
+        steps = np.flatnonzero(np.diff(self._keys)) + 1
+        runs = np.concatenate([[0], steps, [len(column)]]).astype(np.int64)
+        return ranked(column.codes, column.counts, column.offsets, runs)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EntryRanges:
+    """The sets of windows, each of some rows of a column; no set is made unless it is read."""
+
+    folding: EntryFolding = field(repr=False)
+    lows: Int64s
+    highs: Int64s
+
+    def __len__(self) -> int:
+        return len(self.lows)
+
+    @cached_property
+    def sizes(self) -> Int64s:
+        """How many distinct values each window has."""
+        column, following = self.folding.column, self.folding.following
+        sizes: Int64s = latest_occurrence.count_values(
+            column.offsets, following, self.lows, self.highs
+        )
+        return sizes
+
+    @cached_property
+    def column(self) -> EntryColumn:
+        """The sets themselves."""
+        column = self.folding.column
+        numbers, _ = self.folding.numbers
+        chosen, totals = latest_occurrence.unite(
+            numbers,
+            column.counts,
+            column.offsets,
+            self.folding.following,
+            self.lows,
+            self.highs,
+            self.sizes,
+        )
+        return replace(column.taken(chosen, ends(self.sizes)), counts=totals)
+
+    def rows(self, first: int) -> EntryColumn:
+        """The sets from a window on."""
+        return self.column.rows(first)
+
+    def where(self, chosen: Bools | Int64s) -> EntryColumn:
+        """The sets of the chosen windows."""
+        return self.column.where(chosen)
+
+    def copy(self) -> EntryColumn:
+        """The sets in memory of their own."""
+        return self.column.copy()
+
+
+def as_entries(column: Column) -> EntryColumn:
+    """Returns partials that are sets of values as what they are; those of windows are made."""
+    if isinstance(column, EntryRanges):
+        return column.column
+    assert isinstance(column, EntryColumn)
+    return column

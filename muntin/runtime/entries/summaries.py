@@ -1,0 +1,147 @@
+"""Sums up sets of values: what functions of the table answer from the sets of windows."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.table import INTEGER
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.entries.entry_codes import decode, floats
+from muntin.runtime.entries.entry_lists import list_of
+from muntin.runtime.entries.entry_ranges import EntryRanges
+from muntin.techniques.sweeps import latest_occurrence, ranked_counts
+
+_INT64 = np.iinfo(np.int64)
+
+
+def summed_up(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    """Returns an aggregate's answers over the sets of windows, a column for each of its slots.
+
+    Values are stored as `number`.
+    """
+    summary = aggregate.definition.summary
+    assert summary is not None
+    return _SUMMARIES[summary](aggregate, sets, number)
+
+
+def _count(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    return (pa.array(sets.sizes),)
+
+
+def _sum(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    missing = sets.sizes == 0
+    if number != INTEGER:
+        return (pa.array(_float_sums(sets), mask=missing),)
+    return tuple(pa.array(summand, mask=missing) for summand in _summands(*_halves(sets)))
+
+
+def _mean(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    if number == INTEGER:
+        lower, upper = _halves(sets)
+        totals = np.where(_fits(lower, upper), (upper << 32) + lower, 0).astype(np.float64)
+        totals = np.where(_fits(lower, upper), totals, upper * 2.0**32 + lower)
+    else:
+        totals = _float_sums(sets)
+    return (pa.array(totals / np.maximum(sets.sizes, 1), mask=sets.sizes == 0),)
+
+
+def _values(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    return (list_of(sets.column),)
+
+
+def _percentile(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    """Interpolates between the values on both sides of a percentage, as Spark does, bit by bit."""
+    asked = aggregate.percentages
+    many = asked if isinstance(asked, tuple) else (asked,)
+    is_discrete = aggregate.definition.summary == "discrete"
+    find = np.array([[p, is_discrete, aggregate.is_descending] for p in many], np.float64)
+    entries = sets.folding.ranked
+    find = find.reshape(len(many), 3)
+    totals, found = ranked_counts.positions_of(entries, sets.lows, sets.highs, find)
+    of_rank = _as_floats(sets, entries.entries, number)
+    missing = totals == 0
+    answers = [
+        _between(of_rank, places, (totals - 1) * percentage)
+        for percentage, places in zip(many, found, strict=True)
+    ]
+    if not isinstance(asked, tuple):
+        return (pa.array(answers[0], mask=missing),)
+    # A list of no percentages is null, too.
+    missing |= not many
+    flat = np.stack(answers, axis=1).ravel() if many else np.empty(0)
+    offsets = pa.array(np.arange(len(sets) + 1) * len(many), pa.int32())
+    return (pa.ListArray.from_arrays(offsets, pa.array(flat), mask=pa.array(missing)),)
+
+
+def _between(of_rank: np.ndarray, places: Int64s, positions: np.ndarray) -> np.ndarray:
+    lower, upper = places
+    if not len(of_rank):
+        return np.zeros(len(lower))
+    below, above = of_rank[lower], of_rank[upper]
+    # Differences and products of infinities are NaN, as they are to Spark.
+    with np.errstate(all="ignore"):
+        mixed = below + (above - below) * (positions - np.floor(positions))
+    found: np.ndarray = np.where((lower == upper) | (below == above), below, mixed)
+    return found
+
+
+def _mode(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    entries = sets.folding.ranked
+    places = ranked_counts.most_frequent(
+        entries, sets.lows, sets.highs, is_descending=aggregate.is_descending
+    )
+    column = sets.folding.column
+    values = decode(column.codes[entries.entries], column.coding)
+    return (values.take(pa.array(places, mask=places < 0)),)
+
+
+_SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ...]]] = {
+    "count": _count,
+    "sum": _sum,
+    "mean": _mean,
+    "values": _values,
+    "percentile": _percentile,
+    "discrete": _percentile,
+    "mode": _mode,
+}
+
+
+def _as_floats(sets: EntryRanges, entries: Int64s, number: str) -> np.ndarray:
+    codes = sets.folding.column.codes[entries]
+    return codes.astype(np.float64) if number == INTEGER else floats(codes)
+
+
+def _float_sums(sets: EntryRanges) -> np.ndarray:
+    column, following = sets.folding.column, sets.folding.following
+    values = floats(column.codes)
+    sums: np.ndarray = latest_occurrence.sum_floats(
+        column.offsets, following, values, sets.lows, sets.highs
+    )
+    return sums
+
+
+def _halves(sets: EntryRanges) -> tuple[Int64s, Int64s]:
+    """The sum of each window's integers: `(upper << 32) + lower`."""
+    column, following = sets.folding.column, sets.folding.following
+    lower, upper = latest_occurrence.sum_integers(
+        column.offsets, following, column.codes, sets.lows, sets.highs
+    )
+    return lower & 0xFFFFFFFF, upper + (lower >> 32)
+
+
+def _fits(lower: Int64s, upper: Int64s) -> np.ndarray:
+    """Whether sums are integers of 64 bits."""
+    return (upper >= -(1 << 31)) & (upper < 1 << 31)
+
+
+def _summands(lower: Int64s, upper: Int64s) -> tuple[Int64s, Int64s]:
+    """Returns two summands that overflow if the sum does: Spark adds them, and under ANSI raises
+    its error; else what is left of the overflow is the same."""
+    words = (upper << 32) + lower
+    fits = _fits(lower, upper)
+    # Two positive numbers that overflow have a negative sum, and two negative ones a positive sum.
+    first = np.where(words < 0, _INT64.max, _INT64.min)
+    second = np.where(words < 0, np.minimum(words, -2) - _INT64.min + 1, words + _INT64.min)
+    return np.where(fits, words, first), np.where(fits, 0, second)

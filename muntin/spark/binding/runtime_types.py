@@ -1,0 +1,82 @@
+"""Types of Spark that the compiled runtime takes: as keys, as values, and in sets of values."""
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from muntin.model.aggregates.aggregate import Aggregate
+
+# Types of answers that the compiled runtime takes.
+NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
+# Key types that go to Python and back unchanged, and can be sorted.
+_CARRIED = (
+    *NUMERIC,
+    BinaryType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    TimestampType,
+    TimestampNTZType,
+)
+# The most digits of a decimal.
+MOST_DIGITS = 38
+# Types other than numbers and strings whose extremes the compiled runtime finds.
+_ORDERED = (
+    BinaryType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    TimestampNTZType,
+    TimestampType,
+)
+# The most digits of a decimal that a double tells apart.
+_DIGITS_OF_A_DOUBLE = 15
+
+
+def is_ordered(kind: DataType) -> bool:
+    """Whether the runtime knows Spark's order of values of a type that are no plain numbers."""
+    if isinstance(kind, StringType):
+        # Other collations have orders of their own.
+        return kind == StringType()
+    return isinstance(kind, _ORDERED)
+
+
+def is_carried(kind: DataType) -> bool:
+    """Whether keys of this type can be sorted, sent to Python and compared there by value."""
+    if isinstance(kind, ArrayType):
+        return is_carried(kind.elementType)
+    if isinstance(kind, StructType):
+        return all(is_carried(field.dataType) for field in kind.fields)
+    if isinstance(kind, StringType):
+        # Under other collations different bytes may be equal, and only Spark knows which.
+        return kind == StringType()
+    return isinstance(kind, _CARRIED)
+
+
+def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
+    """Whether the runtime keeps sets of values of a type, and sums them up as an aggregate."""
+    match aggregate.definition.summary:
+        case "count" | "values":
+            return is_carried(kind)
+        case "mode":
+            return isinstance(kind, NUMERIC) or is_ordered(kind)
+        case "percentile" | "discrete" if isinstance(kind, DecimalType):
+            return kind.precision <= _DIGITS_OF_A_DOUBLE
+        case _:
+            return isinstance(kind, NUMERIC) and not isinstance(kind, BooleanType)

@@ -1,0 +1,34 @@
+"""Tells the arguments of a resolved call from its parameters: percentages and orders."""
+
+import re
+
+from muntin.model.aggregates.table import FUNCTIONS, ORDER
+from muntin.spark.engine.catalyst import Expression, children
+from muntin.spark.frames.chain import NotSharedError
+
+# How often a value of `percentile` counts, unless it is said.
+_ONCE = {"1", "1L"}
+_CAST = re.compile(r"CAST\(([^()]*) AS DOUBLE\)")
+
+
+def arguments_and_parameters(
+    function: Expression, spelled: str
+) -> tuple[list[Expression], tuple[str, ...]]:
+    """Returns what a function of the table is called with, and its parameters as Spark SQL."""
+    given = list(children(function))
+    row = FUNCTIONS[spelled]
+    if not row.parameters:
+        return given, ()
+    if spelled == "mode":
+        order = function.reverseOpt()
+        if not order.isDefined():
+            raise NotSharedError(f"{function.sql()} picks any of the most frequent values")
+        # Spark looks for the greatest, in reverse order for the least.
+        return given, ("ASC" if order.get() else "DESC",)
+    if any(each.sql() not in _ONCE for each in given[2:]):
+        raise NotSharedError(f"{function.sql()} has a frequency")
+    # Spark casts constants of other types.
+    parameters = [_CAST.sub(r"\1", given[1].sql())]
+    if ORDER in row.parameters:
+        parameters.append("DESC" if function.reverse() else "ASC")
+    return given[:1], tuple(parameters)

@@ -1,0 +1,243 @@
+"""Ranked counts: how often each value occurs in a sliding window, in the order of the values.
+
+needs      values with an order, and how often each occurs
+time       the logarithm of a key's distinct values for each entry that enters or leaves, and for
+           each answer
+space      an integer for each entry, and two for each distinct value of one key
+windows    one size and slide a sweep; the ranks of values are found once for all
+appeared   Fenwick, Software: Practice and Experience 1994 (a tree of running sums)
+
+Rows are slices. Values are ranked among those of their key, so that the tree of counts stays small
+enough for the processor's cache.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from muntin.techniques.compiled.compile import compiled, inlined
+
+
+class Ranked(NamedTuple):
+    """Entries with their ranks. A run is the rows of one key, `[runs[i], runs[i + 1])`."""
+
+    # The rank of each entry among the distinct codes of its run.
+    ranks: Any
+    counts: Any
+    # The entries of row `r` are `[offsets[r], offsets[r + 1])`.
+    offsets: Any
+    runs: Any
+    # Where the ranks of each run begin among those of all, and an entry with the code of each rank.
+    firsts: Any
+    entries: Any
+
+
+def ranked(codes: Any, counts: Any, offsets: Any, runs: Any) -> Ranked:
+    """Returns entries with their ranks; equal codes have equal ones."""
+    ranks = np.empty(len(codes), np.int32)
+    entries = np.empty(len(codes), np.int64)
+    firsts = np.zeros(len(runs), np.int64)
+    _rank(codes, offsets, runs, ranks, entries, firsts)
+    return Ranked(ranks, counts, offsets, runs, firsts, entries[: firsts[-1]].copy())
+
+
+def _rank_entries(
+    codes: Any, offsets: Any, runs: Any, ranks: Any, entries: Any, firsts: Any
+) -> None:
+    count = 0
+    for run in range(len(runs) - 1):
+        first = offsets[runs[run]]
+        end = offsets[runs[run + 1]]
+        order = np.argsort(codes[first:end])
+        base = count
+        for place in range(len(order)):
+            entry = first + order[place]
+            if place == 0 or codes[entry] != codes[first + order[place - 1]]:
+                entries[count] = entry
+                count += 1
+            ranks[entry] = count - 1 - base
+        firsts[run + 1] = count
+
+
+_rank = compiled(_rank_entries)
+
+
+def _add(tree: Any, rank: Any, count: Any) -> None:
+    place = rank + 1
+    while place < len(tree):
+        tree[place] += count
+        place += place & -place
+
+
+_add = inlined(_add)
+
+
+def _rank_at(tree: Any, position: Any) -> Any:
+    """The rank of the value at a position among the values in order, from zero."""
+    left = position + 1
+    place = 0
+    step = 1
+    while 2 * step < len(tree):
+        step *= 2
+    while step > 0:
+        if place + step < len(tree) and tree[place + step] < left:
+            place += step
+            left -= tree[place]
+        step //= 2
+    return place
+
+
+_rank_at = inlined(_rank_at)
+
+
+def positions_of(entries: Ranked, lows: Any, highs: Any, find: Any) -> tuple[Any, Any]:
+    """Returns how many values each window has, and the ranks at two positions for each percentage.
+
+    Ranks are places among the ranks of all runs; -1 in a window without values. `find` has the
+    percentage, whether to find the discrete one, and whether values descend, row by row.
+    """
+    totals = np.zeros(len(lows), np.int64)
+    found = np.full((len(find), 2, len(lows)), -1, np.int64)
+    if len(lows):
+        _select(*entries[:5], lows, highs, find, totals, found)
+    return totals, found
+
+
+def _select_positions(
+    ranks: Any,
+    counts: Any,
+    offsets: Any,
+    runs: Any,
+    firsts: Any,
+    lows: Any,
+    highs: Any,
+    find: Any,
+    totals: Any,
+    found: Any,
+) -> None:
+    run = 0
+    low = high = 0
+    total = 0
+    tree = np.zeros(1, np.int64)
+    end = 0
+    for window in range(len(lows)):
+        if lows[window] >= end:
+            while runs[run + 1] <= lows[window]:
+                run += 1
+            end = runs[run + 1]
+            tree = np.zeros(firsts[run + 1] - firsts[run] + 1, np.int64)
+            low = high = lows[window]
+            total = 0
+        if lows[window] >= high:
+            # All values leave, and rows in between never enter.
+            for entry in range(offsets[low], offsets[high]):
+                _add(tree, ranks[entry], -counts[entry])
+            low = high = lows[window]
+            total = 0
+        for entry in range(offsets[high], offsets[highs[window]]):
+            _add(tree, ranks[entry], counts[entry])
+            total += counts[entry]
+        high = highs[window]
+        for entry in range(offsets[low], offsets[lows[window]]):
+            _add(tree, ranks[entry], -counts[entry])
+            total -= counts[entry]
+        low = lows[window]
+        totals[window] = total
+        if total == 0:
+            continue
+        for index in range(len(find)):
+            if find[index, 1] > 0:
+                # The first value whose share of the values up to it is the percentage or more.
+                lower = np.int64(np.ceil(find[index, 0] * total)) - 1
+                if lower < 0:
+                    lower = np.int64(0)
+                upper = lower
+            else:
+                position = (total - 1) * find[index, 0]
+                lower = np.int64(np.floor(position))
+                upper = np.int64(np.ceil(position))
+            if find[index, 2] > 0:
+                lower = total - 1 - lower
+                upper = total - 1 - upper
+            found[index, 0, window] = firsts[run] + _rank_at(tree, lower)
+            found[index, 1, window] = (
+                found[index, 0, window] if upper == lower else firsts[run] + _rank_at(tree, upper)
+            )
+
+
+_select = compiled(_select_positions)
+
+
+def most_frequent(entries: Ranked, lows: Any, highs: Any, *, is_descending: bool) -> Any:
+    """Returns the rank of the most frequent value of each window: of several the least, or the
+    greatest if values descend; -1 in a window without values. Ranks are as in `positions_of`."""
+    found = np.full(len(lows), -1, np.int64)
+    if len(lows):
+        _lead(*entries[:5], lows, highs, is_descending, found)
+    return found
+
+
+def _raise_leaf(tree: Any, rank: Any, count: Any) -> None:
+    """Add to the count of a rank; a node has the greatest count below it."""
+    node = len(tree) // 2 + rank
+    tree[node] += count
+    node >>= 1
+    while node > 0:
+        greatest = max(tree[2 * node], tree[2 * node + 1])
+        if tree[node] == greatest:
+            break
+        tree[node] = greatest
+        node >>= 1
+
+
+_raise_leaf = inlined(_raise_leaf)
+
+
+def _most_frequent(
+    ranks: Any,
+    counts: Any,
+    offsets: Any,
+    runs: Any,
+    firsts: Any,
+    lows: Any,
+    highs: Any,
+    is_descending: bool,
+    found: Any,
+) -> None:
+    run = 0
+    low = high = 0
+    tree = np.zeros(2, np.int64)
+    end = 0
+    for window in range(len(lows)):
+        if lows[window] >= end:
+            while runs[run + 1] <= lows[window]:
+                run += 1
+            end = runs[run + 1]
+            leaves = 1
+            while leaves < firsts[run + 1] - firsts[run]:
+                leaves *= 2
+            tree = np.zeros(2 * leaves, np.int64)
+            low = high = lows[window]
+        if lows[window] >= high:
+            for entry in range(offsets[low], offsets[high]):
+                _raise_leaf(tree, ranks[entry], -counts[entry])
+            low = high = lows[window]
+        for entry in range(offsets[high], offsets[highs[window]]):
+            _raise_leaf(tree, ranks[entry], counts[entry])
+        high = highs[window]
+        for entry in range(offsets[low], offsets[lows[window]]):
+            _raise_leaf(tree, ranks[entry], -counts[entry])
+        low = lows[window]
+        if tree[1] == 0:
+            continue
+        node = 1
+        while node < len(tree) // 2:
+            node *= 2
+            if is_descending:
+                node += tree[node + 1] == tree[node >> 1]
+            else:
+                node += tree[node] != tree[node >> 1]
+        found[window] = firsts[run] + node - len(tree) // 2
+
+
+_lead = compiled(_most_frequent)
