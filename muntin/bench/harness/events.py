@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 RATE = 50.0
+USERS = 10_000
 _DISORDER_MICROS = 2_000_000
 # 2024-01-01, so that nothing depends on the day.
 _BEGIN_MICROS = 1_704_067_200_000_000
@@ -20,11 +21,11 @@ def readings(
     parts: int | None = None,
     disorder: int = _DISORDER_MICROS,
 ) -> DataFrame:
-    """Returns `ts` at `rate` events a second, up to `disorder` out of order, and five columns.
+    """Returns `ts` at `rate` events a second, up to `disorder` out of order, and six columns.
 
     `device` is one of `keys`, `site` its number modulo 10, `kind` 0 to 4. `status` is 'error' for
-    one event in twenty, else 'ok'. `temp` is 15 to 35, and above 80 for three in a hundred. They
-    do not depend on each other, except for the site.
+    one event in twenty, else 'ok'. `temp` is 15 to 35, and above 80 for three in a hundred.
+    `user` is one of 10,000. They do not depend on each other, except for the site.
     """
     step = round(1_000_000 / rate)
     shift = f" + pmod(xxhash64(id, 1), {2 * disorder}L) - {disorder}L" if disorder else ""
@@ -37,6 +38,7 @@ def readings(
         f"CAST({device} % 10 AS INT) AS site",
         "CAST(pmod(xxhash64(id, 4), 5L) AS INT) AS kind",
         "IF(pmod(xxhash64(id, 5), 20L) = 0, 'error', 'ok') AS status",
+        f"concat('user-', pmod(xxhash64(id, 7), {USERS}L)) AS user",
     )
 
 

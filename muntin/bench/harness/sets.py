@@ -1,7 +1,7 @@
 """The sets of window queries that `bench sharing` and `bench streaming` run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from muntin.bench.harness.minutes import draw_windows, in_minutes
@@ -32,6 +32,11 @@ def _minimum(*lengths: tuple[int, int]) -> list[Query]:
     return _queries(windows, ["min"] * len(windows))
 
 
+def _of(aggregate: Aggregate, queries: Sequence[Query]) -> list[Query]:
+    """Returns the queries with another aggregate."""
+    return [replace(query, aggregates={"answer": aggregate}) for query in queries]
+
+
 def _sessions(*seconds: int) -> list[Query]:
     windows = [Session(gap * SECOND) for gap in seconds]
     return _queries(windows, ["min"] * len(windows))
@@ -51,6 +56,9 @@ def _dashboard() -> list[Query]:
     return _minimum(*tumbling, (60, 1), (15, 1), (1440, 10))
 
 
+_USERS = Aggregate(function="count_distinct", argument="user")
+_QUANTILE = Aggregate(function="percentile", argument="temp", parameters=("0.95",))
+
 SETS: dict[str, Callable[[], list[Query]]] = {
     "one": lambda: _minimum((1, 1)),
     "tumb5": lambda: _minimum(*((m, m) for m in (1, 2, 3, 5, 10))),
@@ -60,13 +68,16 @@ SETS: dict[str, Callable[[], list[Query]]] = {
     "teams10": ten_teams,
     "teams100": lambda: draw_teams(100),
     "sparse10": _dashboard,
+    "distinct1": lambda: _of(_USERS, _minimum((1, 1))),
+    "distinct10": lambda: _of(_USERS, _dashboard()),
+    "quantile10": lambda: _of(_QUANTILE, _dashboard()),
     "sess": lambda: _sessions(60),
     "sess10": lambda: _sessions(5, 10, 20, 30, 60, 90, 120, 300, 600, 900),
 }
 # The sets that run if none are named.
 PERIODIC = ("one", "tumb5", "slide3", "dash10", "mix100", "teams10", "teams100", "sparse10")
 # Sets that plain Spark does not run in full: it would take hours.
-TOO_LONG_FOR_PLAIN = {"mix100", "teams100"}
+TOO_LONG_FOR_PLAIN = {"mix100", "teams100", "distinct10", "quantile10"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ def test_columns_have_the_values_that_filters_rely_on(spark):
         "site": "int",
         "kind": "int",
         "status": "string",
+        "user": "string",
     }
     (row,) = events.selectExpr(
         "avg(IF(temp > 80, 1, 0)) AS hot",
