@@ -8,12 +8,15 @@ the step asks nothing of how its input is spread.
 
 from typing import Any
 
+from py4j.java_gateway import JavaClass
 from pyspark.sql import DataFrame
 
 from muntin.spark.engine.catalyst import Plan, children, frame_of, items
 from muntin.spark.engine.session_kind import cores_of, is_connect
 
 _EXECUTION = "org.apache.spark.sql.execution"
+# Spark's rule that merges two steps, from 4.3 on; without it the frame is left as it is.
+_MERGING = "CombineAdjacentAggregation$"
 _AGGREGATES = ("HashAggregateExec", "ObjectHashAggregateExec", "SortAggregateExec")
 # Operators that read partition by partition. Above any other, Spark may have to move rows.
 _IN_PLACE = ("ProjectExec", "FilterExec")
@@ -27,7 +30,8 @@ def within_partitions(frame: DataFrame) -> DataFrame:
     """Returns the rows of a GROUP BY as each partition of its input has them.
 
     There may be several rows of one group, at most one for each partition. The frame is returned
-    as it is where Spark plans anything but an aggregation of one modest scan, and on Spark Connect.
+    as it is where Spark plans anything but an aggregation of one modest scan, before Spark 4.3, and
+    on Spark Connect.
     """
     session = frame.sparkSession
     if is_connect(session):
@@ -38,8 +42,10 @@ def within_partitions(frame: DataFrame) -> DataFrame:
     if sum(sizes) > _MOST_BYTES * cores_of(session):
         return frame
     jvm: Any = session._jvm
-    merging = getattr(getattr(jvm, f"{_EXECUTION}.CombineAdjacentAggregation$"), "MODULE$")
-    step = merging.apply(execution.sparkPlan())
+    merging = getattr(jvm, f"{_EXECUTION}.{_MERGING}")
+    if not isinstance(merging, JavaClass):
+        return frame
+    step = getattr(merging, "MODULE$").apply(execution.sparkPlan())
     if _kind(step) not in _AGGREGATES or not _is_in_place(*children(step)):
         return frame
     anywhere = step.copy(

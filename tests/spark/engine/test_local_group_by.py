@@ -67,6 +67,9 @@ def test_other_plans_are_left_as_they_are(words, spark, monkeypatch):
     frame = grouped(stored, "count(*) AS n")
     assert within_partitions(frame) is frame
     stored.unpersist(blocking=True)
-    monkeypatch.setattr(local_group_by, "_MOST_BYTES", 0)
     frame = grouped(words, "count(*) AS n")
-    assert within_partitions(frame) is frame
+    for name, value in {"_MERGING": "RuleOfNoSpark$", "_MOST_BYTES": 0}.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(local_group_by, name, value)
+            assert within_partitions(frame) is frame, name
+    assert within_partitions(frame) is not frame
