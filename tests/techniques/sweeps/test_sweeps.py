@@ -112,3 +112,32 @@ def test_order_statistics(seed):
             else:
                 wanted = max(most) if is_descending else min(most)
                 assert case.codes[entries[leader]] == wanted
+
+
+class Counted(list):
+    """A list that counts how often it is read."""
+
+    reads = 0
+
+    def __getitem__(self, place):
+        self.reads += 1
+        return super().__getitem__(place)
+
+
+@pytest.mark.parametrize("length", [2, 10, 200])
+def test_steps_do_not_grow_with_windows(length):
+    rng = random.Random(3)
+    rows, each = 400, 5
+    offsets = np.arange(rows + 1) * each
+    codes = np.array([rng.randrange(50) for _ in range(rows * each)])
+    following = latest.next_rows(codes, offsets, 50)
+    lows = np.maximum(np.arange(1, rows + 1) - length, 0)
+    highs = np.arange(1, rows + 1)
+    counted = Counted(following.tolist())
+    firsts, lasts = latest.windows_of_rows(lows, highs, rows)
+    steps = np.zeros(rows + 1, np.int64)
+    latest._count_values(offsets, counted, firsts, lasts, 0, rows, steps)
+    # An entry a step, and as many windows as rows: five steps a window, however long it is.
+    assert counted.reads == rows * each
+    expected = [len(set(codes[offsets[a] : offsets[b]])) for a, b in zip(lows, highs, strict=True)]
+    assert np.cumsum(steps[:-1]).tolist() == expected
