@@ -34,6 +34,9 @@ def test_sets_hold_what_their_names_say():
         "teams10": 10,
         "teams100": 100,
         "sparse10": 10,
+        "distinct1": 1,
+        "distinct10": 10,
+        "quantile10": 10,
         "sess": 1,
         "sess10": 10,
     }
@@ -48,7 +51,7 @@ def test_sets_hold_what_their_names_say():
     }
     assert [q.window for q in SETS["sparse10"]()] == [q.window for q in SETS["dash10"]()]
     assert tuple(SETS)[: len(PERIODIC)] == PERIODIC
-    assert set(PERIODIC) >= TOO_LONG_FOR_PLAIN
+    assert set(SETS) >= TOO_LONG_FOR_PLAIN
 
 
 def test_only_sparse10_has_events_of_its_own():
