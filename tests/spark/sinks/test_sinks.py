@@ -134,6 +134,8 @@ def test_many_queries_with_the_same_columns_and_some_with_others(spark, tmp_path
         assert found.columns == ["device", "begin", "mean"]
     assert spark.read.parquet(str(tmp_path / "n")).columns == ["device", "window"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(a.name for a in answers)
+    # A file for each query, and none with its checksum.
+    assert {len(list((tmp_path / each.name).iterdir())) for each in answers} == {1}
 
 
 def test_a_place_that_cannot_be_written_names_the_query(spark, tmp_path):
