@@ -73,6 +73,15 @@ Latency = Annotated[
 ]
 
 
+Approximate = Annotated[
+    bool,
+    typer.Option(
+        "--approximate",
+        help="Share sketches, too, whose answers may differ from Spark's within their errors.",
+    ),
+]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0, 2 with a line on stderr that says why, or 130
     after Ctrl-C."""
@@ -136,6 +145,7 @@ def explain_verb(
     ] = None,
     technique: Technique = None,
     latency: Latency = False,
+    approximate: Approximate = False,
     rate: Annotated[
         float,
         typer.Option(
@@ -210,6 +220,7 @@ def explain_verb(
                 strategy=strategy or (STEADY if stream else DEFAULT),
                 technique=technique,
                 latency=latency,
+                approximate=approximate,
             ),
             rate=rate,
             keys=keys,
@@ -250,6 +261,7 @@ def run_verb(
     strategy: Strategy = DEFAULT,
     technique: Technique = None,
     latency: Latency = False,
+    approximate: Approximate = False,
     mode: Annotated[
         str,
         typer.Option(metavar="|".join(MODES), help="What to do where a query's folder exists."),
@@ -274,7 +286,12 @@ def run_verb(
             output=output,
             format=format,
             flatten=flatten,
-            planning=Planning(strategy=strategy, technique=technique, latency=latency),
+            planning=Planning(
+                strategy=strategy,
+                technique=technique,
+                latency=latency,
+                approximate=approximate,
+            ),
             mode=mode,
             remote=remote,
         )
@@ -316,6 +333,7 @@ def stream_verb(
     strategy: Strategy = STEADY,
     technique: Technique = None,
     latency: Latency = False,
+    approximate: Approximate = False,
     retain: Annotated[
         str,
         typer.Option(metavar="DURATION", help="How long slices are kept for queries to come."),
@@ -358,7 +376,12 @@ def stream_verb(
             watermark=watermark,
             trigger=trigger,
             format=format,
-            planning=Planning(strategy=strategy, technique=technique, latency=latency),
+            planning=Planning(
+                strategy=strategy,
+                technique=technique,
+                latency=latency,
+                approximate=approximate,
+            ),
             retain=retain,
             files=files,
             flatten=flatten,

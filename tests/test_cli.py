@@ -461,3 +461,17 @@ def test_what_measures_says_at_once_that_psutil_is_missing(verb, refused, tmp_pa
     monkeypatch.setattr(measure, "psutil", None)
     assert "pip install 'muntin[bench]'" in refused(*verb)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_sketches_are_shared_if_their_errors_are_allowed(tmp_path, capsys):
+    sql = tmp_path / "sketch.sql"
+    sql.write_text(
+        "SELECT device, hll_sketch_agg(x) AS s FROM r GROUP BY device, window(ts, '1 minute');"
+        "SELECT device, hll_sketch_agg(x) AS s FROM r GROUP BY device, window(ts, '1 hour')"
+    )
+    assert main(["explain", str(sql)]) == 0
+    assert "approximate=True" in capsys.readouterr().out
+    assert main(["explain", str(sql), "--approximate"]) == 0
+    said = capsys.readouterr().out
+    assert "approximate=True" not in said
+    assert "Spark's only within their errors: hll_sketch_agg(x)" in said

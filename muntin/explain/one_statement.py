@@ -36,7 +36,7 @@ def one_statement(plan: Plan, types: Types | None = None) -> str:
     Other queries are named in comments above it, with the reason why they are not in it.
     """
     left_out = _left_out(plan)
-    plan = _without_sets_of_values(plan)
+    plan = _only_native(plan)
     families = by_family(plan.trees)
     if not families:
         raise ModelError("no query of the plan is answered from slices; ask for one by its name")
@@ -60,21 +60,17 @@ def _left_out(plan: Plan) -> Iterator[str]:
             yield f"-- {query.name!r} is not in it: {' '.join(query.reason.split())}\n"
         elif not query.is_periodic:
             yield f"-- {query.name!r} is not in it: its windows are found in the data\n"
-        elif query.has_sets_of_values:
-            yield f"-- {query.name!r} is not in it: its slices keep sets of values\n"
+        elif not query.is_native:
+            yield f"-- {query.name!r} is not in it: SQL does not combine what its slices keep\n"
 
 
-def _without_sets_of_values(plan: Plan) -> Plan:
+def _only_native(plan: Plan) -> Plan:
     """Returns the plan of the queries whose slices SQL can combine."""
-    left = [
-        query
-        for query in plan.queries
-        if isinstance(query, PlainQuery) or not query.has_sets_of_values
-    ]
+    left = [query for query in plan.queries if isinstance(query, PlainQuery) or query.is_native]
     if len(left) == len(plan.queries):
         return plan
     parts = parts_of(left)
-    trees = [tree.answering(parts) if tree.has_sets_of_values else tree for tree in plan.trees]
+    trees = [tree if tree.is_native else tree.answering(parts) for tree in plan.trees]
     return replace(plan, trees=tuple(tree for tree in trees if tree.nodes), queries=tuple(left))
 
 

@@ -196,6 +196,9 @@ def notes(tree: AnyTree) -> Iterator[str]:
         if tree.native:
             names = ", ".join(map(words.clean, tree.native))
             yield f"merged by Spark, as the compiled runtime does not take their types: {names}"
+        bounded = [str(each) for each in tree.aggregates if each.definition.is_bounded]
+        if bounded and not tree.is_alone:
+            yield f"Spark's only within their errors: {', '.join(map(words.clean, bounded))}"
         if tree.time_part is not None:
             yield f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
         if tree.levels:

@@ -39,7 +39,7 @@ def statement(plan: Plan, name: str, types: Types | None = None) -> str:
     query = plan.query(name)
     if isinstance(query, PlainQuery):
         return query.statement.fill(NAMES).strip().rstrip(";")
-    if not query.is_periodic or query.has_sets_of_values:
+    if not query.is_periodic or not query.is_native:
         # What the runtime finds of data windows and of sets of values is not said in SQL.
         return query.to_sql().fill(NAMES)
     texts = [_Statement(plan, part, types or {}).text() for part in query.parts]

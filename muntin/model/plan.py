@@ -137,9 +137,9 @@ class Tree(AnyTree):
         )
 
     @property
-    def has_sets_of_values(self) -> bool:
-        """Whether its slices keep sets of values."""
-        return any(aggregate.definition.is_of_entries for aggregate in self.aggregates)
+    def is_native(self) -> bool:
+        """Whether Spark SQL can make and combine all its partials."""
+        return all(aggregate.definition.is_native for aggregate in self.aggregates)
 
     @property
     def longest(self) -> int:
@@ -285,6 +285,8 @@ class Plan:
     # The forced technique, if any, and whether every single answer must come fast.
     technique: str | None = None
     latency: bool = False
+    # Whether answers may differ from Spark's within an error bound.
+    approximate: bool = False
     # The cost of the same queries with a tree each, and as plain Spark queries, which copy every
     # event into every window that holds it.
     unshared_cost: float = 0.0
@@ -380,6 +382,7 @@ class Plan:
             prices=self.prices,
             technique=self.technique,
             latency=self.latency,
+            approximate=self.approximate,
         )
 
     def place(self, name: str) -> tuple[Tree, Node]:

@@ -219,9 +219,9 @@ class Query:
         return self.relation
 
     @property
-    def has_sets_of_values(self) -> bool:
-        """Whether slices keep sets of values for some of its aggregates."""
-        return any(aggregate.definition.is_of_entries for aggregate in self.aggregates.values())
+    def is_native(self) -> bool:
+        """Whether Spark SQL can make and combine what slices keep for all its aggregates."""
+        return all(aggregate.definition.is_native for aggregate in self.aggregates.values())
 
     @property
     def is_periodic(self) -> bool:

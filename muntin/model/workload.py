@@ -32,6 +32,8 @@ class Workload:
     technique: str | None = None
     # Whether to choose techniques by the worst time of a single answer, not by total work.
     latency: bool = False
+    # Whether answers may differ from Spark's within an error bound; see `share.approximate`.
+    approximate: bool = False
 
     def __post_init__(self) -> None:
         if not self.queries:
@@ -125,6 +127,7 @@ def workload(
     prices: Prices = SHIPPED,
     technique: str | None = None,
     latency: bool = False,
+    approximate: bool = False,
 ) -> Workload:
     """Returns a workload of one or several queries; a workload is returned as it is."""
     if isinstance(queries, Workload):
@@ -139,4 +142,5 @@ def workload(
         prices=prices,
         technique=technique,
         latency=latency,
+        approximate=approximate,
     )

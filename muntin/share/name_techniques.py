@@ -91,7 +91,7 @@ def least_technique(
     `held` is how many windows of a node hold one partial, `windows` how many nodes read it.
     """
     invertible = all(monoid.inverse is not None for monoid in monoids)
-    if latency and held > 1:
+    if latency and held > 1 and all(monoid.only is None for monoid in monoids):
         return "subtract" if invertible else "daba_lite"
     if held < steady_operations_of(monoids):
         return RECALC

@@ -7,6 +7,7 @@ from muntin.errors import PlanError, nearest
 from muntin.model.plan import Plan, Tree, cost_of
 from muntin.model.query import Grouping, Query
 from muntin.model.workload import Workload
+from muntin.share.approximate import exact_only
 from muntin.share.costs.lower_bounds import least_with_one_tree, least_with_two_trees
 from muntin.share.data_windows import hosting
 from muntin.share.exact import exact, exact_factor
@@ -139,6 +140,7 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
         raise PlanError(
             f"no strategy is called {strategy!r}; {nearest(strategy, list(STRATEGIES))}"
         )
+    workload = exact_only(workload)
     check_forced(workload)
     parts = workload.by_grouping or (workload,)
     plans = [STRATEGIES[strategy](part) for part in parts]

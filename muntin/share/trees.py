@@ -162,6 +162,7 @@ def plan_of(
         prices=workload.prices,
         technique=workload.technique,
         latency=workload.latency,
+        approximate=workload.approximate,
         unshared_cost=apart
         + sum(
             count * single_cost(window, aggregates, workload, columns=columns)

@@ -14,20 +14,18 @@ def _names(text: str) -> frozenset[str]:
 # it reads no column, as in `collect_list(1)`.
 UNSHARED = _names(
     """
-    any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
-    approx_top_k_combine array_agg bitmap_and_agg bitmap_construct_agg bitmap_or_agg
-    collect_list collect_union count_min_sketch first first_value grouping
-    grouping_id histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
-    kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double
-    kll_sketch_agg_float last last_value listagg max_by measure min_by
-    percentile_approx product schema_of_variant_agg string_agg
-    theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum
+    any_value approx_top_k_combine array_agg collect_list collect_union
+    count_min_sketch first first_value grouping grouping_id histogram_numeric last last_value
+    listagg measure product schema_of_variant_agg string_agg try_avg try_sum
     tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
     tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer
     """
 )
 
 AGGREGATES = UNSHARED | SPELLINGS.keys()
+
+# Of these, the answer depends on the order in which rows arrive.
+_BY_ARRIVAL = _names("any_value array_agg collect_list first first_value last last_value")
 
 # Two runs of these differ, or depend on how Spark splits the work.
 UNSTABLE = _names(
@@ -44,6 +42,13 @@ GENERATORS = _names(
     variant_explode variant_explode_outer
     """
 )
+
+
+def why_unshared(name: str) -> str:
+    """Returns why calls of an aggregate function are left to Spark."""
+    if name in _BY_ARRIVAL:
+        return "depends on the order in which rows arrive, which slices do not keep"
+    return "is not built from slices"
 
 
 def is_call(tokens: Span, place: int) -> bool:

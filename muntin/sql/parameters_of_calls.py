@@ -35,7 +35,8 @@ def written_call(
                 f"{call} picks any of the most frequent values; mode(..., true) picks the least"
             )
     count = len(given) if row.takes_more and given else row.arguments
-    if len(given) != count + len(row.parameters):
+    least = count + (len(row.parameters) if row.spelled else 0)
+    if not least <= len(given) <= count + len(row.parameters):
         raise NotSharedError(f"{call} has {len(given) or 'no'} arguments")
     return WrittenCall(
         arguments=tuple(given[:count]),

@@ -12,7 +12,14 @@ from muntin.model.grouping_sets import Mark
 from muntin.model.sql_text import quoted
 from muntin.sql.aggregates import is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses
-from muntin.sql.functions import AGGREGATES, GENERATORS, UNSTABLE, calls, is_call
+from muntin.sql.functions import (
+    AGGREGATES,
+    GENERATORS,
+    UNSTABLE,
+    calls,
+    is_call,
+    why_unshared,
+)
 from muntin.sql.group_by.keys import WINDOW, GroupBy, Key, fold, matches, unlike
 from muntin.sql.group_by.windows import is_window, read_window
 from muntin.sql.tokens import (
@@ -174,7 +181,7 @@ class Projection:
             written = render(self.text, tokens[place : end + 1])
             called.append((place, end, written))
             if name in AGGREGATES:
-                raise NotSharedError(f"{written} is not built from slices")
+                raise NotSharedError(f"{written} {why_unshared(name)}")
             if name in UNSTABLE:
                 raise NotSharedError(f"{name}() gives other values each time")
             if name in GENERATORS:

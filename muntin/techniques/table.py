@@ -39,7 +39,11 @@ class Technique:
     # Whether one structure answers windows of many sizes.
     many: bool = False
     needs: str = "an associative combine"
-    allows: Callable[[Monoid], bool] = lambda monoid: True
+    of: Callable[[Monoid], bool] = lambda monoid: True
+
+    def allows(self, monoid: Monoid) -> bool:
+        """Whether it can combine by a monoid."""
+        return self.of(monoid) if monoid.only is None else self.name in monoid.only
 
     def algorithm_for(self, monoid: Monoid) -> ModuleType:
         """Returns the module that runs for a monoid."""
@@ -65,7 +69,7 @@ TECHNIQUES: dict[str, Technique] = {
             name="subtract",
             algorithm=subtract,
             needs="an exact inverse (counts and integer sums)",
-            allows=lambda monoid: monoid.inverse is not None,
+            of=lambda monoid: monoid.inverse is not None,
         ),
         Technique(name="flat_fat", algorithm=flat_fat, many=True),
         Technique(name="b_int", algorithm=b_int, many=True),
@@ -80,7 +84,7 @@ TECHNIQUES: dict[str, Technique] = {
             inverting=slick_deque_inv,
             many=True,
             needs="a selective combine (min and max) or an exact inverse (counts, integer sums)",
-            allows=lambda monoid: monoid.selective or monoid.inverse is not None,
+            of=lambda monoid: monoid.selective or monoid.inverse is not None,
         ),
     )
 }

@@ -91,6 +91,8 @@ def sharing_verb(
     distinct1   count(DISTINCT user), tumbling 1 min, of 10,000 users
     distinct10  count(DISTINCT user) over the windows of dash10; plain Spark as for mix100
     quantile10  percentile(temp, 0.95) over the windows of dash10; plain Spark as for mix100
+    sketch10  the windows of dash10, approx_count_distinct of 10,000 users; not among those
+              that run unasked
     sess, sess10  sessions 60 s apart, and of ten gaps from 5 to 900 s; not among those
               that run unasked. More keys make them short: 100 has an event of each every 2 s
 

@@ -15,6 +15,7 @@ class Planning(TypedDict):
     strategy: str
     technique: str | None
     latency: bool
+    approximate: bool
 
 
 def prices_in(file: Path | None) -> Prices:

@@ -45,6 +45,7 @@ def show_plan(request: Request) -> None:
         prices=prices_in(request.prices),
         technique=request.planning["technique"],
         latency=request.planning["latency"],
+        approximate=request.planning["approximate"],
     )
     if request.check:
         with starting():

@@ -17,6 +17,9 @@ from tests.support.streams import Input, at, closed, events, joined
 OF = {"count_if": "i > 2", "bool_or": "i > 4", "bool_and": "i > 1"}
 OF |= dict.fromkeys(["bit_and", "bit_or", "bit_xor"], "i")
 OF |= dict.fromkeys(["sum_distinct", "mode"], "i")
+# Rows with the same value here have the same y: which of several Spark chooses is not determined.
+CHOSEN = ("max_by", "min_by")
+OF |= dict.fromkeys(CHOSEN, ("y", "xxhash64(ts, x, y)"))
 # What stands behind the arguments of a function that takes parameters.
 PARAMETERS = {
     "percentile": ([0.1, 0.5, 0.95],),
@@ -26,25 +29,30 @@ PARAMETERS = {
 SCHEMA = "t LONG, device STRING, x DOUBLE, y DOUBLE, i INT"
 
 
-def aggregates(of, y, x, where=None, *, sets=True):
-    """A call of every function of the table; of those that keep sets of values if `sets`."""
+def aggregates(of, y, x, where=None, *, is_native=False):
+    """A call of every function of the table, or of those that Spark SQL can combine."""
     return {
         name: function_call(name)(
-            *((y, x) if row.arguments == 2 else (of.get(name, x),)),
+            *((of.get(name, (y, x))) if row.arguments == 2 else (of.get(name, x),)),
             *PARAMETERS.get(name, ()),
             where=where,
         )
         for name, row in FUNCTIONS.items()
-        if sets or not row.is_of_entries
+        # What only Spark combines has tests of its own, `batch/test_sketches.py`.
+        if not row.is_spark_only and not row.is_bounded and (row.is_native or not is_native)
     }
 
 
-def queries(keys, *windows, where=None, sets=True):
+def queries(keys, *windows, where=None, is_native=False, is_chosen=True):
     return [
         mt.Query(
             name=f"q{index}",
             window=window,
-            aggregates=aggregates(OF, "y", "x", where, sets=sets),
+            aggregates={
+                name: call
+                for name, call in aggregates(OF, "y", "x", where, is_native=is_native).items()
+                if is_chosen or name not in CHOSEN
+            },
             keys=keys,
             time="ts",
         )
@@ -120,7 +128,7 @@ def assert_like(found, expected, query):
 )
 def test_batches(data, keys, where):
     # Spark's SQL combines no sets of values.
-    asked = queries(keys, *PERIODIC, where=where, sets=not isinstance(keys, dict))
+    asked = queries(keys, *PERIODIC, where=where, is_native=isinstance(keys, dict))
     with mt.run(mt.plan(asked, strategy="shared"), data) as results:
         assert len(results.plan.trees) == 1
         for query in asked:
@@ -128,7 +136,7 @@ def test_batches(data, keys, where):
 
 
 def test_plans_as_sql(spark, data):
-    asked = queries(["device"], *PERIODIC)
+    asked = queries(["device"], *PERIODIC, is_native=True)
     data.createOrReplaceTempView("data")
     with mt.run(mt.plan(asked, strategy="shared"), data) as results:
         for query in asked:
@@ -136,7 +144,8 @@ def test_plans_as_sql(spark, data):
 
 
 def test_data_windows(data):
-    asked = queries(["device"], mt.session("10 seconds"), mt.session("20 seconds"), sets=False)
+    sessions = (mt.session("10 seconds"), mt.session("20 seconds"))
+    asked = queries(["device"], *sessions, is_native=True, is_chosen=False)
     with mt.run(asked, data) as results:
         assert len(results.plan.record_trees) == 1
         for query in asked:
@@ -146,7 +155,8 @@ def test_data_windows(data):
 @pytest.mark.long
 def test_streams(spark, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
-    of = {name: sql.replace("i", "load") for name, sql in OF.items()}
+    of = {name: sql.replace("i", "load") for name, sql in OF.items() if name not in CHOSEN}
+    of |= dict.fromkeys(CHOSEN, ("temp / 4", "xxhash64(ts, temp)"))
     query = mt.Query(
         name="all",
         window=mt.hopping("2 minutes", every="1 minute"),
@@ -183,8 +193,12 @@ def test_one_argument_is_written_as_it_always_was():
 
 
 def test_sql_reads_every_function():
-    written = aggregates({}, "y", "x").items()
-    calls = ", ".join(f"{aggregate.to_sql()} AS a_{name}" for name, aggregate in written)
+    written = aggregates({}, "y", "x")
+    # Those that the other tests leave out take no parameter, or may leave it out.
+    left = set(FUNCTIONS) - {one.function for one in written.values()} - {"approx_percentile"}
+    written |= {name: function_call(name)("x") for name in left}
+    written["approx_percentile"] = mt.approx_percentile("x", 0.5)
+    calls = ", ".join(f"{aggregate.to_sql()} AS a_{name}" for name, aggregate in written.items())
     (query,) = mt.parse_sql(f"SELECT {calls} FROM data GROUP BY window(ts, '1 minute')")
     assert isinstance(query, mt.Query)
     assert {one.function for one in query.aggregates.values()} == set(FUNCTIONS)

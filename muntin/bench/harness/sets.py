@@ -14,12 +14,14 @@ from muntin.model.windows.data_windows import Session
 from muntin.model.windows.window import Window
 
 
-def _queries(windows: Sequence[Window | Session], functions: list[str]) -> list[Query]:
+def _queries(
+    windows: Sequence[Window | Session], functions: list[str], argument: str = "temp"
+) -> list[Query]:
     return [
         Query(
             name=f"q{index}",
             window=window,
-            aggregates={function: Aggregate(function=function, argument="temp")},
+            aggregates={function: Aggregate(function=function, argument=argument)},
             keys=["device"],
             time="ts",
         )
@@ -51,9 +53,10 @@ def mix(count: int, seed: int = 11) -> list[Query]:
     return _queries(windows, [random.choice(functions) for _ in windows])
 
 
-def _dashboard() -> list[Query]:
+def _dashboard(function: str = "min", argument: str = "temp") -> list[Query]:
     tumbling = ((m, m) for m in (1, 2, 5, 10, 15, 30, 60))
-    return _minimum(*tumbling, (60, 1), (15, 1), (1440, 10))
+    windows = in_minutes(*tumbling, (60, 1), (15, 1), (1440, 10))
+    return _queries(windows, [function] * len(windows), argument)
 
 
 _USERS = Aggregate(function="count_distinct", argument="user")
@@ -71,6 +74,7 @@ SETS: dict[str, Callable[[], list[Query]]] = {
     "distinct1": lambda: _of(_USERS, _minimum((1, 1))),
     "distinct10": lambda: _of(_USERS, _dashboard()),
     "quantile10": lambda: _of(_QUANTILE, _dashboard()),
+    "sketch10": lambda: _dashboard("approx_count_distinct", "user"),
     "sess": lambda: _sessions(60),
     "sess10": lambda: _sessions(5, 10, 20, 30, 60, 90, 120, 300, 600, 900),
 }

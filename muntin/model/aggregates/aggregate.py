@@ -12,7 +12,7 @@ from typing import Any
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.formula import Sql, merged
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.parameters import checked, parameter, percentages
+from muntin.model.aggregates.parameters import checked, optional, parameter, percentages
 from muntin.model.aggregates.table import FLOAT, FUNCTIONS, ORDER, PARTS, Function, Part
 from muntin.model.sql_text import only_where, uncommented
 
@@ -29,6 +29,8 @@ class Component:
     where: str | None = None
     # Arguments behind the first.
     others: tuple[str, ...] = ()
+    # The parameters of the call, if the part depends on them.
+    parameters: tuple[str, ...] = ()
 
     @property
     def part(self) -> Part:
@@ -71,12 +73,13 @@ class Component:
     def values(self, cast: str | None = None) -> dict[str, str]:
         """Returns its arguments as Spark SQL, under the part's names, x and y.
 
-        A part of floats casts them to doubles. Of two arguments, each is null where the other is.
+        A part of floats casts them to doubles. Of two arguments, each is null where the other is,
+        unless one chooses the other.
         """
         cast = "DOUBLE" if self.storage == FLOAT else cast
         texts = self.arguments
         values = [text if cast is None else f"CAST({text} AS {cast})" for text in texts]
-        if len(texts) == 2:
+        if len(texts) == 2 and not self.part.is_chosen:
             pairs = zip(values, reversed(texts), strict=True)
             values = [f"IF(({other}) IS NULL, NULL, {value})" for value, other in pairs]
         return dict(zip("xy", values, strict=False))
@@ -96,16 +99,22 @@ class Component:
         """Returns the scalars of its partial as Spark SQL over events, with its filter."""
         values = self.values()
         only = "" if self.where is None else f" FILTER (WHERE {self.where})"
-        calls = {
-            name: f"{call.function}({', '.join(values[argument] for argument in call.of)}){only}"
-            for name, call in self.part.calls.items()
-        }
+        calls = {}
+        for name, call in self.part.calls.items():
+            given = [values[argument] for argument in call.of]
+            given += self.parameters if call.function == self.kind else ()
+            calls[name] = f"{call.function}({', '.join(given)}){only}"
         return {name: sql.format(**calls) for name, sql in self.part.scalars.items()}
 
     def combined(self, struct: str, finish: str | None = None) -> str:
         """Returns Spark SQL that combines a group's partials; see `formula.merged`."""
         if self.part.combined_by is not None:
-            return f"{self.part.combined_by}({struct})"
+            merge = self.part.combined_by
+            parameters = "".join(f", {text}" for text in self.parameters)
+            is_name = "{" not in merge
+            return (
+                f"{merge}({struct})" if is_name else merge.format(p=struct, parameters=parameters)
+            )
         (monoid,) = self.part.monoids.values()
         return merged(monoid.combine, struct, list(self.part.scalars), finish)
 
@@ -141,8 +150,14 @@ class Aggregate:
             text = getattr(self, part)
             object.__setattr__(self, part, text and uncommented(text))
         object.__setattr__(self, "others", tuple(uncommented(text) for text in self.others))
-        names = self.definition.parameters
-        given_parameters = checked(self.function, names, self.parameters)
+        row = self.definition
+        if row.spelled is None:
+            given_parameters = optional(self.function, row.parameters, self.parameters)
+            reason = row.why_not and row.why_not(given_parameters)
+            if reason:
+                raise ModelError(reason)
+        else:
+            given_parameters = checked(self.function, row.parameters, self.parameters)
         object.__setattr__(self, "parameters", given_parameters)
 
     @property
@@ -153,15 +168,22 @@ class Aggregate:
     @property
     def components(self) -> tuple[Component, ...]:
         """The components that a slice keeps for this aggregate."""
+        kept = self.parameters[self.definition.own_parameters :]
         return tuple(
-            Component(kind=part, argument=self.argument, where=self.where, others=self.others)
+            Component(
+                kind=part,
+                argument=self.argument,
+                where=self.where,
+                others=self.others,
+                parameters=kept if PARTS[part].takes_parameters else (),
+            )
             for part in self.definition.parts
         )
 
     @cached_property
     def percentages(self) -> tuple[float, ...] | float:
         """The percentages that are asked for, or the only one."""
-        named = dict(zip(self.definition.parameters, self.parameters, strict=True))
+        named = dict(zip(self.definition.parameters, self.parameters, strict=False))
         return percentages(named.get("percentage", "0.5"))
 
     @property
@@ -172,6 +194,9 @@ class Aggregate:
     def lowered(self, scalars: list[str]) -> str:
         """Returns the answer as Spark SQL over the scalars of all components."""
         row = self.definition
+        if row.finish is not None:
+            parameters = "".join(f", {text}" for text in self.parameters[: row.own_parameters])
+            return row.finish.format(p=scalars[0], parameters=parameters)
         if row.answer is None:
             return scalars[0]
         values = [Sql(scalar) for scalar in scalars]
@@ -185,8 +210,9 @@ class Aggregate:
 
     def to_sql(self) -> str:
         """Returns the call as Spark SQL."""
-        arguments = "*" if self.argument is None else ", ".join([self.argument, *self.others])
         row = self.definition
+        given = [*([] if self.argument is None else [self.argument]), *self.others]
+        arguments = ", ".join(given if row.spelled else [*given, *self.parameters]) or "*"
         call = f"{self.function}({arguments})"
         if row.spelled is not None:
             named = dict(zip(row.parameters, self.parameters, strict=True))

@@ -33,6 +33,8 @@ class Monoid:
     # For partials that are sets of values: the sweep over their entries that answers windows, in
     # place of a technique that combines partials (see `techniques.sweeps`).
     sweep: str | None = None
+    # The techniques that there are for it, if its partials are no numbers; see `runtime.registers`.
+    only: tuple[str, ...] | None = None
 
 
 def add(a: Any, b: Any) -> Any:
@@ -112,6 +114,21 @@ def bits_of_one(a: Any, b: Any) -> Any:
     return a ^ b
 
 
+def higher_ranks(a: Any, b: Any) -> Any:
+    """Union of two rows of registers, each a run of bytes with the rank of every register."""
+    return bytes(map(max, zip(a, b, strict=True)))
+
+
+def unite(a: Any, b: Any) -> Any:
+    """Union of two sets of values."""
+    return a | b
+
+
+def add_counts(a: Any, b: Any) -> Any:
+    """Sum of two bags of values, each a `collections.Counter`."""
+    return a + b
+
+
 def merge_moments(a: Any, b: Any) -> Any:
     """Chan's merge of (count, mean, sum of squared deviations)."""
     if a[0] == 0.0:
@@ -168,16 +185,6 @@ def merge_pair_moments(a: Any, b: Any) -> Any:
     )
 
 
-def unite(a: Any, b: Any) -> Any:
-    """Union of two sets of values."""
-    return a | b
-
-
-def add_counts(a: Any, b: Any) -> Any:
-    """Sum of two bags of values, each a `collections.Counter`."""
-    return a + b
-
-
 ADD = Monoid(name="add", combine=add, inverse=subtract)
 ADD_WIDE = Monoid(name="add_wide", combine=add_wide, inverse=subtract_wide, width=2)
 ADD_LIMBS = Monoid(name="add_limbs", combine=add_limbs, inverse=subtract_limbs, width=3)
@@ -192,6 +199,16 @@ BIT_OR = Monoid(name="bit_or", combine=bits_of_either, idempotent=True)
 BIT_XOR = Monoid(name="bit_xor", combine=bits_of_one, inverse=bits_of_one)
 MOMENTS = Monoid(name="moments", combine=merge_moments, width=3)
 FOUR_MOMENTS = Monoid(name="four_moments", combine=merge_four_moments, width=5)
+# The registers of HyperLogLog++.
+REGISTERS = Monoid(
+    name="registers",
+    combine=higher_ranks,
+    idempotent=True,
+    only=("recalc", "two_stacks_lite"),
+)
+# What only Spark combines: sketches of a set of values, and of values with their counts.
+SKETCH = Monoid(name="sketch", combine=unite, idempotent=True, only=("recalc",))
+TALLY = Monoid(name="tally", combine=add_counts, only=("recalc",))
 PAIR_MOMENTS = Monoid(name="pair_moments", combine=merge_pair_moments, width=6)
 # The distinct values of a slice, and the same with how often each occurs.
 SET = Monoid(name="set", combine=unite, idempotent=True, sweep="latest_occurrence")

@@ -62,3 +62,12 @@ def checked(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[
     return tuple(
         text.upper() if name == ORDER else text for name, text in zip(names, texts, strict=True)
     )
+
+
+def optional(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+    """Returns the parameters of a call that may leave out some; raises `ModelError` if there are
+    more than the function takes."""
+    if len(given) > len(names):
+        wanted = ", ".join(names) or "no parameter"
+        raise ModelError(f"{function} takes {wanted} behind its arguments, not {given!r}")
+    return tuple(given)

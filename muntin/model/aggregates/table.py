@@ -5,11 +5,12 @@ from events, and how two partials combine. Nothing outside this file knows a fun
 slices, the compiled runtime, Spark's own combine, streams, SQL and costs all read the rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from muntin.errors import PlanError
+from muntin.model.aggregates import precision
 from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import (
     ADD,
@@ -25,7 +26,10 @@ from muntin.model.aggregates.monoids import (
     MIN,
     MOMENTS,
     PAIR_MOMENTS,
+    REGISTERS,
     SET,
+    SKETCH,
+    TALLY,
     Monoid,
 )
 
@@ -80,12 +84,21 @@ class Part:
     of_record: Formula
     # Whether the values matter, or only whether they are null.
     is_of_values: bool = True
-    # The aggregate of Spark that combines partials, if they have one scalar.
+    # The aggregate of Spark that combines partials, if they have one scalar: its name, or a call
+    # over `{p}`, with `{parameters}` behind it.
     combined_by: str | None = None
     # Whether the partial of no values is a value, such as a count of zero, not null.
     is_never_null: bool = False
     # Of a set of values, whether -0.0 and 0.0 are two of them, as Spark's percentiles have it.
     tells_zeros_apart: bool = False
+    # What compiled code reads of an event, as Spark SQL over the arguments, if not the arguments.
+    reads: str | None = None
+    # Whether the parameters of a call say what is kept, and not only what is answered from it.
+    takes_parameters: bool = False
+    # Whether Spark alone combines it: bytes that only its own functions read.
+    is_spark_only: bool = False
+    # Whether it is a struct of a value, x, and of what it is chosen by, y. Then x may be null.
+    is_chosen: bool = False
 
     def monoid(self, storage: str, *, ansi: bool) -> Monoid:
         """Returns the monoid for a storage; `ansi` integer sums detect overflow."""
@@ -100,6 +113,11 @@ class Part:
     def is_of_entries(self) -> bool:
         """Whether its partials are sets of values, an entry for each."""
         return any(monoid.sweep is not None for monoid in self.monoids.values())
+
+    @property
+    def is_native(self) -> bool:
+        """Whether Spark's own aggregates make it of events, or compiled code alone."""
+        return bool(self.calls)
 
     @property
     def all_monoids(self) -> tuple[Monoid, ...]:
@@ -139,6 +157,37 @@ def _entries(name: str, monoid: Monoid) -> Part:
         scalars={},
         of_record=lambda there, x: (x,),
         is_never_null=True,
+    )
+
+
+def _chosen(name: str, extreme: str, monoid: Monoid) -> Part:
+    """Returns the value beside the extreme of another one, and that extreme."""
+    return Part(
+        name=name,
+        monoids={TYPED: monoid},
+        calls={
+            "y": Call(function=extreme, of=("y",)),
+            "x": Call(function=name, of=("x", "y")),
+        },
+        scalars={"value": "IF({y} IS NULL, NULL, named_struct('y', {y}, 'x', {x}))"},
+        of_record=lambda there, x, y: (x, y),
+        combined_by=f"{name}({{p}}, {{p}}.y)",
+        reads="IF(({y}) IS NULL, NULL, named_struct('y', {y}, 'x', {x}))",
+        is_chosen=True,
+    )
+
+
+def _sketch(name: str, merge: str, *, call: str = "{value}", monoid: Monoid = SKETCH) -> Part:
+    """Returns a part that one of Spark's functions makes, and another merges."""
+    return Part(
+        name=name,
+        monoids={TYPED: monoid},
+        calls={"value": Call(function=name), "n": Call(function="count")},
+        scalars={"value": call},
+        of_record=lambda there, x: (x,),
+        combined_by=merge,
+        takes_parameters=True,
+        is_spark_only=True,
     )
 
 
@@ -251,6 +300,40 @@ PARTS: dict[str, Part] = {
         _entries("distinct", SET),
         _entries("frequencies", BAG),
         replace(_entries("values", BAG), tells_zeros_apart=True),
+        Part(
+            name="registers",
+            monoids={TYPED: REGISTERS},
+            storage="binary",
+            calls={},
+            scalars={},
+            of_record=lambda there, x: (x,),
+            is_never_null=True,
+            reads="IF(({x}) IS NULL, NULL, xxhash64({x}))",
+            takes_parameters=True,
+        ),
+        _chosen("max_by", "max", MAX),
+        _chosen("min_by", "min", MIN),
+        _sketch("bitmap_construct_agg", "bitmap_or_agg({p})"),
+        _sketch("bitmap_or_agg", "bitmap_or_agg({p})"),
+        _sketch("bitmap_and_agg", "bitmap_and_agg({p})"),
+        _sketch("theta_sketch_agg", "theta_union_agg({p}{parameters})"),
+        _sketch("theta_union_agg", "theta_union_agg({p}{parameters})"),
+        _sketch(
+            "theta_intersection_agg",
+            "theta_intersection_agg({p})",
+            # Without values it is an empty sketch, which would leave nothing of the others.
+            call="CASE WHEN {n} > 0 THEN {value} END",
+        ),
+        _sketch("hll_sketch_agg", "hll_union_agg({p})"),
+        _sketch("hll_union_agg", "hll_union_agg({p}{parameters})"),
+        *(
+            _sketch(
+                f"kll_{part}_agg_{kind}", f"kll_merge_agg_{kind}({{p}}{{parameters}})", monoid=TALLY
+            )
+            for part in ("sketch", "merge")
+            for kind in ("bigint", "double", "float")
+        ),
+        _sketch("approx_top_k_accumulate", "approx_top_k_combine({p}{parameters})", monoid=TALLY),
     )
 }
 
@@ -274,7 +357,8 @@ class Function:
     has_legacy: bool = False
     # Of a set of values: how the runtime sums it up (`runtime.entries.summaries`).
     summary: str | None = None
-    # The constants behind its arguments, by name; the last may be left out if it is an ORDER.
+    # The constants behind its arguments, by name. The last may be left out if it is an ORDER, and
+    # all may if calls are spelled as usual.
     parameters: tuple[str, ...] = ()
     # How Spark spells a call, where that is not `name(arguments)`: with `{x}` for the arguments,
     # and the parameters by name.
@@ -283,6 +367,29 @@ class Function:
     distinct_of: str | None = None
     # Whether it takes any number of arguments from `arguments` on.
     takes_more: bool = False
+    # Returns why a call with some parameters is left to Spark, or None.
+    why_not: Callable[[tuple[str, ...]], str | None] | None = None
+    # How many of the parameters say only what is answered: those that come first. And the answer as
+    # Spark SQL over what is kept, `{p}`, with these `{parameters}`, if it has no formula.
+    own_parameters: int = 0
+    finish: str | None = None
+    # Whether its answers from slices are Spark's only within an error bound.
+    is_bounded: bool = False
+
+    @cached_property
+    def is_native(self) -> bool:
+        """Whether Spark SQL can make and combine its partials."""
+        return all(PARTS[part].is_native for part in self.parts)
+
+    @cached_property
+    def is_chosen(self) -> bool:
+        """Whether its answer is a value that another one chooses."""
+        return any(PARTS[part].is_chosen for part in self.parts)
+
+    @cached_property
+    def is_spark_only(self) -> bool:
+        """Whether Spark alone combines its partials."""
+        return any(PARTS[part].is_spark_only for part in self.parts)
 
     @cached_property
     def monoids(self) -> tuple[Monoid, ...]:
@@ -333,6 +440,11 @@ def _ordered(name: str, summary: str, spelled: str | None = None, *parameters: s
         parameters=parameters,
         spelled=spelled,
     )
+
+
+def _merged(name: str, *parameters: str, is_bounded: bool = False) -> Function:
+    """Returns a function whose answer is a sketch, merged of those of slices."""
+    return Function(name=name, parts=(name,), parameters=parameters, is_bounded=is_bounded)
 
 
 def _mean(name: str, total: str, *aliases: str, arguments: int = 1) -> Function:
@@ -466,6 +578,47 @@ FUNCTIONS: dict[str, Function] = {
             *("percentage", ORDER),
         ),
         _ordered("mode", "mode", "mode() WITHIN GROUP (ORDER BY {x} {order})", ORDER),
+        Function(
+            name="approx_count_distinct",
+            parts=("registers",),
+            result=COUNT,
+            parameters=("relative error",),
+            why_not=precision.why_not,
+        ),
+        Function(
+            name="approx_percentile",
+            parts=("values",),
+            result=PERCENTILES,
+            summary="discrete",
+            parameters=("percentage", "accuracy"),
+            why_not=precision.why_no_percentage,
+            aliases=("percentile_approx",),
+            is_bounded=True,
+        ),
+        Function(name="max_by", parts=("max_by",), arguments=2, finish="{p}.x"),
+        Function(name="min_by", parts=("min_by",), arguments=2, finish="{p}.x"),
+        _merged("bitmap_construct_agg"),
+        _merged("bitmap_or_agg"),
+        _merged("bitmap_and_agg"),
+        _merged("theta_sketch_agg", "lgNomEntries"),
+        _merged("theta_union_agg", "lgNomEntries"),
+        _merged("theta_intersection_agg"),
+        _merged("hll_sketch_agg", "lgConfigK", is_bounded=True),
+        _merged("hll_union_agg", "allowDifferentLgConfigK", is_bounded=True),
+        *(
+            _merged(f"kll_{part}_agg_{kind}", "k", is_bounded=True)
+            for part in ("sketch", "merge")
+            for kind in ("bigint", "double", "float")
+        ),
+        _merged("approx_top_k_accumulate", "maxItemsTracked", is_bounded=True),
+        Function(
+            name="approx_top_k",
+            parts=("approx_top_k_accumulate",),
+            parameters=("k", "maxItemsTracked"),
+            own_parameters=1,
+            finish="approx_top_k_estimate({p}{parameters})",
+            is_bounded=True,
+        ),
     )
 }
 

@@ -11,6 +11,8 @@ from muntin.model.aggregates.table import FLOAT, Function, Part
 
 # The most scalars that one partial may have.
 MOST_SCALARS = 3
+# The fields of a call that JSON leaves out if they are empty.
+_FURTHER = ("others", "parameters")
 _FUNCTION = Function(name="aggregate", parts=())
 # The fields of a call that JSON leaves out if they are empty.
 _FURTHER = ("others", "parameters")

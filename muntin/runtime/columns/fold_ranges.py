@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from muntin.model.aggregates.monoids import Monoid
+from muntin.model.aggregates.monoids import REGISTERS, Monoid
+from muntin.model.plan import RECALC
 from muntin.runtime.columns.partials import Column, Int64s, PartialColumn, Scalars
 from muntin.runtime.entries.entry_ranges import EntryFolding, as_entries
+from muntin.runtime.registers.columns import united
 from muntin.techniques.table import Fold
 
 
@@ -35,6 +37,8 @@ class Folding:
 
     def over(self, lows: Int64s, highs: Int64s, technique: str) -> PartialColumn:
         """Returns the aggregates of rows `[lows[i], highs[i])`, not empty; no bound decreases."""
+        if self._monoid == REGISTERS:
+            return united(self._column, lows, highs, anew=technique == RECALC)
         answers = self._fold(lows, highs, technique)
         return replace(
             self._column,

@@ -8,6 +8,7 @@ from muntin.runtime.columns.partials import Column, PartialColumn, Partials, sca
 from muntin.runtime.columns.typed_partials import joined_typed
 from muntin.runtime.entries.entry_lists import joined_entries
 from muntin.runtime.entries.entry_ranges import as_entries
+from muntin.runtime.registers.columns import joined_registers
 
 
 def concatenate(older: Partials, newer: Partials) -> Partials:
@@ -31,7 +32,10 @@ def _joined(older: Column, newer: Column) -> Column:
 
 def joined(older: PartialColumn, newer: PartialColumn) -> PartialColumn:
     """The partials of one after those of the other."""
-    if older.coding is not None or newer.coding is not None:
+    codings = [column.coding for column in (older, newer) if column.coding is not None]
+    if len(codings) == 2 and codings[0].bits is not None:
+        older, newer = joined_registers(older, newer)
+    elif codings:
         older, newer = joined_typed(older, newer)
     present = None
     if older.present is not None or newer.present is not None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import ADD_WIDE, Monoid
-from muntin.model.aggregates.table import DOUBLE, FLOAT, INTEGER, is_typed
+from muntin.model.aggregates.table import COUNT, DOUBLE, FLOAT, INTEGER, is_typed
 from muntin.model.plan import Node, Tree
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.window import Window
@@ -132,6 +132,8 @@ def _storage(aggregate: Aggregate, layout: Layout) -> tuple[str, int]:
     if first.is_of_entries:
         storage = answer_storage(aggregate, first.number)
         return storage, 2 if storage == INTEGER and row.summary == "sum" else 1
+    if row.result == COUNT:
+        return INTEGER, 1
     if first.number == INTEGER and row.result == DOUBLE:
         return FLOAT, 1
     return first.number, 2 if first.monoid == ADD_WIDE else 1

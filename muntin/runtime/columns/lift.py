@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.monoids import ADD_WIDE
+from muntin.model.aggregates.monoids import ADD_WIDE, REGISTERS
 from muntin.model.aggregates.table import FLOAT, INTEGER, is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.runtime.columns.layout import Kept
@@ -15,6 +15,7 @@ from muntin.runtime.columns.partials import Bools, Column, PartialColumn, scalar
 from muntin.runtime.columns.typed_partials import read_typed, write_typed
 from muntin.runtime.entries.entry_lists import read_entries, write_entries
 from muntin.runtime.entries.entry_ranges import as_entries
+from muntin.runtime.registers.columns import of_hashes, read_registers, written
 
 
 def lifted(
@@ -33,12 +34,14 @@ def lifted(
     if not names:
         return PartialColumn(scalars=(np.ones(rows, np.int64),))
     columns = [batch.column(name) for name in names]
-    if is_typed(entry.number):
-        return read_typed(columns[0], entry.monoid)
     there = np.ones(rows, np.bool_)
     for column in columns:
         if column.null_count:
             there &= column.is_valid().to_numpy(zero_copy_only=False)
+    if entry.monoid == REGISTERS:
+        return of_hashes(entry.component, numbers(columns[0], INTEGER), there)
+    if is_typed(entry.number):
+        return read_typed(columns[0], entry.monoid)
     if isinstance(entry.component, UserComponent):
         return _own(entry.component, columns, there)
     counts = there.astype(np.int64 if entry.number == INTEGER else np.float64)
@@ -64,6 +67,8 @@ def read_partials(entry: Kept, batch: pa.RecordBatch) -> Column:
     if entry.is_of_entries:
         return read_entries(entry, batch)
     first = batch.column(entry.columns[0])
+    if entry.monoid == REGISTERS:
+        return read_registers(entry.component, first)
     if is_typed(entry.number):
         return read_typed(first, entry.monoid)
     present = None
@@ -77,6 +82,8 @@ def write_partials(entry: Kept, column: Column) -> dict[str, pa.Array]:
     """Returns a component's partials as its columns of the slices."""
     if not isinstance(column, PartialColumn):
         return write_entries(entry, as_entries(column))
+    if entry.monoid == REGISTERS:
+        return {entry.columns[0]: written(column)}
     if is_typed(entry.number):
         return {entry.columns[0]: write_typed(column)}
     kind = pa.int64() if entry.number == INTEGER else pa.float64()

@@ -5,14 +5,15 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.formula import Formula
-from muntin.model.aggregates.monoids import ADD_WIDE
+from muntin.model.aggregates.monoids import ADD_WIDE, REGISTERS
 from muntin.model.aggregates.table import Function, is_typed
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Bools, PartialColumn, Partials, scalars_of
-from muntin.runtime.columns.typed_partials import write_typed
+from muntin.runtime.columns.typed_partials import chosen_values, write_typed
 from muntin.runtime.entries.entry_ranges import EntryRanges
 from muntin.runtime.entries.summaries import summed_up
+from muntin.runtime.registers.columns import distinct_counts
 
 _INT64 = np.iinfo(np.int64)
 
@@ -25,10 +26,14 @@ def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.
     columns = [scalars_of(partials.columns[component]) for component in aggregate.components]
     if isinstance(aggregate, UserAggregate):
         return (_own(aggregate, columns[0]),)
+    if layout.of(aggregate.components[0]).monoid == REGISTERS:
+        return (distinct_counts(columns[0]),)
     row = aggregate.definition
     if row.answer is not None:
         scalars = [scalar for column in columns for scalar in column.scalars]
         return (_answer(row, row.answer, scalars),)
+    if row.is_chosen:
+        return (chosen_values(columns[0]),)
     if is_typed(layout.of(aggregate.components[0]).number):
         return (write_typed(columns[0]),)
     missing = None if columns[0].present is None else ~columns[0].present

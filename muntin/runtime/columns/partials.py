@@ -34,8 +34,10 @@ class Coding:
     """What the integers of a column of partials stand for; see `typed_partials`."""
 
     kind: pa.DataType
-    # The value of each code, if codes are ranks.
+    # The value of each code, if codes are ranks or places.
     values: pa.Array | None = None
+    # The bits of a register's address, if values are rows of registers.
+    bits: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,8 @@ The compiled kernels combine integers, so each partial is read as one or more of
 - an instant, a date, an interval or a short decimal is the integer that Arrow has for it;
 - a string, a run of bytes or a long decimal is its rank among the distinct values of the column, in
   Spark's order: the extreme of ranks is the rank of the extreme;
+- a value that another one chooses is a struct of both; its code is its place among all rows in the
+  order of the other one;
 - a sum of decimals is an integer in limbs of 48 bits, which add up exactly.
 
 The codes of one column say nothing about another one, so codes that meet are made anew.
@@ -37,6 +39,8 @@ def read_typed(column: pa.Array, monoid: Monoid) -> PartialColumn:
     kind = column.type
     if monoid == ADD_LIMBS:
         return _as_limbs(column, present)
+    if pa.types.is_struct(kind):
+        return _placed(_without_zones(column), present)
     if _is_short_decimal(kind):
         low, _ = _as_words(column, present)
         return PartialColumn(scalars=(low,), present=present, coding=Coding(kind=kind))
@@ -72,6 +76,12 @@ def write_typed(column: PartialColumn) -> pa.Array:
 
 def joined_typed(older: PartialColumn, newer: PartialColumn) -> tuple[PartialColumn, PartialColumn]:
     """Returns the partials of two columns with codes that mean the same in both."""
+    codings = [column.coding for column in (older, newer) if column.coding is not None]
+    if len(codings) == 2 and pa.types.is_struct(codings[0].kind):
+        both = pa.concat_arrays([write_typed(older), write_typed(newer)])
+        placed = _placed(both, both.is_valid().to_numpy(zero_copy_only=False))
+        first = len(older.scalars[0])
+        return placed.where(np.arange(first)), placed.rows(first)
     if older.coding is None or newer.coding is None or older.coding.values is None:
         coding = older.coding or newer.coding
         return replace(older, coding=coding), replace(newer, coding=coding)
@@ -109,6 +119,38 @@ def _ranked(column: pa.Array) -> tuple[Int64s, pa.Array]:
     places[order] = np.arange(len(order))
     # Arrow sorts null last.
     return places[codes.numbers], values.take(pa.array(order)).drop_null()
+
+
+def _placed(column: pa.Array, present: Bools | None) -> PartialColumn:
+    """Returns structs by their places in the order of their first fields.
+
+    No two have one place: a window must not get a value that is beside an equal one elsewhere.
+    """
+    by = pc.struct_field(column, [0])
+    # Arrow sorts NaN last, as Spark does, then null.
+    order = pc.sort_indices(by.cast(pa.int8()) if pa.types.is_boolean(by.type) else by).to_numpy()
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    coding = Coding(kind=column.type, values=column.take(pa.array(order)))
+    return PartialColumn(scalars=(places,), present=present, coding=coding)
+
+
+def chosen_values(column: PartialColumn) -> pa.Array:
+    """Returns the values that others chose."""
+    structs = write_typed(column)
+    return structs if pa.types.is_null(structs.type) else pc.struct_field(structs, [1])
+
+
+def _without_zones(column: pa.Array) -> pa.Array:
+    """Returns a struct whose instants are in UTC: the session's zone may be another one in the next
+    run."""
+    fields = column.flatten()
+    for place, field in enumerate(fields):
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            fields[place] = field.cast(pa.timestamp(field.type.unit, "UTC"))
+    names = [column.type.field(place).name for place in range(len(fields))]
+    missing = column.is_null() if column.null_count else None
+    return pa.StructArray.from_arrays(fields, names, mask=missing)
 
 
 def _as_integers(column: pa.Array, present: Bools | None) -> PartialColumn:

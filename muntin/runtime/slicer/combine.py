@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from muntin.model.aggregates.monoids import Monoid
+from muntin.model.aggregates.monoids import REGISTERS, Monoid
 from muntin.runtime.columns.fold_ranges import neutral
 from muntin.runtime.columns.partials import Bools, PartialColumn
+from muntin.runtime.registers.columns import united_by_group
 from muntin.runtime.slicer.groups import Groups
 from muntin.techniques.compiled.compile import bind, compiled
 from muntin.techniques.compiled.scatter import scatter
@@ -27,6 +28,8 @@ def combine(column: PartialColumn | None, monoid: Monoid, groups: Groups) -> Par
     """Returns the partial of each group, from rows without gaps; None: every row counts as 1."""
     if column is None:
         return PartialColumn(scalars=(count_rows(groups),))
+    if monoid == REGISTERS:
+        return united_by_group(column, groups.rows, groups.numbers, groups.count)
     totals = tuple(
         np.full(groups.count, neutral(monoid, values.dtype)) for values in column.scalars
     )

@@ -52,12 +52,12 @@ class Members:
 
     @cached_property
     def cheapest(self) -> PassCost:
-        """The cost by the cheaper maker; only the slicer makes sets of values.
+        """The cost by the cheaper maker; only the slicer makes some partials, such as sets.
 
         Spark alone answers a tree whose windows are its slices.
         """
         is_alone = len(self.trees) == 1 and self.trees[0].is_alone
-        if any(tree.has_sets_of_values for tree in self.trees) and not is_alone:
+        if not is_alone and not all(tree.is_native for tree in self.trees):
             return self.by_slicer
         return min(self._by_group_by, self.by_slicer, key=lambda each: each.total)
 

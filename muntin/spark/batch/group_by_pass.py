@@ -109,7 +109,7 @@ class _Columns:
         """Returns the column of each component of a tree, and adds those that are new."""
         names = {}
         for aggregate in bound.tree.aggregates:
-            if aggregate.definition.is_of_entries:
+            if not aggregate.definition.is_native:
                 # Spark alone answers a tree that has some and is made here.
                 continue
             for component in aggregate.components:
@@ -151,7 +151,7 @@ class _Columns:
                 ansi=self._ansi,
             )
             for aggregate in bound.tree.aggregates
-            if aggregate in bound.compiled and not aggregate.definition.is_of_entries
+            if aggregate in bound.compiled and aggregate.definition.is_native
             for component in aggregate.components
         }
 

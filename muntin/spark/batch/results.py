@@ -31,6 +31,7 @@ def run(
     strategy: str = DEFAULT,
     technique: str | None = None,
     latency: bool = False,
+    approximate: bool = False,
 ) -> "Results":
     """Returns the answers of a plan, or of queries under a strategy; nothing runs until one is
     used.
@@ -38,9 +39,17 @@ def run(
     If the best plan depends on how dense the events are, it looks at their first rows.
 
     `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
-    are looked up in the active session. `technique` and `latency` are as in `plan`.
+    are looked up in the active session. `technique`, `latency` and
+    `approximate` are as in `plan`.
     """
-    plan = plan_for_batch(queries, data, strategy, technique=technique, latency=latency)
+    plan = plan_for_batch(
+        queries,
+        data,
+        strategy,
+        technique=technique,
+        latency=latency,
+        approximate=approximate,
+    )
     return Results(plan, data)
 
 

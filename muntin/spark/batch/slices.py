@@ -59,6 +59,8 @@ def number_of(component: Component, aggregate: Aggregate, types: Types) -> str:
     if component.part.tells_zeros_apart and isinstance(kind, DecimalType):
         # Spark's percentiles are doubles. So few digits are told apart as doubles, too.
         return FLOAT
+    if component.part.is_chosen:
+        return kind.simpleString()
     if isinstance(kind, FloatType | DoubleType):
         return FLOAT
     return INTEGER if isinstance(kind, IntegralType | BooleanType) else kind.simpleString()
@@ -83,7 +85,7 @@ def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
     if len(scalars) > 1:
         return {f"{name}_{index}": sql for index, sql in enumerate(scalars.values())}
     (value,) = scalars.values()
-    if keep is not None and component.storage is None:
+    if keep is not None and component.storage is None and not component.part.is_chosen:
         value = f"CAST({value} AS {sql_type(keep.number)})"
     return {name: value}
 
@@ -101,6 +103,8 @@ def arguments_of(entry: Kept) -> tuple[str, ...]:
         values = [f"CAST({value} AS {sql_type(entry.number)})" if is_cast else value]
     elif not component.part.is_of_values:
         values = [f"IF(({value}) IS NULL, NULL, 1L)" for value in component.values().values()]
+    elif component.part.reads is not None:
+        values = [component.part.reads.format(**dict(zip("xy", component.arguments, strict=False)))]
     elif component.kind == "count_if":
         values = [f"IF({component.arguments[0]}, 1L, 0L)"]
     else:

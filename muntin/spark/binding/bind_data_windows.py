@@ -111,7 +111,7 @@ def _reason(query: Query, bound: BoundRecordTree, relations: Relations) -> str |
         if not is_carried(field.dataType):
             return f"a key of the type {field.dataType.simpleString()} is compared by Spark alone"
     for aggregate in query.aggregates.values():
-        if aggregate.definition.is_of_entries:
+        if not aggregate.definition.is_native or aggregate.definition.is_chosen:
             return f"{aggregate} is built from slices of periodic windows only"
         if not is_compiled(aggregate, bound.types):
             kind = bound.types[aggregate].simpleString()

@@ -20,6 +20,7 @@ from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.runtime.columns.layout import kept
 from muntin.share.name_techniques import with_techniques
 from muntin.spark.batch.slices import number_of
+from muntin.spark.binding.argument_types import reason_of_arguments
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import AnswerTypes, Types, answer_types
 from muntin.spark.binding.relations import (
@@ -75,8 +76,9 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
     alone: dict[str, PlainQuery] = {}
     for bound_tree in bound:
         for part in plan.queries_of(bound_tree.tree).values():
-            reason = reason_alone(part, bound_tree.types, relations)
-            reason = reason or _reason_of_sets(part, bound_tree)
+            reason = reason_alone(part, bound_tree.types, relations) or _reason_apart(
+                part, bound_tree
+            )
             if reason is not None:
                 # What holds for one grouping set holds for all, and Spark answers them at once.
                 asked = part.asked
@@ -98,6 +100,20 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
         ),
         trees=tuple(trees),
     )
+
+
+def _reason_apart(query: Query, bound: BoundTree) -> str | None:
+    """Returns why Spark must answer a query that it would have to combine some partials of, while
+    only compiled code combines others; None if that is not so."""
+    by_spark = [each for each in query.aggregates.values() if each not in bound.compiled]
+    compiled = [each for each in query.aggregates.values() if not each.definition.is_native]
+    if bound.tree.is_alone or not by_spark or not compiled:
+        return None
+    for field in bound.keys:
+        if not is_carried(field.dataType):
+            kind = field.dataType.simpleString()
+            return f"only compiled code combines {compiled[0]}, and it takes no keys of {kind}"
+    return f"only compiled code combines {compiled[0]}, and it does not take {by_spark[0]}"
 
 
 def _types_of_families(trees: Iterable[Tree], relations: Relations) -> dict[Family, AnswerTypes]:
@@ -141,7 +157,11 @@ def _bind_tree(
         time_type=time_type,
         keys=keys,
         types=types,
-        compiled={a for a in tree.aggregates if carried and is_compiled(a, types)},
+        compiled={
+            each
+            for each in tree.aggregates
+            if carried and is_compiled(each, types) and _orders(each, tree, relations)
+        },
     )
 
 
@@ -166,9 +186,13 @@ def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> Boun
 
 def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     """Whether the compiled runtime takes an aggregate of these types."""
+    if aggregate.definition.is_spark_only:
+        return False
     if aggregate.definition.is_of_entries:
         return all(sums_up(aggregate, types[part]) for part in aggregate.components)
     kind = types[aggregate]
+    if aggregate.definition.is_chosen:
+        return is_carried(kind)
     if isinstance(kind, NUMERIC):
         return True
     monoids = [PARTS[part].monoids.get(TYPED) for part in aggregate.definition.parts]
@@ -178,20 +202,13 @@ def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     return all(monoids) and is_ordered(kind)
 
 
-def _reason_of_sets(query: Query, bound: BoundTree) -> str | None:
-    """Returns why a query cannot be in a tree with sets of values: the slicer makes these, and it
-    makes nothing that the runtime does not take."""
-    if not bound.tree.has_sets_of_values:
-        return None
-    for field in bound.keys:
-        if not is_carried(field.dataType):
-            return f"a key of the type {field.dataType.simpleString()} is compared by Spark alone"
-    for aggregate in query.aggregates.values():
-        if aggregate not in bound.compiled:
-            of = aggregate.components[0] if aggregate.definition.is_of_entries else aggregate
-            kind = bound.types[of].simpleString()
-            return f"{aggregate} over {kind} is not kept in slices beside sets of values"
-    return None
+def _orders(aggregate: Aggregate, tree: Tree, relations: Relations) -> bool:
+    """Whether the runtime knows the order of what chooses an aggregate's answer, if something
+    does."""
+    if not aggregate.definition.is_chosen:
+        return True
+    kind = relations.type_of(tree.grouping.relation, aggregate.others[0])
+    return isinstance(kind, NUMERIC) or is_ordered(kind)
 
 
 def reason_alone(query: Query, types: Types, relations: Relations) -> str | None:
@@ -213,6 +230,9 @@ def reason_alone(query: Query, types: Types, relations: Relations) -> str | None
         row = aggregate.definition
         if row.result == DOUBLE and not isinstance(kind, DoubleType):
             return f"{aggregate} is {kind.simpleString()}, which Spark rounds once, at the end"
+        reason = reason_of_arguments(aggregate, query.source, relations)
+        if reason is not None:
+            return reason
         if row.has_legacy and has_legacy_statistics(relations.session):
             return "spark.sql.legacy.statisticalAggregate is on"
         if row.casts and not is_ansi(relations.session):

@@ -1,5 +1,6 @@
 """Decides who computes what in a batch, when the plan is bound, and records it in the plan."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from muntin.model.passes import SLICER, Pass
@@ -13,11 +14,8 @@ from muntin.spark.binding.relations import Relations
 def decide_batch(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
     """Returns the plan with trees that say which queries Spark combines, and how few keys are split
     by time over `cores`; and with the relations that are computed for several passes."""
-    free = 1 + max((each.number for each in bound.plan.passes), default=-1)
-    trees = tuple(
-        _decided(bound_tree, bound.plan, cores, free + index)
-        for index, bound_tree in enumerate(bound.trees)
-    )
+    apart = [part for each in bound.trees for part in _by_combiner(each, bound.plan)]
+    trees = tuple(_decided(each, bound.plan, cores) for each in _made_by_slicer(apart))
     plan = replace(bound.plan, trees=tuple(bound_tree.tree for bound_tree in trees))
     return BoundPlan(plan=replace(plan, computed=_computed(plan, relations)), trees=trees)
 
@@ -33,25 +31,60 @@ def _computed(plan: Plan, relations: Relations) -> frozenset[SqlText]:
     return frozenset(relation for relation in several if relations.is_computed(relation))
 
 
-def _decided(bound: BoundTree, plan: Plan, cores: int, number: int) -> BoundTree:
-    """Returns a tree as it runs; `number` is that of a pass of its own."""
-    tree = bound.tree
-    queries = plan.queries_of(tree)
-    native = tuple(
+def _by_combiner(bound: BoundTree, plan: Plan) -> Iterator[BoundTree]:
+    """Yields a tree, or two if Spark combines some of its partials and only the slicer can make
+    others."""
+    queries = plan.queries_of(bound.tree)
+    native = [queries[name] for name in _native(bound, plan)]
+    if bound.tree.is_alone or bound.tree.is_native or not native:
+        yield bound
+        return
+    others = [query for query in queries.values() if query not in native]
+    yield replace(bound, tree=replace(bound.tree.answering(native), made_in=None))
+    if others:
+        yield replace(bound, tree=bound.tree.answering(others))
+
+
+def _made_by_slicer(trees: Sequence[BoundTree]) -> list[BoundTree]:
+    """Returns the trees, those with partials that only the slicer makes in passes of the slicer."""
+    passes: dict[Pass, Pass] = {}
+    number = max((each.tree.made_in.number for each in trees if each.tree.made_in), default=-1) + 1
+    own: list[Pass | None] = []
+    for each in trees:
+        tree = each.tree
+        made_in = tree.made_in
+        if not tree.is_alone and not tree.is_native:
+            if made_in is None:
+                made_in = Pass(
+                    number=number, maker=SLICER, keys=tree.grouping.keys, slicing=tree.slicing
+                )
+                number += 1
+            passes[made_in] = replace(made_in, maker=SLICER)
+        own.append(made_in)
+    return [
+        replace(each, tree=replace(each.tree, made_in=made_in and passes.get(made_in, made_in)))
+        for each, made_in in zip(trees, own, strict=True)
+    ]
+
+
+def _native(bound: BoundTree, plan: Plan) -> tuple[str, ...]:
+    """Returns the queries of a tree whose partials Spark combines."""
+    return tuple(
         name
-        for name, query in queries.items()
+        for name, query in plan.queries_of(bound.tree).items()
         if not bound.compiled.issuperset(query.aggregates.values())
     )
-    made_in = None if native and _by_slicer(tree) else tree.made_in
-    if tree.has_sets_of_values and not tree.is_alone and not _by_slicer(tree):
-        # Only the slicer makes sets of values.
-        made_in = Pass(number=number, maker=SLICER, keys=tree.grouping.keys, slicing=tree.slicing)
+
+
+def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
+    tree = bound.tree
+    native = _native(bound, plan)
     decided = replace(
         tree,
         nodes=tuple(_combined_by_spark(node, bound) for node in tree.nodes),
         native=() if tree.is_alone else native,
         # The slicer makes only partials that the compiled runtime takes.
-        made_in=made_in,
+        made_in=None if native and _by_slicer(tree) else tree.made_in,
         time_part=_time_part(tree, plan, cores),
     )
     return replace(bound, tree=decided)

@@ -34,6 +34,7 @@ def plan(
     sample: Data = None,
     technique: str | None = None,
     latency: bool = False,
+    approximate: bool = False,
 ) -> Plan:
     """Returns what these queries share, and what it costs beside the unshared plan.
 
@@ -43,7 +44,8 @@ def plan(
     Where they are not given, they are read off the first rows of `sample`, which is data as
     `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
     wrote. `technique` forces one for all periodic windows; with `latency` those are chosen that
-    never take long for a single answer.
+    never take long for a single answer. With `approximate`, sketches are shared whose answers may
+    differ from Spark's within their error bounds; without, Spark alone answers them.
     """
     if not isinstance(prices, Prices):
         prices = Prices.from_json(Path(prices).read_text())
@@ -61,7 +63,7 @@ def plan(
         keys=work.keys if keys is None else keys,
         keys_known=work.keys_known or keys is not None,
     )
-    return optimize(_computed_by(work, technique, latency), strategy)
+    return optimize(_computed_by(work, technique, latency, approximate), strategy)
 
 
 def plan_for_batch(
@@ -71,6 +73,7 @@ def plan_for_batch(
     *,
     technique: str | None = None,
     latency: bool = False,
+    approximate: bool = False,
 ) -> Plan:
     """Returns the plan that was given, or one for queries that are about to run on a batch.
 
@@ -86,7 +89,7 @@ def plan_for_batch(
         # Who makes the slices depends on the data, too, but matters only where there is much of it.
         least = 0 if depends_on_data(work) else MANY_ROWS
         work = with_facts(work, Relations(data, work.queries), least_rows=least)
-    return optimize(_computed_by(work, technique, latency), strategy)
+    return optimize(_computed_by(work, technique, latency, approximate), strategy)
 
 
 def _computed(work: Workload, relations: Relations) -> frozenset[SqlText]:
@@ -106,16 +109,25 @@ def plan_for_stream(
     *,
     technique: str | None = None,
     latency: bool = False,
+    approximate: bool = False,
 ) -> Plan:
     """Returns the plan that was given, or that of a strategy, as a stream runs it."""
     if isinstance(queries, Plan):
         return on_slices(queries)
-    return on_slices(optimize(_computed_by(workload(queries), technique, latency), strategy))
+    work = _computed_by(workload(queries), technique, latency, approximate)
+    return on_slices(optimize(work, strategy))
 
 
-def _computed_by(work: Workload, technique: str | None, latency: bool) -> Workload:
-    """Returns the workload with the technique and latency that are asked for, if any."""
-    return replace(work, technique=technique or work.technique, latency=latency or work.latency)
+def _computed_by(
+    work: Workload, technique: str | None, latency: bool, approximate: bool
+) -> Workload:
+    """Returns the workload with the technique, latency and errors that are asked for, if any."""
+    return replace(
+        work,
+        technique=technique or work.technique,
+        latency=latency or work.latency,
+        approximate=approximate or work.approximate,
+    )
 
 
 def _rewritten(work: Workload, strategy: str) -> Workload:

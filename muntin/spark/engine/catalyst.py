@@ -79,6 +79,11 @@ def identity(attribute: Expression) -> int:
     return number
 
 
+def relative_error(function: Expression) -> float | None:
+    """Returns the relative error of `approx_count_distinct`, None for any other function."""
+    return float(function.relativeSD()) if kind(function) == "HyperLogLogPlusPlus" else None
+
+
 def walk(expression: Expression) -> Iterator[Expression]:
     """Yields an expression and all that it is made of."""
     waiting = [expression]

@@ -3,7 +3,7 @@
 import re
 
 from muntin.model.aggregates.table import FUNCTIONS, ORDER
-from muntin.spark.engine.catalyst import Expression, children
+from muntin.spark.engine.catalyst import Expression, children, kind, relative_error
 from muntin.spark.frames.chain import NotSharedError
 
 # How often a value of `percentile` counts, unless it is said.
@@ -19,6 +19,8 @@ def arguments_and_parameters(
     row = FUNCTIONS[spelled]
     if not row.parameters:
         return given, ()
+    if row.spelled is None:
+        return _optional(function, given, row.arguments)
     if spelled == "mode":
         order = function.reverseOpt()
         if not order.isDefined():
@@ -32,3 +34,16 @@ def arguments_and_parameters(
     if ORDER in row.parameters:
         parameters.append("DESC" if function.reverse() else "ASC")
     return given[:1], tuple(parameters)
+
+
+def _optional(
+    function: Expression, given: list[Expression], arguments: int
+) -> tuple[list[Expression], tuple[str, ...]]:
+    """Returns the arguments, and the constants behind them."""
+    error = relative_error(function)
+    if error is not None:
+        return given, (f"{error!r}D",)
+    constants = given[arguments:]
+    if not all(kind(each) == "Literal" for each in constants):
+        raise NotSharedError(f"{function.sql()} has a parameter that is not written out")
+    return given[:arguments], tuple(each.sql() for each in constants)

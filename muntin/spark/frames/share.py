@@ -16,13 +16,22 @@ def share(
     strategy: str = DEFAULT,
     technique: str | None = None,
     latency: bool = False,
+    approximate: bool = False,
 ) -> Results:
     """Returns the same DataFrames by the same names, computed together.
 
     Each is a `groupBy` with a `window(...)` over any DataFrame, and may have `select`, `filter`,
     `withColumn`, `withColumnRenamed` and `drop` above it. One that cannot share is passed on as it
-    is; `results.plan.explain()` says why. `strategy`, `technique` and `latency` are as in `run`.
+    is; `results.plan.explain()` says why. `strategy`, `technique`, `latency` and
+    `approximate` are as in `run`.
     """
     read = read_frames(frames)
-    plan = plan_for_batch(read.queries, read.data, strategy, technique=technique, latency=latency)
+    plan = plan_for_batch(
+        read.queries,
+        read.data,
+        strategy,
+        technique=technique,
+        latency=latency,
+        approximate=approximate,
+    )
     return Results(plan, read.data)

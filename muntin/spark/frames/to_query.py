@@ -27,6 +27,7 @@ from muntin.spark.frames.call_parameters import arguments_and_parameters
 from muntin.spark.frames.chain import NotSharedError, expressions_of
 from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import Shape
+from muntin.sql.functions import why_unshared
 
 _WINDOW = "window"
 # Literals of which `count` counts every row.
@@ -123,7 +124,7 @@ def _aggregate(
     function = call.aggregateFunction()
     spelled = SPELLINGS.get(function.prettyName().lower())
     if spelled is None or children(call)[0].children().isEmpty():
-        raise NotSharedError(f"{call.sql()} is not built from slices")
+        raise NotSharedError(f"{call.sql()} {why_unshared(function.prettyName().lower())}")
     if call.isDistinct() and not FUNCTIONS[spelled].idempotent:
         if spelled not in DISTINCT:
             raise NotSharedError(f"{call.sql()} needs every distinct value")

@@ -62,6 +62,7 @@ def start(
     strategy: str = STEADY,
     technique: str | None = None,
     latency: bool = False,
+    approximate: bool = False,
     retain: Duration = 0,
     buckets: int | None = None,
     format: str = "parquet",
@@ -86,7 +87,8 @@ def start(
     how long slices are kept for queries that come later. How many `buckets` of keys there are is
     decided at the first start. `format` and `options` are those of the files, where `sink` or
     `late` is a folder; `flatten` is as in `Results.write`. Answers of `compact` batches are held
-    and then put in place as one file for each query. `technique` and `latency` are as in `plan`.
+    and then put in place as one file for each query. `technique`, `latency` and
+    `approximate` are as in `plan`.
     """
     given = stream_input(queries, data, watermark)
     data = given.data
@@ -94,7 +96,13 @@ def start(
         data.sparkSession, "mt.start", "write the frame of mt.stream with a writeStream of your own"
     )
     source = Source(data, given.watermark)
-    plan = plan_for_stream(given.queries, strategy, technique=technique, latency=latency)
+    plan = plan_for_stream(
+        given.queries,
+        strategy,
+        technique=technique,
+        latency=latency,
+        approximate=approximate,
+    )
     bound = source.bind(plan)
     session = data.sparkSession
     folder = Checkpoint(session, str(checkpoint))

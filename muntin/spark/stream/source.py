@@ -23,7 +23,7 @@ from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.share.optimizer import STEADY
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_record_trees
-from muntin.spark.binding.bind_periodic import BoundTree, bind, is_compiled
+from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
@@ -65,6 +65,7 @@ def stream(
     strategy: str = STEADY,
     technique: str | None = None,
     latency: bool = False,
+    approximate: bool = False,
     buckets: int | None = None,
 ) -> DataFrame:
     """Returns a plan's answers as a streaming DataFrame in the long form, for your own
@@ -76,8 +77,8 @@ def stream(
     when the watermark passes the end of its window. The session's state store provider must be
     RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
     given; give them where a checkpoint of yours may meet a session with others. `start` does more:
-    a sink per query, restarts with other queries, figures. `technique` and `latency` are as in
-    `plan`.
+    a sink per query, restarts with other queries, figures. `technique`, `latency` and
+    `approximate` are as in `plan`.
     """
     given = stream_input(queries, data, watermark)
     source = Source(given.data, given.watermark)
@@ -86,7 +87,13 @@ def stream(
         raise RunError(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
         )
-    plan = plan_for_stream(given.queries, strategy, technique=technique, latency=latency)
+    plan = plan_for_stream(
+        given.queries,
+        strategy,
+        technique=technique,
+        latency=latency,
+        approximate=approximate,
+    )
     bound = source.bind(plan)
     running = first_start(
         bound.plan,
@@ -284,7 +291,7 @@ def _needs(bound: BoundTree, plan: Plan) -> Needs:
         raise RunError(f"query {first.asked.name!r}: {error}") from None
     for query in queries.values():
         for aggregate in query.aggregates.values():
-            if not is_compiled(aggregate, bound.types):
+            if aggregate not in bound.compiled:
                 raise RunError(
                     f"query {query.asked.name!r} cannot be streamed: {aggregate} is "
                     f"{bound.types[aggregate].simpleString()}; streams take aggregates of numbers "

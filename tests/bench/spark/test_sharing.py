@@ -37,6 +37,7 @@ def test_sets_hold_what_their_names_say():
         "distinct1": 1,
         "distinct10": 10,
         "quantile10": 10,
+        "sketch10": 10,
         "sess": 1,
         "sess10": 10,
     }

@@ -28,6 +28,9 @@ PARTIALS = {
     "bit_xor": integers,
     "moments": st.tuples(counts, means, sums),
     "four_moments": st.tuples(counts, means, sums, means, sums),
+    "sketch": st.frozensets(st.integers(0, 5)),
+    "tally": st.dictionaries(st.integers(0, 5), st.integers(1, 3)).map(Counter),
+    "registers": st.binary(min_size=4, max_size=4),
     "pair_moments": st.tuples(counts, means, means, sums, sums, means),
     "set": st.frozensets(st.integers(0, 9)),
     "bag": st.lists(st.integers(0, 9)).map(Counter),
@@ -118,5 +121,9 @@ def test_the_identity_changes_nothing(monoid, data):
     assume(not isinstance(partial, tuple) or number > 0)
     identity = monoid.identity[isinstance(number, float)]
     nothing = (identity,) * monoid.width if monoid.width > 1 else identity
+    if monoid == mo.REGISTERS:
+        nothing = bytes(len(partial))
+    elif monoid in (mo.SKETCH, mo.TALLY):
+        nothing = type(partial)()
     assert close(monoid.combine(nothing, partial), partial)
     assert close(monoid.combine(partial, nothing), partial)

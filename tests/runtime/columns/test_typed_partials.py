@@ -90,3 +90,28 @@ def test_the_zone_of_a_session_is_not_kept():
     day = pa.array([date(1, 1, 1)], pa.date32())
     assert write_typed(read_typed(day, MAX)).to_pylist() == [date(1, 1, 1)]
     assert write_typed(read_typed(pa.array([timedelta(-1)]), MIN)).to_pylist() == [timedelta(-1)]
+
+
+pairs = st.lists(
+    st.none()
+    | st.fixed_dictionaries({"y": st.integers(0, 2), "x": st.none() | st.integers(0, 99)}),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(pairs, st.integers(1, 6), st.sampled_from(["recalc", "two_stacks_lite", "slick_deque"]))
+@settings(deadline=None)
+def test_a_value_is_chosen_among_those_of_its_window(rows, size, technique):
+    kind = pa.struct([("y", pa.int64()), ("x", pa.int64())])
+    column = read_typed(pa.array(rows, kind), MAX)
+    lows = np.arange(len(rows))
+    highs = np.minimum(lows + size, len(rows))
+    found = write_typed(Folding(column, MAX).over(lows, highs, technique)).to_pylist()
+    for low, high, row in zip(lows, highs, found, strict=True):
+        there = [one for one in rows[low:high] if one is not None]
+        most = max((one["y"] for one in there), default=None)
+        assert row in [one for one in there if one["y"] == most] or (row is None and not there)
+    half = len(rows) // 2
+    turned = joined(column.rows(half), column.where(np.arange(half)))
+    assert write_typed(turned).to_pylist() == rows[half:] + rows[:half]

@@ -55,8 +55,23 @@ SELECT window, median(n) AS p FROM readings GROUP BY window(ts, '2 hours')
 -- lists and sets [plain]
 SELECT window, sort_array(collect_list(n)) AS a, sort_array(collect_set(device)) AS b FROM readings GROUP BY window(ts, '2 hours')
 
--- max_by [plain]
-SELECT window, max_by(n, ts) AS a FROM readings GROUP BY window(ts, '2 hours')
+-- max_by, where no two rows that differ are equal
+SELECT window, max_by(n, xxhash64(ts, n)) AS a, min_by(device, xxhash64(ts, device)) AS b FROM readings GROUP BY window(ts, '2 hours')
+
+-- max_by a struct
+SELECT window, max_by(n, struct(ts, n)) AS a, min_by(struct(device, n), struct(ts, n, device)) AS b FROM readings GROUP BY window(ts, '2 hours')
+
+-- max_by of several [plain]
+SELECT window, max_by(n, struct(ts, n), 2) AS a FROM readings GROUP BY window(ts, '2 hours')
+
+-- a count of registers
+SELECT device, window, approx_count_distinct(n) AS c, approx_count_distinct(DISTINCT n, 0.1) + 1 AS d FROM readings GROUP BY device, window(ts, '2 hours')
+
+-- a sketch of Spark's
+SELECT window, theta_sketch_estimate(theta_sketch_agg(n)) AS c FROM readings GROUP BY window(ts, '2 hours')
+
+-- a sketch that is exact only within its error [plain]
+SELECT window, hll_sketch_estimate(hll_sketch_agg(n)) AS c FROM readings GROUP BY window(ts, '2 hours')
 
 -- a shared aggregate beside one that is not [plain]
 SELECT device, max(n) AS m, try_avg(n) AS c FROM readings GROUP BY device, window(ts, '2 hours')

@@ -1,0 +1,56 @@
+"""The errors that approximate functions are called with, and how many registers follow from one."""
+
+import re
+from functools import cache
+from math import ceil, log
+
+# The relative standard deviation that Spark takes if none is given.
+_DEFAULT = "0.05"
+# Spark's own least, and the most for which it corrects the bias.
+LEAST, MOST = 4, 18
+# A literal of Spark's for a decimal or a double; it takes nothing else.
+_LITERAL = re.compile(r"(\d+\.\d*|\.\d+|\d+(?=[eEdDbB]))([eE][+-]?\d+)?(BD|D)?", re.IGNORECASE)
+
+
+@cache
+def precision(constants: tuple[str, ...]) -> int | None:
+    """Returns the bits of a register's address; None if Spark would not take the error, or the
+    registers would be more than slices should keep.
+
+    >>> precision(()), precision(("0.01",)), precision(("rsd",))
+    (9, 14, None)
+    """
+    (text,) = constants or (_DEFAULT,)
+    if not _LITERAL.fullmatch(text.strip()):
+        return None
+    error = float(re.sub("(BD|D)$", "", text.strip(), flags=re.IGNORECASE))
+    if error <= 0:
+        return None
+    bits = ceil(2.0 * log(1.106 / error) / log(2.0))
+    return bits if LEAST <= bits <= MOST else None
+
+
+def why_not(constants: tuple[str, ...]) -> str | None:
+    """Returns why `approx_count_distinct` with these constants is left to Spark; None: it is not.
+
+    >>> why_not(("0.0001",))
+    'its relative error is a number from 0.0022 to 0.39, not 0.0001'
+    """
+    if precision(constants):
+        return None
+    return f"its relative error is a number from 0.0022 to 0.39, not {', '.join(constants)}"
+
+
+def why_no_percentage(constants: tuple[str, ...]) -> str | None:
+    """Returns why `approx_percentile` with a percentage and an accuracy is left to Spark, or None.
+
+    >>> why_no_percentage(("array(0.5, 0.9)", "100")), why_no_percentage(("0.5", "n"))
+    (None, 'its accuracy is a whole number above zero, not n')
+    """
+    numbers = re.sub(r"(?i)^\s*array\s*\((.*)\)\s*$", r"\1", constants[0]) if constants else ""
+    for text in numbers.split(","):
+        if not re.fullmatch(r"\s*(0?\.\d+|0|1|[01]\.0*)[dD]?\s*", text):
+            return "its percentage is a number from 0 to 1, or an array of them"
+    if constants[1:] and not re.fullmatch(r"[1-9]\d*", constants[1].strip()):
+        return f"its accuracy is a whole number above zero, not {constants[1]}"
+    return None

@@ -1,0 +1,229 @@
+"""Unites rows of registers: those of a group of events or rows, or of the rows of each window.
+
+A union takes the higher rank of each register. It is made in an array with a byte per register. A
+window of few registers is cleared one by one, so that it does not cost what all registers do.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.registers.rows import ENTRY, RANK_BITS, Rows
+from muntin.techniques.compiled.compile import compiled, inlined
+
+# The most bytes that two stacks take: then only every so many rows has a suffix of its own.
+_MOST_BYTES = 1 << 26
+
+
+def of_groups(codes: Int64s, rows: Int64s | None, numbers: Any, count: int, bits: int) -> Any:
+    """Returns (offsets, data): the registers of each of `count` groups, from events.
+
+    `codes` are those of `rows.codes_of`, zero for an event without a value; `numbers` has the group
+    of each row of `rows`, or of all.
+    """
+    firsts, ordered = _by_group(codes, rows, numbers, count)
+    return _gathered(ordered, firsts, 1 << bits)
+
+
+def of_ranges(
+    rows: Rows, order: Int64s, lows: Int64s, highs: Int64s, bits: int, *, anew: bool
+) -> Any:
+    """Returns (offsets, data): the union of the rows `order[lows[i] : highs[i]]`, for each i.
+
+    No bound decreases. With `anew` every union is made by itself, else by two stacks.
+    """
+    spread = 1
+    if not anew:
+        widest = int((highs - lows).max(initial=1))
+        spread = -(-widest * (1 << bits) // _MOST_BYTES)
+    return _united(
+        rows.starts[order], rows.ends[order], rows.data, lows, highs, 1 << bits, anew, spread
+    )
+
+
+def _sorted_by_group(codes: Any, rows: Any, numbers: Any, count: Any) -> Any:
+    """Returns the codes of each group together, and where each group's begin."""
+    firsts = np.zeros(count + 1, np.int64)
+    for number in numbers:
+        firsts[number + 1] += 1
+    for group in range(count):
+        firsts[group + 1] += firsts[group]
+    free = firsts[:-1].copy()
+    ordered = np.empty(len(numbers), np.int64)
+    for index in range(len(numbers)):
+        row = index if rows is None else rows[index]
+        place = free[numbers[index]]
+        ordered[place] = codes[row]
+        free[numbers[index]] = place + 1
+    return firsts, ordered
+
+
+def _gather(codes: Any, firsts: Any, registers: Any) -> Any:
+    """Unites the codes `codes[firsts[i] : firsts[i + 1]]`."""
+    groups = len(firsts) - 1
+    offsets = np.zeros(groups + 1, np.int64)
+    # No group takes more than its events do, or than all registers.
+    room = 0
+    for group in range(groups):
+        room += min(ENTRY * (firsts[group + 1] - firsts[group]), registers)
+    data = np.empty(room, np.uint8)
+    ranks = np.zeros(registers, np.uint8)
+    touched = np.empty(registers, np.int64)
+    place = 0
+    for group in range(groups):
+        count = 0
+        for index in range(firsts[group], firsts[group + 1]):
+            count = _raise(ranks, touched, count, codes[index])
+        place = _write(ranks, touched, count, data, place)
+        _clear(ranks, touched, count)
+        offsets[group + 1] = place
+    return offsets, data[:place]
+
+
+def _raise_register(ranks: Any, touched: Any, count: Any, code: Any) -> Any:
+    """Raises a register to a rank; returns how many registers are not zero, which are `touched`."""
+    register, rank = code >> RANK_BITS, np.uint8(code & ((1 << RANK_BITS) - 1))
+    if rank > ranks[register]:
+        if ranks[register] == 0:
+            touched[count] = register
+            count += 1
+        ranks[register] = rank
+    return count
+
+
+def _write_registers(ranks: Any, touched: Any, count: Any, data: Any, place: Any) -> Any:
+    """Writes a row, the shorter way; returns where the next one begins."""
+    if ENTRY * count >= len(ranks):
+        for register in range(len(ranks)):
+            data[place + register] = ranks[register]
+        return place + len(ranks)
+    for index in range(count):
+        code = touched[index] << RANK_BITS | np.int64(ranks[touched[index]])
+        for byte in range(ENTRY):
+            data[place + byte] = np.uint8((code >> (8 * byte)) & 255)
+        place += ENTRY
+    return place
+
+
+def _clear_registers(ranks: Any, touched: Any, count: Any) -> None:
+    for index in range(count):
+        ranks[touched[index]] = 0
+
+
+def _code_at(data: Any, place: Any) -> Any:
+    return np.int64(data[place]) | np.int64(data[place + 1]) << 8 | np.int64(data[place + 2]) << 16
+
+
+def _add_row(data: Any, start: Any, end: Any, ranks: Any, touched: Any, count: Any) -> Any:
+    """Unites a row with registers; returns how many are not zero."""
+    registers = len(ranks)
+    if end - start == registers:
+        for register in range(registers):
+            code = np.int64(register) << RANK_BITS | np.int64(data[start + register])
+            count = _raise(ranks, touched, count, code)
+    else:
+        for place in range(start, end, ENTRY):
+            count = _raise(ranks, touched, count, _code(data, place))
+    return count
+
+
+def _add_to_bytes(data: Any, start: Any, end: Any, ranks: Any) -> None:
+    """Unites a row with registers of which nobody asks how many are not zero."""
+    registers = len(ranks)
+    if end - start == registers:
+        for register in range(registers):
+            ranks[register] = max(ranks[register], data[start + register])
+    else:
+        for place in range(start, end, ENTRY):
+            code = _code(data, place)
+            register, rank = code >> RANK_BITS, np.uint8(code & ((1 << RANK_BITS) - 1))
+            ranks[register] = max(ranks[register], rank)
+
+
+def _unite(
+    starts: Any,
+    ends: Any,
+    data: Any,
+    lows: Any,
+    highs: Any,
+    registers: Any,
+    anew: Any,
+    spread: Any,
+) -> Any:
+    """Unites the rows `[lows[i], highs[i])` for each i, anew or by two stacks.
+
+    Of two stacks, `back` has the union of the rows from `middle` on, and `suffixes` those of the
+    rows from some row to `middle`: of every `spread`-th row, counted back from `middle`.
+    """
+    offsets = np.zeros(len(lows) + 1, np.int64)
+    made = np.empty(max(1 << 16, 2 * registers), np.uint8)
+    ranks = np.zeros(registers, np.uint8)
+    touched = np.empty(registers, np.int64)
+    back = np.zeros(registers, np.uint8)
+    suffixes = np.empty((0, registers), np.uint8)
+    middle = reached = place = 0
+    for window in range(len(lows)):
+        low, high = lows[window], highs[window]
+        if place + registers > len(made):
+            larger = np.empty(2 * len(made), np.uint8)
+            larger[:place] = made[:place]
+            made = larger
+        if high - low == 1:
+            size = ends[low] - starts[low]
+            made[place : place + size] = data[starts[low] : ends[low]]
+            place += size
+            offsets[window + 1] = place
+            continue
+        count = 0
+        if anew:
+            for row in range(low, high):
+                count = _add(data, starts[row], ends[row], ranks, touched, count)
+            place = _write(ranks, touched, count, made, place)
+            _clear(ranks, touched, count)
+            offsets[window + 1] = place
+            continue
+        if low >= middle:
+            # All rows of the window move to the front.
+            middle = reached = high
+            back[:] = 0
+            needed = (high - low) // spread + 1
+            if needed > len(suffixes):
+                suffixes = np.empty((needed, registers), np.uint8)
+            for row in range(high - 1, low - 1, -1):
+                _add_bytes(data, starts[row], ends[row], ranks)
+                if (high - row) % spread == 0:
+                    suffixes[(high - row) // spread - 1] = ranks
+            ranks[:] = 0
+        for row in range(reached, high):
+            _add_bytes(data, starts[row], ends[row], back)
+        reached = max(reached, high)
+        # Rows before the first suffix are few.
+        ahead = (middle - low) // spread
+        for row in range(low, middle - ahead * spread):
+            _add_bytes(data, starts[row], ends[row], ranks)
+        if ahead:
+            for register in range(registers):
+                ranks[register] = max(ranks[register], suffixes[ahead - 1, register])
+        for register in range(registers):
+            ranks[register] = max(ranks[register], back[register])
+            count += ranks[register] > 0
+        if ENTRY * count < registers:
+            count = 0
+            for register in range(registers):
+                if ranks[register]:
+                    touched[count] = register
+                    count += 1
+        place = _write(ranks, touched, count, made, place)
+        ranks[:] = 0
+        offsets[window + 1] = place
+    return offsets, made[:place]
+
+
+_raise, _write = inlined(_raise_register), inlined(_write_registers)
+_clear = inlined(_clear_registers)
+_code = inlined(_code_at)
+_add, _add_bytes = inlined(_add_row), inlined(_add_to_bytes)
+_by_group: Any = compiled(_sorted_by_group)
+_gathered: Any = compiled(_gather)
+_united: Any = compiled(_unite)

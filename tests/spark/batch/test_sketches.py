@@ -1,0 +1,222 @@
+"""Sketches of slices merged into windows: Spark's own bytes, or within the error of the sketch."""
+
+import math
+import random
+
+import pytest
+from pyspark.sql import functions as F
+
+import muntin as mt
+from muntin.errors import RunError
+from muntin.model.aggregates.table import FUNCTIONS
+from tests.support.answers import plain
+
+WINDOWS = [
+    mt.tumbling("1 minute"),
+    mt.tumbling("5 minutes"),
+    mt.hopping("10 minutes", every="1 minute"),
+]
+# Sketches whose merged bytes are Spark's, to the last bit; sixteen entries are too few for most.
+EXACT = {
+    "bitmap": mt.bitmap_construct_agg("v % 32768"),
+    "bits": mt.bitmap_or_agg("bits"),
+    "common": mt.bitmap_and_agg("bits"),
+    "theta": mt.theta_sketch_agg("v"),
+    "small_theta": mt.theta_sketch_agg("v", 4),
+    "text_theta": mt.theta_sketch_agg("CAST(v AS STRING)", 5),
+    "some_theta": mt.theta_sketch_agg("v", 4, where="v % 3 = 0"),
+    "united": mt.theta_union_agg("theta"),
+    "narrow": mt.theta_union_agg("theta", 4),
+    "crossed": mt.theta_intersection_agg("theta"),
+    "crossed_some": mt.theta_intersection_agg("theta", where="v % 5 = 0"),
+}
+BOUNDED = {
+    "hll": mt.hll_sketch_agg("v"),
+    "hll_of_hlls": mt.hll_union_agg("hll"),
+    "kll": mt.kll_sketch_agg_bigint("v"),
+    "kll_double": mt.kll_sketch_agg_double("v / 2", 400),
+    "kll_float": mt.kll_sketch_agg_float("CAST(v AS FLOAT)"),
+    "kll_of_klls": mt.kll_merge_agg_bigint("kll"),
+    "double_of_klls": mt.kll_merge_agg_double("kll_double"),
+    "float_of_klls": mt.kll_merge_agg_float("kll_float"),
+    "top": mt.approx_top_k("v % 7", 3),
+    "top_few": mt.approx_top_k("v % 7", 2, 100),
+    "state": mt.approx_top_k_accumulate("v % 7", 100),
+}
+
+
+@pytest.fixture(scope="module")
+def data(spark):
+    """Some thousand values, each with sketches of a few values beside it."""
+    rng = random.Random(8)
+    rows = [
+        (
+            1_700_000_000_000_000 + rng.randrange(1200_000_000),
+            rng.choice(["a", "b"]),
+            None if rng.random() < 0.05 else rng.randrange(1 << rng.choice([5, 20])),
+        )
+        for _ in range(6000)
+    ]
+    frame = spark.createDataFrame(rows, "t LONG, device STRING, v LONG").coalesce(2)
+    few = frame.groupBy("device", (F.col("t") / 5_000_000).cast("long").alias("five")).agg(
+        F.expr("theta_sketch_agg(v, 8)").alias("theta"),
+        F.expr("hll_sketch_agg(v)").alias("hll"),
+        F.expr("bitmap_construct_agg(v % 400)").alias("bits"),
+        F.expr("kll_sketch_agg_bigint(v)").alias("kll"),
+        F.expr("kll_sketch_agg_double(v / 2)").alias("kll_double"),
+        F.expr("kll_sketch_agg_float(CAST(v AS FLOAT))").alias("kll_float"),
+    )
+    made = frame.withColumn("five", (F.col("t") / 5_000_000).cast("long"))
+    made = made.join(few, ["device", "five"]).selectExpr("timestamp_micros(t) AS ts", "*")
+    made = made.coalesce(2).cache()
+    yield made
+    made.unpersist()
+
+
+def queries(aggregates, windows=WINDOWS):
+    return [
+        mt.Query(name=f"q{index}", window=window, aggregates=aggregates, keys=["device"], time="ts")
+        for index, window in enumerate(windows)
+    ]
+
+
+def test_every_sketch_is_tested():
+    tested = {one.function for one in (*EXACT.values(), *BOUNDED.values())}
+    assert tested == {name for name, row in FUNCTIONS.items() if row.is_spark_only}
+    assert all(not one.definition.is_bounded for one in EXACT.values())
+    assert all(one.definition.is_bounded for one in BOUNDED.values())
+
+
+def test_exact_sketches_have_sparks_bytes(data):
+    asked = queries(EXACT)
+    with mt.run(mt.plan(asked, strategy="shared"), data) as results:
+        assert not results.plan.plain
+        assert len(results.plan.trees) == 1
+        for query in asked:
+            found, expected = results[query.name], plain(query, data)
+            assert found.schema == expected.schema
+            ours = {(row.device, row.window): row for row in found.collect()}
+            theirs = {(row.device, row.window): row for row in expected.collect()}
+            assert ours == theirs
+            assert theirs
+
+
+# What is told of a sketch, as numbers: estimates, and ranks of a few values.
+TOLD = {
+    "distinct": "hll_sketch_estimate(hll)",
+    "of_hlls": "hll_sketch_estimate(hll_of_hlls)",
+    "n": "kll_sketch_get_n_bigint(kll)",
+    "low": "kll_sketch_get_rank_bigint(kll, 30)",
+    "high": "kll_sketch_get_rank_bigint(kll, 500000)",
+    "half": "kll_sketch_get_rank_double(kll_double, 250000D)",
+    "third": "kll_sketch_get_rank_float(kll_float, CAST(300000 AS FLOAT))",
+    "merged": "kll_sketch_get_rank_bigint(kll_of_klls, 500000)",
+    "merged_double": "kll_sketch_get_rank_double(double_of_klls, 250000D)",
+    "merged_float": "kll_sketch_get_rank_float(float_of_klls, CAST(300000 AS FLOAT))",
+    "top": "array_sort(top)",
+    "top_few": "size(top_few)",
+    "state": "array_sort(approx_top_k_estimate(state, 7))",
+}
+
+
+def test_others_are_within_their_bounds(data):
+    asked = queries(BOUNDED)
+    windows = 0
+    with mt.run(mt.plan(asked, strategy="shared", approximate=True), data) as results:
+        assert not results.plan.plain
+        for query in asked:
+            found, expected = results[query.name], plain(query, data)
+            assert [f.dataType for f in found.schema] == [f.dataType for f in expected.schema]
+            told = [f"{sql} AS {name}" for name, sql in TOLD.items()]
+            ours, theirs = (
+                {
+                    (row.device, row.window): row
+                    for row in frame.selectExpr("device", "window", *told).collect()
+                }
+                for frame in (found, expected)
+            )
+            assert ours.keys() == theirs.keys()
+            windows += len(theirs)
+            for key, row in theirs.items():
+                for name in TOLD:
+                    one, other = ours[key][name], row[name]
+                    if name in ("distinct", "of_hlls"):
+                        # Both are off by 1.04 / sqrt(4096) of a standard deviation, or less.
+                        assert math.isclose(one, other, rel_tol=6 * 1.04 / 64), (name, key)
+                    elif isinstance(one, float):
+                        # Both are off by 1.65 percent in 99 of 100 cases.
+                        assert abs(one - other) < 0.06, (name, key)
+                    else:
+                        assert one == other, (name, key)
+    assert windows > 50
+
+
+def test_approximate_percentiles_are_exact_ones(data):
+    asked = queries(
+        {
+            "half": mt.approx_percentile("v", 0.5),
+            "many": mt.approx_percentile("v", [0.1, 0.99], 1000),
+            "all": mt.collect_set("struct(ts, v)"),
+        }
+    )
+    assert len(mt.plan(asked).plain) == len(asked)
+    with mt.run(mt.plan(asked, strategy="shared", approximate=True), data) as results:
+        assert not results.plan.plain
+        for query in asked:
+            found, expected = results[query.name], plain(query, data)
+            assert found.schema == expected.schema
+            for row in found.collect():
+                values = [pair.v for pair in row["all"] if pair.v is not None]
+                for part, answer in ((0.5, row.half), (0.1, row.many[0]), (0.99, row.many[1])):
+                    rank = part * len(values)
+                    assert sum(value < answer for value in values) <= rank
+                    assert sum(value <= answer for value in values) >= rank
+
+
+def test_without_approximate_they_are_left_to_spark(spark, data):
+    for name, aggregate in BOUNDED.items():
+        plan = mt.plan(queries({name: aggregate}))
+        assert [query.name for query in plan.plain] == ["q0", "q1", "q2"]
+        assert "approximate=True" in plan.plain[0].reason
+        assert str(aggregate) in plan.explain()
+    data.createOrReplaceTempView("sketched")
+    text = """
+      SELECT device, window, hll_sketch_estimate(hll_sketch_agg(v, 10)) AS n, count(*) AS c
+      FROM sketched GROUP BY device, window(ts, '5 minutes', '1 minute')
+    """
+    (query,) = mt.parse_sql(text)
+    with mt.run([query], data) as exact, mt.run([query], data, approximate=True) as near:
+        assert exact.plan.plain
+        assert not near.plan.plain
+        theirs = {(row.device, row.window): row for row in spark.sql(text).collect()}
+        ours = {(row.device, row.window): row for row in near[query.name].collect()}
+        assert ours.keys() == theirs.keys()
+        for key, row in ours.items():
+            assert row.c == theirs[key].c
+            assert math.isclose(row.n, theirs[key].n, rel_tol=6 * 1.04 / 32)
+    frame = data.groupBy("device", F.window("ts", "5 minutes", "1 minute")).agg(
+        F.expr("theta_sketch_estimate(theta_sketch_agg(v, 6))").alias("n"),
+        F.hll_sketch_agg("v", 12).alias("h"),
+    )
+    assert mt.share({"f": frame}).plan.plain
+    shared = mt.share({"f": frame}, approximate=True)
+    assert not shared.plan.plain
+    assert sorted(map(str, shared["f"].select("device", "window", "n").collect())) == sorted(
+        map(str, frame.select("device", "window", "n").collect())
+    )
+
+
+def test_streams_refuse_them_by_name(spark, tmp_path):
+    stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS v")
+    for aggregate in (EXACT["bitmap"], BOUNDED["hll"]):
+        query = mt.Query(name="sketch", window=WINDOWS[0], aggregates={"x": aggregate}, time="ts")
+        for approximate in (False, True):
+            with pytest.raises(RunError, match="'sketch'"):
+                mt.start(
+                    [query],
+                    stream,
+                    checkpoint=tmp_path / "check",
+                    sink=tmp_path / "out",
+                    approximate=approximate,
+                )
+    assert not (tmp_path / "check").exists()
