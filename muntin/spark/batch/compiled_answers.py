@@ -69,7 +69,7 @@ def combine_compiled(
     schema = StructType(
         [
             StructField(NODE, IntegerType(), False),
-            *(StructField(key.name, key.dataType) for key in keys),
+            *keys,
             StructField(BEGIN, LongType()),
             *slot_fields(in_slot_order(slots)),
         ]

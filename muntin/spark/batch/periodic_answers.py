@@ -1,11 +1,11 @@
 """Answers the queries with periodic windows over one family, from the slices of its passes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit
-from pyspark.sql.types import StructField
+from pyspark.sql.types import DataType, StructField
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.passes import Pass
@@ -118,7 +118,7 @@ class FamilyAnswers:
             frames = [self._by_spark(part) for part in query.parts if part not in compiled]
             if compiled:
                 runs = self._runs(compiled)
-                combined = combine_compiled(runs, self._rows(runs), self._key_fields)
+                combined = combine_compiled(runs, self._rows(runs), self._key_fields(runs))
                 frames.insert(0, self._from_runtime(compiled, runs, combined))
             return self._in_one(query, frames)
 
@@ -145,7 +145,7 @@ class FamilyAnswers:
         frame = combine_natively(node, slices.slices(number), bound.types)
         nulls = [
             lit(None).cast(field.dataType).alias(field.name)
-            for field in self._key_fields
+            for field in self._key_fields(self._trees)
             if field.name not in frame.columns
         ]
         return self._project(part, from_columns(node)).apply(frame.select("*", *nulls))
@@ -236,10 +236,28 @@ class FamilyAnswers:
         """Returns the answers of all nodes, the slices of all their passes made in one job."""
         passes = [each for each in self._passes if runs.keys() & each.trees.keys()]
         rows = in_order([slices.packed for slices in passes])
-        return combine_compiled(runs, rows, self._key_fields)
+        return combine_compiled(runs, rows, self._key_fields(runs))
+
+    def _key_fields(self, numbers: Collection[int]) -> list[StructField]:
+        """Returns the columns of all keys, for the answers of some trees.
+
+        A key may be null if it may be in one of these trees, or if one of them does not have it.
+        """
+        groupings = [
+            dict(zip(bound.tree.grouping.keys, bound.keys, strict=True))
+            for number, bound in self._trees.items()
+            if number in numbers
+        ]
+        fields = []
+        for key, name in self._names.items():
+            mine = [fields_of[key] for fields_of in groupings if key in fields_of]
+            is_nullable = len(mine) < len(groupings) or any(field.nullable for field in mine)
+            metadata = mine[0].metadata if mine else None
+            fields.append(StructField(name, self._key_types[key], is_nullable, metadata))
+        return fields
 
     @cached_property
-    def _key_fields(self) -> list[StructField]:
+    def _key_types(self) -> dict[str, DataType]:
         types = {
             key: field.dataType
             for bound in self._trees.values()
@@ -247,7 +265,7 @@ class FamilyAnswers:
         }
         for key in self._names.keys() - types.keys():
             types[key] = self._relations.type_of(self._relation, key)
-        return [StructField(name, types[key]) for key, name in self._names.items()]
+        return types
 
     @cached_property
     def _targets(self) -> dict[int, Target]:

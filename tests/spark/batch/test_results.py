@@ -4,7 +4,7 @@ import os
 
 import pytest
 from pyspark.errors import ArithmeticException
-from pyspark.sql.functions import col, window_time
+from pyspark.sql.functions import col, window, window_time
 
 from muntin.errors import PlanError, RunError
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
@@ -221,6 +221,30 @@ def test_keys_in_another_order_share_a_tree(readings):
         assert results["a"].columns == ["device", "load", "window", "n"]
         assert results["b"].columns == ["load", "device", "window", "n"]
         assert_equal_answers(results, readings)
+
+
+def test_keys_keep_their_metadata_and_whether_they_may_be_null(readings):
+    minutes = readings.groupBy("device", window("ts", "1 minute")).agg({"temp": "max"})
+    data = minutes.selectExpr(
+        "coalesce(device, 'none') AS device", "window AS minute", "window.start AS ts"
+    )
+    keys = {"by both": ["device", "minute"], "by device": ["device"], "all": []}
+    queries = [
+        Query(
+            name=f"{name} {size}",
+            window=tumbling(size),
+            aggregates={"n": count()},
+            keys=names,
+            time="ts",
+        )
+        for name, names in keys.items()
+        for size in ("2 minutes", "5 minutes")
+    ]
+    with run(queries, data, strategy="shared") as results:
+        assert_equal_answers(results, data)
+        device, minute = results["by both 2 minutes"].schema.fields[:2]
+        assert not device.nullable
+        assert minute.metadata == {"spark.timeWindow": True}
 
 
 def test_columns_come_as_asked_and_can_be_computed(readings):
