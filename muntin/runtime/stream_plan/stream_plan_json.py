@@ -20,7 +20,7 @@ from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.stream_plan import Epoch, Leaving, RunningLane, StreamPlan
 
-VERSION = 4
+VERSION = 5
 
 
 def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
