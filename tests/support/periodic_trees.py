@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
-from muntin.model.aggregates.table import FLOAT, INTEGER
+from muntin.model.aggregates.parts import FLOAT, INTEGER
 from muntin.model.plan import Tree
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.window import Window

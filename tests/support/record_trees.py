@@ -23,7 +23,7 @@ from muntin import (
     tumbling,
 )
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
-from muntin.model.aggregates.table import FLOAT
+from muntin.model.aggregates.parts import FLOAT
 from muntin.model.query import Grouping
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText

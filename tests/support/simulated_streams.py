@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.parts import INTEGER
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query
 from muntin.model.workload import workload

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_WIDE
-from muntin.model.aggregates.table import FLOAT, INTEGER
+from muntin.model.aggregates.parts import FLOAT, INTEGER
 from muntin.model.slicing import Edges, Slicing
 from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked

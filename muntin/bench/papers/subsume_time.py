@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from muntin.bench.harness.experiment import Claim, Experiment, Figure
 from muntin.console.progress import Steps
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.parts import INTEGER
 from muntin.model.plan import Plan, Tree
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import count, max_
-from muntin.model.aggregates.table import FLOAT, INTEGER
+from muntin.model.aggregates.parts import FLOAT, INTEGER
 from muntin.model.query import Grouping
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText

@@ -13,7 +13,8 @@ from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.formula import Sql, merged
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parameters import checked, optional, parameter, percentages
-from muntin.model.aggregates.table import FLOAT, FUNCTIONS, ORDER, PARTS, Function, Part
+from muntin.model.aggregates.parts import FLOAT, PARTS, Part
+from muntin.model.aggregates.table import FUNCTIONS, ORDER, Function
 from muntin.model.sql_text import only_where, uncommented
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.table import FLOAT, Function, Part
+from muntin.model.aggregates.parts import FLOAT, Part
+from muntin.model.aggregates.table import Function
 
 # The most scalars that one partial may have.
 MOST_SCALARS = 3

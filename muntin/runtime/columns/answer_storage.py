@@ -1,7 +1,8 @@
 """How the answers that sum up sets of values are stored."""
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import COUNT, FLOAT, INTEGER, PERCENTILES, VALUE, VALUES
+from muntin.model.aggregates.parts import FLOAT, INTEGER
+from muntin.model.aggregates.table import COUNT, PERCENTILES, VALUE, VALUES
 
 # Elements of lists have Spark's own types.
 _ELEMENTS = {INTEGER: "bigint", FLOAT: "double"}

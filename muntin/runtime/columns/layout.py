@@ -9,7 +9,8 @@ import pyarrow as pa
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import ADD_WIDE, Monoid
-from muntin.model.aggregates.table import COUNT, DOUBLE, FLOAT, INTEGER, is_typed
+from muntin.model.aggregates.parts import FLOAT, INTEGER, is_typed
+from muntin.model.aggregates.table import COUNT, DOUBLE
 from muntin.model.plan import Node, Tree
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.window import Window

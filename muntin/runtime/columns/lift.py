@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_WIDE, REGISTERS
-from muntin.model.aggregates.table import FLOAT, INTEGER, is_typed
+from muntin.model.aggregates.parts import FLOAT, INTEGER, is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.runtime.columns.layout import Kept
 from muntin.runtime.columns.partials import Bools, Column, PartialColumn, scalars_of

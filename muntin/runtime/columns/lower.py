@@ -6,7 +6,8 @@ import pyarrow as pa
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import ADD_WIDE, REGISTERS
-from muntin.model.aggregates.table import Function, is_typed
+from muntin.model.aggregates.parts import is_typed
+from muntin.model.aggregates.table import Function
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Bools, PartialColumn, Partials, scalars_of

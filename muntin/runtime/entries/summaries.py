@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.parts import INTEGER
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.entries.entry_codes import decode, floats
 from muntin.runtime.entries.entry_lists import list_of

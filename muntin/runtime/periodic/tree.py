@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.table import FLOAT, INTEGER
+from muntin.model.aggregates.parts import FLOAT, INTEGER
 from muntin.model.plan import Node, Tree
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.chunks import chunks

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.table import is_typed
+from muntin.model.aggregates.parts import is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent, function_name
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.windows_json import window_to_json

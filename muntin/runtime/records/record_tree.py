@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.table import FLOAT
+from muntin.model.aggregates.parts import FLOAT
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.windows.data_windows import Custom

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.parts import INTEGER
 from muntin.runtime.columns.distinct import Distinct
 from muntin.runtime.columns.key_codes import canonical, encoded, hashes, mixed_radix
 from muntin.runtime.columns.layout import Kept

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.parts import INTEGER
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.lift import numbers
 from muntin.runtime.columns.partials import Bools, Int64s

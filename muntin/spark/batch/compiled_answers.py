@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from muntin.model.aggregates.table import INTEGER, is_typed
+from muntin.model.aggregates.parts import INTEGER, is_typed
 from muntin.model.plan import Tree
 from muntin.runtime.columns.layout import (
     Layout,

@@ -13,7 +13,7 @@ from pyspark.sql.types import (
 
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import ADD_WIDE
-from muntin.model.aggregates.table import FLOAT, INTEGER, is_typed
+from muntin.model.aggregates.parts import FLOAT, INTEGER, is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.sql_text import only_where
 from muntin.runtime.columns.layout import Kept, Layout

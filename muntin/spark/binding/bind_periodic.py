@@ -14,7 +14,8 @@ from pyspark.sql.types import (
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import ADD_LIMBS, Monoid
-from muntin.model.aggregates.table import DOUBLE, PARTS, TYPED
+from muntin.model.aggregates.parts import PARTS, TYPED
+from muntin.model.aggregates.table import DOUBLE
 from muntin.model.plan import Plan, Tree, by_family, with_own_passes
 from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.runtime.columns.layout import kept

@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.parts import INTEGER
 from muntin.model.any_tree import AnyTree
 from muntin.model.plan import Tree
 from muntin.model.record_tree import RecordTree

@@ -9,7 +9,7 @@ from pyspark.sql.types import AtomicType, DataType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.parts import INTEGER
 from muntin.model.aggregates.user_aggregate import AbsentAggregate, UserAggregate, function_name
 from muntin.model.plan import Plan
 from muntin.model.query import Query

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import muntin as mt
-from muntin.model.aggregates.table import FLOAT, INTEGER
+from muntin.model.aggregates.parts import FLOAT, INTEGER
 from muntin.runtime.columns.layout import Layout, kept, slots_of
 from muntin.runtime.periodic.rollups import combined
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import muntin as mt
-from muntin.model.aggregates.table import FLOAT
+from muntin.model.aggregates.parts import FLOAT
 from muntin.model.workload import workload
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 import muntin as mt
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.table import INTEGER
+from muntin.model.aggregates.parts import INTEGER
 from muntin.model.workload import workload
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
