@@ -23,6 +23,9 @@ from muntin.spark.worker import begin_task
 # Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
 # and every reader starts as many Python tasks.
 _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+# Spark passes over stored rows by bounds that leave out NaN, so that `x > 0` would lose rows where
+# x is NaN. It asks for this when rows are read, which may be at any time.
+_PRUNING = "spark.sql.inMemoryColumnarStorage.partitionPruning"
 PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
 # Few cores get several buckets each, so that all have about as much to do.
 _MOST_BUCKETS = 64
@@ -30,8 +33,12 @@ _BUCKETS_PER_CORE = 8
 
 
 def stored(frame: DataFrame) -> DataFrame:
-    """Returns the frame, which Spark stores when it is first computed."""
+    """Returns the frame, which Spark stores when it is first computed.
+
+    The session reads all rows of what is stored from now on, not only those within bounds.
+    """
     conf = frame.sparkSession.conf
+    conf.set(_PRUNING, "false")
     before = conf.get(_ADAPTIVE)
     conf.set(_ADAPTIVE, "true")
     try:

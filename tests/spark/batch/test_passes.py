@@ -8,6 +8,7 @@ from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.workload import workload
 from muntin.share.optimizer import optimize
+from muntin.spark.batch.pass_slices import stored
 from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.executed_plans import counting_rows, scans, stored_by
@@ -235,3 +236,23 @@ def test_a_query_that_leaves_a_pass_takes_its_keys_along(spark, readings, way):
         assert [query.name for query in results.plan.plain] == ["rounded"]
         assert [each.keys for each in results.plan.passes] == [("device",)]
         assert_equal_answers(results, readings)
+
+
+def test_a_filter_on_a_stored_relation_keeps_nan(spark):
+    rows = [(1, "a", -1.5), (2, "a", float("nan")), (61, "b", float("nan")), (62, "b", None)]
+    frame = spark.createDataFrame(rows, "t INT, device STRING, x DOUBLE").selectExpr(
+        "timestamp_seconds(t) AS ts", "device", "x"
+    )
+    queries = mt.parse_sql("""
+    -- name: above
+    SELECT device, window, count(*) AS n FROM rows WHERE x > 0
+    GROUP BY device, window(ts, '1 minute');
+    -- name: below
+    SELECT window, count(*) AS n FROM rows WHERE x < 0 GROUP BY window(ts, '2 minutes')
+    """)
+    frame = stored(frame)
+    with mt.run(queries, frame, strategy="unshared") as results:
+        answers = {name: results[name].drop("window").collect() for name in results}
+    frame.unpersist()
+    assert sorted(answers["above"]) == [("a", 1), ("b", 1)]
+    assert answers["below"] == [(1,)]

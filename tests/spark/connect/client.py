@@ -105,7 +105,8 @@ def dashboard(readings):
             .agg(F.expr("sum(more) FILTER (WHERE load > 1)").alias("x"), F.count("*").alias("n"))
             .selectExpr("w.end AS until", "x / n AS ratio", "concat('{', n, '}') AS text")
             .filter(F.col("ratio").isNull() | (F.col("ratio") > 2)),
-            "middle": readings.groupBy(minute()).agg(F.median("temp")),
+            "middle": readings.groupBy(minute()).agg(F.try_avg("temp")),
+            "loads": readings.groupBy(minute()).agg(F.count_distinct("load"), F.median("temp")),
         }
     )
 
@@ -161,12 +162,11 @@ def refused_frames(readings):
             "no group": readings.select("device"),
             "cube": readings.cube("device", minute()).count(),
             "random": by_minute.count().withColumn("r", F.rand()),
-            "distinct": by_minute.agg(F.count_distinct("load")),
             "python": by_minute.count().withColumn("m", plus("count")),
             "inside": made.filter("w.start > ts").groupBy("w").count(),
             "two windows": made.drop("w").groupBy(minute()).count(),
             "number": readings.groupBy(F.lit(2), minute()).agg(F.max("temp"), F.min("temp")),
-            "median of a key": readings.groupBy("load", minute()).agg(F.median("load")),
+            "mean of a key": readings.groupBy("load", minute()).agg(F.try_avg("load")),
         }
     )
     return {"different": found["different"], "reasons": found["reasons"]}
