@@ -16,12 +16,12 @@ from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.records.record_tree import END, RecordTreeRuntime
 from muntin.spark.batch.compiled_answers import slot_fields
-from muntin.spark.batch.pass_slices import stored
 from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import same_python
+from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack

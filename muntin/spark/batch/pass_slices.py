@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from muntin.model.passes import SLICER, Pass
@@ -18,33 +17,13 @@ from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.local_group_by import within_partitions
 from muntin.spark.engine.session_kind import cores_of, same_python
+from muntin.spark.engine.stored_frames import stored
 from muntin.spark.worker import begin_task
 
-# Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
-# and every reader starts as many Python tasks.
-_ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
-# Spark passes over stored rows by bounds that leave out NaN, so that `x > 0` would lose rows where
-# x is NaN. It asks for this when rows are read, which may be at any time.
-_PRUNING = "spark.sql.inMemoryColumnarStorage.partitionPruning"
 PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
 # Few cores get several buckets each, so that all have about as much to do.
 _MOST_BUCKETS = 64
 _BUCKETS_PER_CORE = 8
-
-
-def stored(frame: DataFrame) -> DataFrame:
-    """Returns the frame, which Spark stores when it is first computed.
-
-    The session reads all rows of what is stored from now on, not only those within bounds.
-    """
-    conf = frame.sparkSession.conf
-    conf.set(_PRUNING, "false")
-    before = conf.get(_ADAPTIVE)
-    conf.set(_ADAPTIVE, "true")
-    try:
-        return frame.persist(StorageLevel.MEMORY_AND_DISK)
-    finally:
-        conf.set(_ADAPTIVE, before or "false")
 
 
 class PassSlices:

@@ -17,10 +17,11 @@ from muntin.runtime.slicer.packing import TARGET
 from muntin.runtime.slicer.target import Target
 from muntin.spark.batch.compiled_answers import TreeRun, combine_compiled
 from muntin.spark.batch.native_combine import combine_natively
-from muntin.spark.batch.pass_slices import PassSlices, in_order, stored
+from muntin.spark.batch.pass_slices import PassSlices, in_order
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
+from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.bounds import Bounds
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import RESERVED, Projection, from_columns, from_slots, projection

@@ -11,7 +11,6 @@ from muntin.model.query import Family, PlainQuery, Query
 from muntin.model.workload import Workload
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch.data_window_answers import RecordAnswers
-from muntin.spark.batch.pass_slices import stored
 from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import write
 from muntin.spark.binding.bind_data_windows import bind_record_trees
@@ -20,6 +19,7 @@ from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.engine.session_kind import cores_of
+from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.stacking import by_columns
 from muntin.spark.output.together import QUERY, check_names, in_one, named
 

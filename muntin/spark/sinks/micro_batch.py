@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from muntin.runtime.slicer.packing import ROWS
+from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.stacking import Stacking
 from muntin.spark.sinks.sink import INDEX, Answer, Answers, Stack, Whole
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -71,7 +71,8 @@ class MicroBatch(Answers):
         if self._is_stored:
             yield
             return
-        self._frame.persist(StorageLevel.MEMORY_AND_DISK)
+        # A sink may filter what it is given.
+        stored(self._frame)
         self._is_stored = True
         try:
             yield

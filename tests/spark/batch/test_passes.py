@@ -8,7 +8,7 @@ from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.workload import workload
 from muntin.share.optimizer import optimize
-from muntin.spark.batch.pass_slices import stored
+from muntin.spark.engine.stored_frames import stored
 from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.executed_plans import counting_rows, scans, stored_by

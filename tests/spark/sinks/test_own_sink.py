@@ -84,3 +84,22 @@ def test_a_sink_without_write_is_no_sink():
 
     with pytest.raises(TypeError, match="write"):
         Nothing()
+
+
+def test_a_sink_that_filters_its_frame_keeps_rows_with_nan(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    rows = joined(events(22, files=2))
+    # Spark orders NaN after all numbers, and here all numbers are below the filter's.
+    source.put([{**row, "temp": "NaN" if number % 2 else 1.0} for number, row in enumerate(rows)])
+    filtered, kept = [], []
+
+    def filtering(name, frame, batch):
+        filtered.append(frame.where("top > 5").count())
+        kept.append(sum(row.top != 1.0 for row in frame.collect()))
+
+    with mt.start(
+        [MINUTE], source.stream(), checkpoint=tmp_path / "check", sink=filtering, buckets=1
+    ) as pipeline:
+        pipeline.process_all_available()
+    assert filtered == kept
+    assert sum(kept) > 0

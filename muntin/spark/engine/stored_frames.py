@@ -1,0 +1,26 @@
+"""Stores frames, so that Spark computes them once, in memory and on disk."""
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+# Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
+# and every reader starts as many Python tasks.
+_ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+# Spark passes over stored rows by bounds that leave out NaN, so that `x > 0` would lose rows where
+# x is NaN. It asks for this when rows are read, which may be at any time.
+_PRUNING = "spark.sql.inMemoryColumnarStorage.partitionPruning"
+
+
+def stored(frame: DataFrame) -> DataFrame:
+    """Returns the frame, which Spark stores when it is first computed.
+
+    The session reads all rows of what is stored from now on, not only those within bounds.
+    """
+    conf = frame.sparkSession.conf
+    conf.set(_PRUNING, "false")
+    before = conf.get(_ADAPTIVE)
+    conf.set(_ADAPTIVE, "true")
+    try:
+        return frame.persist(StorageLevel.MEMORY_AND_DISK)
+    finally:
+        conf.set(_ADAPTIVE, before or "false")
