@@ -66,11 +66,6 @@ class Lane:
             for cells, keep, more in zip((None, *self.tree.levels), needed, longer, strict=True)
         )
 
-    @property
-    def span(self) -> int:
-        """How far behind the watermark everything is kept, in some level."""
-        return self.levels[-1].keep
-
     @cached_property
     def flat(self) -> Tree:
         """The tree with all nodes reading rows of slices and cells, which its levels choose."""

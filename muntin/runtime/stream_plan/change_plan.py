@@ -209,7 +209,7 @@ def _change_lane(
     kept_from, epochs = old.kept_from, list(old.epochs)
     if given is not None and since is not None:
         lane = old.at_run_time(ansi=running.ansi, retain=running.retain)
-        reached = given - lane.span
+        reached = lane.levels[-1].kept_from(given)
         kept_from = reached if kept_from is None else max(kept_from, reached)
         epochs += _merged_away(lane, given)
         if old.tree.slicing.edges != tree.slicing.edges:

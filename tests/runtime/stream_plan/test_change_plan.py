@@ -214,6 +214,21 @@ def test_a_warm_query_answers_with_the_first_batch_after_the_change():
     watched.end()
 
 
+def test_a_window_that_begins_where_slices_have_just_been_dropped_is_not_complete():
+    # 95   97        107     111
+    # a                          its slice was dropped when the watermark came to 97
+    # [----------------------)   begins as far behind as slices are kept
+    short = ask("short", tumbling(2 * UNIT, offset=UNIT))
+    watched = Watched([short], strategy="shared", delay=10 * UNIT, retain=0, buckets=1)
+    for time in (95, 107, 116):
+        watched.batch([("a", time * UNIT, 1)])
+    watched.change([short, ask("long", hopping(16 * UNIT, every=4 * UNIT, offset=3 * UNIT))])
+    assert watched.since["long"] > 95 * UNIT
+    watched.batch([("a", 140 * UNIT, 1)])
+    watched.batch([])
+    watched.end()
+
+
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_queries_that_stay_stay_together(data):
