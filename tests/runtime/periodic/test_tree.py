@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -74,13 +75,11 @@ def test_any_batches_give_the_naive_answers(data, rows, asked):
         for first, last in data.draw(cuts(rows))
         for batch in table.slice(first, last - first).combine_chunks().to_batches()
     ]
-    before = node_module.CHUNK, tree_module.ROWS_AT_ONCE
-    node_module.CHUNK = data.draw(st.integers(1, 9))
-    tree_module.ROWS_AT_ONCE = data.draw(st.integers(1, 9))
-    try:
+    with (
+        patch.object(node_module, "CHUNK", data.draw(st.integers(1, 9))),
+        patch.object(tree_module, "ROWS_AT_ONCE", data.draw(st.integers(1, 9))),
+    ):
         check(tree, rows, batches, layout)
-    finally:
-        node_module.CHUNK, tree_module.ROWS_AT_ONCE = before
 
 
 def _chain(*, overlapping: bool) -> Tree:
@@ -114,17 +113,13 @@ def check_in_pieces(data, tree: Tree, rows) -> None:
     """`check` with the rows cut into batches, and the runtime's chunks small, at random."""
     layout = layout_of(tree)
     table = batch_of(rows, layout)
-    before = node_module.CHUNK
-    node_module.CHUNK = data.draw(st.integers(1, 9))
-    try:
-        batches = [
-            batch
-            for first, last in data.draw(cuts(rows))
-            for batch in table.slice(first, last - first).combine_chunks().to_batches()
-        ]
+    batches = [
+        batch
+        for first, last in data.draw(cuts(rows))
+        for batch in table.slice(first, last - first).combine_chunks().to_batches()
+    ]
+    with patch.object(node_module, "CHUNK", data.draw(st.integers(1, 9))):
         check(tree, rows, batches, layout)
-    finally:
-        node_module.CHUNK = before
 
 
 @pytest.mark.parametrize("overlapping", [False, True])
