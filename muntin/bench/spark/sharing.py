@@ -7,13 +7,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import expr, session_window, window
+from pyspark.sql.functions import col, expr, session_window, window
 
 from muntin.bench.harness.compare import compare
 from muntin.bench.harness.events import RATE, compute, readings, stored
 from muntin.bench.harness.listed import listed
 from muntin.bench.harness.measure import Cost, measure
-from muntin.bench.harness.sets import SETS, TOO_LONG_FOR_PLAIN, Scale, scale_of
+from muntin.bench.harness.sets import (
+    FEW_KEYS_FOR_PLAIN,
+    ONE_KEY_IN,
+    SETS,
+    TOO_LONG_FOR_PLAIN,
+    Scale,
+    scale_of,
+)
 from muntin.bench.harness.turns import in_turns
 from muntin.bench.spark.sharing_report import Measured, Report, Side
 from muntin.console.progress import Steps
@@ -54,7 +61,11 @@ def sharing(
             with bar.step(f"making {scale.events:,} events"):
                 frame = readings(session, scale.events, scale.keys)
                 data[scale] = stored(frame, Path(folder, f"events-{number}"))
-        bench = _Bench(scales, data, Path(folder), bar, strategy)
+        few = {
+            scale: stored(of_few_keys(data[scale], scale.keys), Path(folder, f"few-{scale.keys}"))
+            for scale in {scales[name] for name in FEW_KEYS_FOR_PLAIN & scales.keys()}
+        }
+        bench = _Bench(scales, data, few, Path(folder), bar, strategy)
         return Report(
             sets=bench.measure(sets, repeats, warming),
             events=events,
@@ -107,6 +118,8 @@ class _Contender:
     answers: DataFrame
     # The cost of the first run, which also stored the answers.
     first: Cost
+    # How many times as many events there are as it runs over.
+    times: float
 
     @property
     def label(self) -> str:
@@ -119,7 +132,10 @@ class _Contender:
         """Returns its cost in turns, and its number of rows."""
         best = costs[self.label]
         return Side(
-            cpu_s=round(best.cpu_s, 2), wall_s=round(best.wall_s, 2), rows=self.answers.count()
+            cpu_s=round(best.cpu_s * self.times, 2),
+            wall_s=round(best.wall_s * self.times, 2),
+            rows=self.answers.count(),
+            times=self.times,
         )
 
 
@@ -128,6 +144,8 @@ class _Bench:
     # The scale of each set, and the events of each scale.
     scales: Mapping[str, Scale]
     data: Mapping[Scale, DataFrame]
+    # The events of a few keys, for sets that plain Spark runs over these alone.
+    few: Mapping[Scale, DataFrame]
     folder: Path
     bar: Steps
     strategy: str
@@ -156,13 +174,17 @@ class _Bench:
 
     def _contender(self, name: str, way: str) -> _Contender:
         """Returns a contender after its first run, whose answers are stored."""
-        data = self.data[self.scales[name]]
+        scale = self.scales[name]
+        data, times = self.data[scale], 1.0
+        if way == "plain" and name in FEW_KEYS_FOR_PLAIN:
+            data = self.few[scale]
+            times = scale.events / max(1, data.count())
         build = self._way(way, SETS[name](), data)
         path = self.folder / name / way
         with self.bar.step(f"{name}: {way}, first run"):
             cost = measure(lambda: stored(build(), path))
         answers = data.sparkSession.read.parquet(str(path))
-        return _Contender(name, way, build, answers, cost)
+        return _Contender(name, way, build, answers, cost, times)
 
     def _way(self, way: str, queries: Sequence[Query], data: DataFrame) -> Callable[[], DataFrame]:
         if way == "plain":
@@ -179,12 +201,14 @@ class _Bench:
         queries, scale = SETS[name](), self.scales[name]
         if theirs is not None:
             with self.bar.step(f"{name}: comparing"):
-                equal = _equal(queries, ours.answers, theirs.answers)
+                is_scaled = theirs.times != 1
+                answers = of_few_keys(ours.answers, scale.keys) if is_scaled else ours.answers
+                equal = _equal(queries, answers, theirs.answers)
             return Measured(
                 plain=theirs.side(costs),
                 muntin=ours.side(costs),
                 equal=equal,
-                equal_on=scale.events,
+                equal_on=round(scale.events / theirs.times),
                 scale=scale,
             )
         few = min(EQUAL_ON, scale.events)
@@ -207,6 +231,12 @@ class _Bench:
         rate = RATE * few / scale.events
         session = self.data[scale].sparkSession
         return stored(readings(session, few, scale.keys, rate), self.folder / name / "few")
+
+
+def of_few_keys(frame: DataFrame, keys: int) -> DataFrame:
+    """Returns the rows of one key in `ONE_KEY_IN`, of at least one."""
+    few = max(1, keys // ONE_KEY_IN)
+    return frame.where(col("device").isin([f"device-{number}" for number in range(few)]))
 
 
 def _equal(queries: Sequence[Query], ours: DataFrame, theirs: DataFrame) -> bool:

@@ -6,8 +6,13 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from muntin.bench.harness.machine import machine
-from muntin.bench.harness.sets import SETS, Scale
+from muntin.bench.harness.sets import SETS, Scale, one_query_of
 from muntin.bench.spark.sharing_figure import Pair
+
+# Marks seconds that were measured over the events of a few keys, and scaled up.
+_SCALED = "+"
+# Marks seconds of another set.
+_INSTEAD = "#"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +22,8 @@ class Side:
     cpu_s: float
     wall_s: float
     rows: int
+    # It ran over the events of a few keys, and its seconds are those that it took, times this.
+    times: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +37,12 @@ class Measured:
     equal_on: int
     # What it ran over; None means the scale of the report.
     scale: Scale | None = None
+    # The set that plain Spark ran instead, if it refuses this one; the answers were compared with
+    # those of its batch.
+    instead: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """`plain` (where it ran), `muntin`, `equal`, `equal_on`, `scale`."""
+        """`plain` (where it ran), `muntin`, `equal`, `equal_on`, `scale`, `instead`."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -94,7 +104,7 @@ class Report:
             # Tight, so that it fits into eighty columns.
             padding=(0, 1, 0, 0),
             title=self.title(),
-            caption=self._caption(),
+            caption="\n".join(self._notes()),
             title_justify="left",
             caption_justify="left",
         )
@@ -110,8 +120,8 @@ class Report:
             plain, muntin = measured.plain, measured.muntin
             table.add_row(
                 name,
-                f"{plain.cpu_s:.1f}" if plain else "-",
-                f"{plain.wall_s:.1f}" if plain else "-",
+                f"{plain.cpu_s:.1f}{_mark(measured)}" if plain else "-",
+                f"{plain.wall_s:.1f}{_mark(measured)}" if plain else "-",
                 f"{muntin.cpu_s:.1f}",
                 f"{muntin.wall_s:.1f}",
                 f"{plain.cpu_s / muntin.cpu_s:.1f}x" if plain else "-",
@@ -122,8 +132,9 @@ class Report:
         return table
 
     def _by_plain_one(self, name: str) -> float | None:
-        """Returns muntin's cost by plain Spark's of the set `one`, or `sess` for sessions."""
-        one = self.sets.get("sess" if name.startswith("sess") else "one")
+        """Returns muntin's cost by plain Spark's of one such query, a set of its own."""
+        is_refused = self.sets[name].instead is not None
+        one = self.sets[name] if is_refused else self.sets.get(one_query_of(name))
         if one is None or one.plain is None:
             return None
         return self.sets[name].muntin.cpu_s / one.plain.cpu_s
@@ -137,9 +148,27 @@ class Report:
         """Whether the answers of a set were compared on fewer events than were timed."""
         return self.sets[name].equal_on != self._scale(name).events
 
-    def _caption(self) -> str:
+    def _notes(self) -> list[str]:
+        """Returns what to know of the figures, a line each."""
         said = ["ratios are of CPU seconds: JVM, Python workers and driver"]
         few = {measured.equal_on for name, measured in self.sets.items() if self._on_few(name)}
         if few:
-            said.append(f"* compared on {min(few):,} events spread over the same time")
-        return "\n".join(said)
+            said.append(f"* compared on {min(few):,} events or more, spread over the same time")
+        said += (
+            f"{_SCALED} {name}: seconds of plain Spark over the events of a few keys, "
+            f"times {measured.plain.times:.1f}"
+            for name, measured in self.sets.items()
+            if measured.plain and _mark(measured) == _SCALED
+        )
+        said += (
+            f"{_INSTEAD} {name}: plain Spark refuses it, so its seconds are those of {each.instead}"
+            for name, each in self.sets.items()
+            if each.instead is not None
+        )
+        return said
+
+
+def _mark(measured: Measured) -> str:
+    if measured.instead is not None:
+        return _INSTEAD
+    return _SCALED if measured.plain and measured.plain.times != 1 else ""

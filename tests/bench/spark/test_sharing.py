@@ -4,11 +4,20 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from rich.console import Console
 
 import muntin
 from muntin.bench.harness.events import readings, stored
 from muntin.bench.harness.pictures import draw_lines
-from muntin.bench.harness.sets import PERIODIC, SETS, TOO_LONG_FOR_PLAIN, Scale, scale_of
+from muntin.bench.harness.sets import (
+    FEW_KEYS_FOR_PLAIN,
+    PERIODIC,
+    SETS,
+    TOO_LONG_FOR_PLAIN,
+    Scale,
+    one_query_of,
+    scale_of,
+)
 from muntin.bench.harness.teams import draw_teams, ten_teams
 from muntin.bench.spark import sharing as bench
 from muntin.bench.spark.sharing import chosen, plain, sharing
@@ -36,7 +45,9 @@ def test_sets_hold_what_their_names_say():
         "sparse10": 10,
         "distinct1": 1,
         "distinct10": 10,
+        "quantile1": 1,
         "quantile10": 10,
+        "sketch1": 1,
         "sketch10": 10,
         "sess": 1,
         "sess10": 10,
@@ -52,7 +63,13 @@ def test_sets_hold_what_their_names_say():
     }
     assert [q.window for q in SETS["sparse10"]()] == [q.window for q in SETS["dash10"]()]
     assert tuple(SETS)[: len(PERIODIC)] == PERIODIC
-    assert set(SETS) >= TOO_LONG_FOR_PLAIN
+    assert set(SETS) >= TOO_LONG_FOR_PLAIN | FEW_KEYS_FOR_PLAIN
+    assert [one_query_of(name) for name in ("dash10", "sess", "sess10", "distinct10")] == [
+        "one",
+        "sess",
+        "sess",
+        "distinct1",
+    ]
 
 
 def test_only_sparse10_has_events_of_its_own():
@@ -79,7 +96,7 @@ def test_both_contenders_are_measured_and_equal(spark):
     assert measured.plain.cpu_s > 0
     assert measured.equal_on == 450
     figures = json.loads(json.dumps(report.to_json()))
-    assert set(figures["sets"]["slide3"]["plain"]) == {"cpu_s", "wall_s", "rows"}
+    assert set(figures["sets"]["slide3"]["plain"]) == {"cpu_s", "wall_s", "rows", "times"}
 
 
 def test_teams_and_sparse_keys_are_measured_and_equal(spark, monkeypatch):
@@ -137,6 +154,25 @@ def test_two_sets_too_long_for_plain_spark_are_compared_each_for_itself(spark, m
     report = sharing(spark, sets, events=1000, keys=30, repeats=1, warming=0)
     for measured in report.sets.values():
         assert (measured.plain, measured.equal, measured.equal_on) == (None, True, 300)
+
+
+def test_plain_spark_runs_a_set_over_the_events_of_a_few_keys(spark, capsys):
+    report = sharing(spark, ["sketch1", "sketch10"], events=800, keys=40, repeats=1, warming=0)
+    one, ten = report.sets["sketch1"], report.sets["sketch10"]
+    assert one.equal
+    assert (one.plain.times, one.equal_on) == (1, 800)
+    assert ten.equal
+    # Two of forty devices.
+    assert ten.equal_on < 100
+    assert ten.plain.times == pytest.approx(800 / ten.equal_on)
+    assert ten.plain.rows < ten.muntin.rows
+    Console(width=100).print(report.table())
+    said = capsys.readouterr().out
+    assert "+ sketch10: seconds of plain Spark over the events of a few keys, times " in said
+    figures = report.to_json()["sets"]["sketch10"]
+    assert figures["muntin_by_plain_one"] == pytest.approx(
+        ten.muntin.cpu_s / one.plain.cpu_s, abs=0.001
+    )
 
 
 @pytest.mark.slow

@@ -35,6 +35,26 @@ def test_the_table_has_the_ratios_of_warm_batches(capsys):
     assert report.to_json()["warm_batches"] == 3
 
 
+def test_the_table_says_what_plain_spark_ran_instead(capsys):
+    measured = Measured(plain=SIDE, muntin=DEAR, equal=True, equal_on=9, instead="one")
+    report = Report(sets={"distinct10": measured}, events=900, keys=3, repeats=1, strategy="shared")
+    Console(width=100).print(report.table())
+    said = capsys.readouterr().out
+    assert "# distinct10: plain Spark refuses it, so its seconds are those of one" in said
+    (row,) = (line.split() for line in said.splitlines() if line.split()[:1] == ["distinct10"])
+    assert row[1:3] == ["2.0#", "1.0#"]
+    assert row[6:] == ["14.50x", "1,000", "yes", "*"]
+
+
+@pytest.mark.slow
+def test_distinct_values_are_streamed_beside_one_query_of_plain_spark(spark):
+    report = streaming(spark, ["distinct10"], events=8_000, keys=3, repeats=1, warming=0)
+    measured = report.sets["distinct10"]
+    assert measured.equal
+    assert measured.instead == "one"
+    assert 0 < measured.equal_on < 8_000
+
+
 def test_the_figures_of_state_are_in_a_table(capsys):
     short = State(cpu_s=2.0, wall_s=1.0, kept_bytes=1_000_000)
     kept = State(cpu_s=2.5, wall_s=1.0, kept_bytes=9_000_000)
