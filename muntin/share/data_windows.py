@@ -68,16 +68,18 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
 
 def _group(query: Query) -> str:
     window = query.window
-    if isinstance(window, Session) and not _has_own(query):
+    if isinstance(window, Session) and not _needs_events(query):
         return "sessions"
     if isinstance(window, Custom) and not window.is_deterministic:
         return "partial per record"
     return _RECORDS
 
 
-def _has_own(query: Query) -> bool:
-    """Whether a query has a user-defined aggregate, which Spark cannot compute."""
-    return any(isinstance(aggregate, UserAggregate) for aggregate in query.aggregates.values())
+def _needs_events(query: Query) -> bool:
+    """Whether a query has an aggregate that Spark cannot compute of the events of a record: one of
+    the user's own, or of a set of values."""
+    has_own = any(isinstance(aggregate, UserAggregate) for aggregate in query.aggregates.values())
+    return has_own or not query.is_native
 
 
 def _tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) -> RecordTree:
@@ -87,7 +89,7 @@ def _tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) -> R
         names.append(query.name)
         aggregates.update(dict.fromkeys(query.aggregates.values()))
     gaps = [window.gap for window in asked if isinstance(window, Session)]
-    alike = len(gaps) == len(asked) and not any(map(_has_own, queries))
+    alike = len(gaps) == len(asked) and not any(map(_needs_events, queries))
     grain = min(gaps) if alike else None
     handed = workload.rate
     if grain is not None:

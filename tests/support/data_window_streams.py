@@ -18,6 +18,14 @@ AGGREGATES = {
     "at": mt.max("ts"),
     "since": mt.min("ts - TIMESTAMP '2023-11-14 00:00:00'"),
 }
+VALUES = {
+    "loads": mt.count_distinct("load"),
+    "pairs": mt.count_distinct("load", "temp"),
+    "sum_loads": mt.sum_distinct("load", where="temp > 0"),
+    "p90": mt.percentile("temp", 0.9),
+    "usual": mt.mode("concat('é', load)"),
+    "about": mt.approx_count_distinct("load"),
+}
 
 
 def query(name, window, **parts):
@@ -30,7 +38,11 @@ HALVES = mt.threshold(
     inside=mt.hopping("20 seconds", every="10 seconds"),
     outside=mt.hopping("40 seconds", every="20 seconds"),
 )
-SESSIONS = query("sessions", mt.session("4 seconds"))
+SESSIONS = query(
+    "sessions",
+    mt.session("4 seconds"),
+    aggregates={**AGGREGATES, "chosen": mt.max_by("load + 1L", "load")},
+)
 LONG = query("long sessions", mt.session("11 seconds"), where="load > 1", having="n > 1")
 COUNTS = query("counts", mt.count_window(5, every=2))
 RECORDS = [
@@ -40,9 +52,15 @@ RECORDS = [
     query("for a while", mt.landmark("load = 1", end="5 seconds")),
     query("delta", mt.delta("unix_seconds(ts)", 10, every=5)),
     query("threshold", HALVES),
-    query("class", mt.custom(Loads, columns=["load", "temp", "device"])),
-    query("last five", mt.custom(LastFive)),
+    query(
+        "class",
+        mt.custom(Loads, columns=["load", "temp", "device"]),
+        aggregates={**AGGREGATES, **VALUES},
+    ),
+    query("last five", mt.custom(LastFive), aggregates={**AGGREGATES, **VALUES}),
 ]
+# Their sets are made record by record, so they have no grains.
+SETS = query("sets of sessions", mt.session("4 seconds"), aggregates={**VALUES, "n": mt.count()})
 
 
 OWN = query(
@@ -53,11 +71,12 @@ OWN = query(
 FOUND = [SESSIONS, COUNTS, *RECORDS[-2:]]
 
 
-def released(window, watermark):
+def released(one, watermark):
     """The instant before which all records have been seen."""
-    if isinstance(window, mt.model.windows.data_windows.Session):
-        (tree,) = mt.plan(query("q", window)).record_trees
-        watermark -= watermark % grains(tree).edges[0].period
+    if isinstance(one.window, mt.model.windows.data_windows.Session):
+        (tree,) = mt.plan(one).record_trees
+        merged = grains(tree)
+        watermark -= 0 if merged is None else watermark % merged.edges[0].period
     return watermark
 
 
@@ -73,7 +92,7 @@ def assert_streamed(found, one, data, watermark, grain=None, since=None) -> int:
 
     `grain` is that of sessions; without it, that of the query alone.
     """
-    until = released(one.window, watermark)
+    until = released(one, watermark)
     if grain is not None:
         until = watermark - watermark % grain
     compare = "<=" if is_timed(one.window) else "<"

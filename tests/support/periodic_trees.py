@@ -28,7 +28,7 @@ def layout_of(tree: Tree, *, ansi: bool = False) -> Layout:
 
 
 # How the partials of an argument are kept, if they are no integers.
-NUMBERS = {"x": FLOAT, "word": "string", "price": "decimal(20,2)", "day": "date"}
+NUMBERS = {"x": FLOAT, "word": "string", "price": "decimal(20,2)", "day": "date", "name": "string"}
 
 
 def kept_columns(tree: Tree | RecordTree, *, ansi: bool = False) -> tuple[Kept, ...]:
@@ -37,9 +37,7 @@ def kept_columns(tree: Tree | RecordTree, *, ansi: bool = False) -> tuple[Kept, 
     return tuple(
         kept(
             component,
-            number=INTEGER
-            if component.kind == "count"
-            else NUMBERS.get(component.argument or "", INTEGER),
+            number=component.storage or NUMBERS.get(component.argument or "", INTEGER),
             name=f"c{index}",
             ansi=ansi,
         )

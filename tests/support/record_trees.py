@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+from statistics import median
 from statistics import variance as naive_variance
 
 import numpy as np
@@ -22,7 +23,16 @@ from muntin import (
     threshold,
     tumbling,
 )
-from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
+from muntin.model.aggregates.aggregate import (
+    Aggregate,
+    Component,
+    avg,
+    count,
+    max_,
+    min_,
+    sum_,
+    variance,
+)
 from muntin.model.aggregates.parts import FLOAT
 from muntin.model.query import Grouping
 from muntin.model.record_tree import RecordNode, RecordTree
@@ -43,6 +53,12 @@ AGGREGATES = {
     "last": max_("word"),
     "paid": sum_("price"),
     "day": max_("day"),
+    "words": Aggregate(function="count_distinct", argument="word"),
+    "xs": Aggregate(function="count_distinct", argument="x"),
+    "middle": Aggregate(function="median", argument="x"),
+    "usual": Aggregate(function="mode", argument="word"),
+    "about": Aggregate(function="approx_count_distinct", argument="hash"),
+    "picked": Aggregate(function="max_by", argument="name", others=("i",)),
 }
 
 
@@ -160,8 +176,14 @@ def layout_of(tree: RecordTree) -> RecordLayout:
         conditions={"a": "a", "b": "b"},
         measures={"km": "km"},
         columns={"a": "a"},
-        values={c: () if c.argument is None else (c.argument,) for c in components},
+        values={c: _columns_of(c) for c in components},
     )
+
+
+def _columns_of(component: Component) -> tuple[str, ...]:
+    if component.argument is None:
+        return ()
+    return ("picked",) if component.kind == "max_by" else (component.argument,)
 
 
 def table_of(keys: list[list[Event]]) -> pa.Table:
@@ -174,6 +196,8 @@ def table_of(keys: list[list[Event]]) -> pa.Table:
         "word": pa.string(),
         "price": pa.decimal128(12, 2),
         "day": pa.date32(),
+        "hash": pa.int64(),
+        "picked": pa.struct([("y", pa.int64()), ("x", pa.string())]),
     }.items():
         columns[name] = pa.array([typed(event)[name] for _, event in rows], kind)
     return pa.table(columns)
@@ -186,6 +210,9 @@ def typed(event: Event) -> dict:
         "word": None if is_missing else "wört"[: event.i % 3 + 1] * (abs(event.i) // 3),
         "price": None if event.a is None else Decimal(event.i) * Decimal("1000000.25"),
         "day": None if is_missing else date(1970, 1, 3) + timedelta(days=event.i),
+        # Far apart, so that they are in registers of their own.
+        "hash": None if is_missing else (event.i % 11) * 0x0BCD_EF12_3456_789A,
+        "picked": None if event.a is None else {"y": event.i, "x": f"name {event.i}"},
     }
 
 
@@ -228,11 +255,19 @@ def naive_typed(held: list[Event]):
         [value for event in held if (value := typed(event)[name]) is not None]
         for name in ("word", "price", "day")
     )
+    xs = [event.x for event in held if event.x is not None]
+    picked = max((event.i for event in held if event.a is not None), default=None)
     return (
         min(words, key=str.encode, default=None),
         max(words, key=str.encode, default=None),
         sum(prices) if prices else None,
         max(days, default=None),
+        len(set(words)),
+        len(set(xs)),
+        median(xs) if xs else None,
+        min(words, key=lambda word: (-words.count(word), word.encode()), default=None),
+        len({event.i for event in held if event.x is not None}),
+        None if picked is None else f"name {picked}",
     )
 
 

@@ -19,19 +19,19 @@ def concatenate(older: Partials, newer: Partials) -> Partials:
         keys=np.concatenate([older.keys, newer.keys]),
         starts=np.concatenate([older.starts, newer.starts]),
         columns={
-            name: _joined(column, newer.columns[name]) for name, column in older.columns.items()
+            name: joined(column, newer.columns[name]) for name, column in older.columns.items()
         },
     )
 
 
-def _joined(older: Column, newer: Column) -> Column:
+def joined(older: Column, newer: Column) -> Column:
+    """The partials of one after those of the other."""
     if isinstance(older, PartialColumn):
-        return joined(older, scalars_of(newer))
+        return _joined_scalars(older, scalars_of(newer))
     return joined_entries(as_entries(older), as_entries(newer))
 
 
-def joined(older: PartialColumn, newer: PartialColumn) -> PartialColumn:
-    """The partials of one after those of the other."""
+def _joined_scalars(older: PartialColumn, newer: PartialColumn) -> PartialColumn:
     codings = [column.coding for column in (older, newer) if column.coding is not None]
     if len(codings) == 2 and codings[0].bits is not None:
         older, newer = joined_registers(older, newer)

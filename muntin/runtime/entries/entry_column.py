@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
 from muntin.runtime.columns.partials import Bools, Coding, Int64s
 
@@ -51,12 +52,17 @@ class EntryColumn:
         )
 
     def copy(self) -> "EntryColumn":
-        """The same partials in memory of their own."""
+        """The same partials in memory of their own, without values that none of them has."""
+        codes, coding = self.codes.copy(), self.coding
+        if coding.values is not None:
+            used, codes = np.unique(codes, return_inverse=True)
+            coding = replace(coding, values=coding.values.take(pa.array(used)))
         return replace(
             self,
             offsets=self.offsets.copy(),
-            codes=self.codes.copy(),
+            codes=codes,
             counts=None if self.counts is None else self.counts.copy(),
+            coding=coding,
         )
 
 

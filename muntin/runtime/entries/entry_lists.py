@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.model.aggregates.monoids import Monoid
+from muntin.runtime.columns.key_codes import canonical
 from muntin.runtime.columns.layout import Kept
 from muntin.runtime.columns.partials import Coding, Int64s
 from muntin.runtime.entries.entry_codes import decode, encode
@@ -31,6 +32,21 @@ def read_entries(entry: Kept, batch: pa.RecordBatch) -> EntryColumn:
         flat = batch.column(entry.columns[1]).flatten()
         counts = np.array(flat.to_numpy(zero_copy_only=False), np.int64)
     return EntryColumn(offsets=ends(lengths), codes=codes, counts=counts, coding=coding)
+
+
+def entries_of_records(entry: Kept, column: pa.Array) -> EntryColumn:
+    """Returns a component's sets, one for each record: its value, or nothing where it is null."""
+    values = column.drop_null()
+    if not entry.component.part.tells_zeros_apart:
+        values = canonical(values)
+    elif pa.types.is_floating(values.type):
+        floats = np.array(values.to_numpy(zero_copy_only=False), np.float64)
+        # NaN is one value.
+        values = pa.array(np.where(np.isnan(floats), np.nan, floats))
+    codes, coding = encode(values, in_order=has_counts(entry.monoid))
+    counts = np.ones(len(codes), np.int64) if has_counts(entry.monoid) else None
+    there = column.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+    return EntryColumn(offsets=ends(there), codes=codes, counts=counts, coding=coding)
 
 
 def write_entries(entry: Kept, column: EntryColumn) -> dict[str, pa.Array]:

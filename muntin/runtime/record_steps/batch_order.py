@@ -29,6 +29,10 @@ def _ranks(column: pa.Array) -> Iterator[np.ndarray]:
     """Yields arrays that sort as a column does, the one that counts most first."""
     if column.null_count:
         yield column.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_struct(column.type):
+        for field in column.flatten():
+            yield from _ranks(field)
+        return
     if pa.types.is_floating(column.type):
         # To numpy, too, NaN comes after all numbers.
         yield column.fill_null(0).to_numpy(zero_copy_only=False)

@@ -19,8 +19,8 @@ from muntin.model.aggregates.user_aggregate import UserComponent, function_name
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.columns.layout import Kept
-from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn
-from muntin.runtime.columns.typed_partials import read_typed, write_typed
+from muntin.runtime.columns.lift import read_partials, write_partials
+from muntin.runtime.columns.partials import Bools, Column, Int64s, PartialColumn, scalars_of
 from muntin.runtime.records.custom_windows import CustomDiscretizer
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_values
 from muntin.runtime.records.record_batch import Before
@@ -64,7 +64,7 @@ class OpenWindows:
     windows: Sequence[DiscretizerWindows]
     # The key of each slice, and its partials.
     slice_keys: Int64s
-    partials: Mapping[Component, PartialColumn]
+    partials: Mapping[Component, Column]
 
 
 def nothing_known(
@@ -121,12 +121,14 @@ def to_state(open_windows: OpenWindows, names: Sequence[str], entries: Sequence[
     slices: dict[str, Any] = {"key": open_windows.slice_keys}
     for entry in entries:
         column, name = open_windows.partials[entry.component], _component(entry.component)
-        if is_typed(entry.number):
-            slices[f"0 {name}"] = write_typed(column)
+        if _has_own_type(entry):
+            written = write_partials(entry, column).values()
+            slices |= {f"{index} {name}": values for index, values in enumerate(written)}
             continue
-        slices |= {f"{index} {name}": scalar for index, scalar in enumerate(column.scalars)}
-        if column.present is not None:
-            slices[f"present {name}"] = column.present
+        scalars = scalars_of(column)
+        slices |= {f"{index} {name}": scalar for index, scalar in enumerate(scalars.scalars)}
+        if scalars.present is not None:
+            slices[f"present {name}"] = scalars.present
     tables = (
         open_windows.keys,
         pa.table(known),
@@ -155,12 +157,16 @@ def from_state(
         chosen = [name for name in known.column_names if name.startswith(prefix + " ")]
         return {name.removeprefix(prefix + " "): numbers(known, name) for name in chosen}
 
-    partials = {}
+    partials: dict[Component, Column] = {}
     for entry in entries:
         name = _component(entry.component)
-        if is_typed(entry.number):
-            typed = slices.column(f"0 {name}").combine_chunks()
-            partials[entry.component] = read_typed(typed, entry.monoid)
+        if _has_own_type(entry):
+            columns = {
+                column: slices.column(f"{index} {name}").combine_chunks()
+                for index, column in enumerate(entry.columns)
+            }
+            batch = pa.RecordBatch.from_pydict(columns)
+            partials[entry.component] = read_partials(entry, batch)
             continue
         has = f"present {name}"
         partials[entry.component] = PartialColumn(
@@ -203,10 +209,17 @@ def from_state(
     )
 
 
+def _has_own_type(entry: Kept) -> bool:
+    """Whether partials are columns of another type than numbers."""
+    return is_typed(entry.number) or entry.is_of_entries
+
+
 def _component(component: Component) -> str:
     """Returns the name of a component's columns."""
     if isinstance(component, UserComponent):
         name = function_name(component.monoid.combine)
         return json.dumps([component.kind, component.lift, component.identity, name])
     others = [component.others] if component.others else []
-    return json.dumps([component.kind, component.argument, component.where, *others])
+    parameters = [list(component.parameters)] if component.parameters else []
+    names = [component.kind, component.argument, component.where, *others, *parameters]
+    return json.dumps(names)

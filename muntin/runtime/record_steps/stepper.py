@@ -16,7 +16,7 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.record_tree import RecordTree
 from muntin.runtime.columns.join_partials import joined
 from muntin.runtime.columns.layout import all_slots
-from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Partials
+from muntin.runtime.columns.partials import Bools, Column, Int64s, Partials
 from muntin.runtime.record_steps.custom_state import restore, save
 from muntin.runtime.record_steps.new_records import Arrived, arrived
 from muntin.runtime.record_steps.open_windows import (
@@ -29,10 +29,17 @@ from muntin.runtime.record_steps.open_windows import (
 )
 from muntin.runtime.record_steps.step_rows import Rows
 from muntin.runtime.records.custom_windows import CustomDiscretizer
-from muntin.runtime.records.cutter import Cutter, Read
+from muntin.runtime.records.cutter import Cutter
+from muntin.runtime.records.range_reader import RangeReader
 from muntin.runtime.records.read_records import RecordLayout, no_records, read_records, read_values
 from muntin.runtime.records.record_batch import Before, Carried, Marks, Records
-from muntin.runtime.records.record_tree import answers_of, cut_together, tree_discretizers
+from muntin.runtime.records.record_tree import (
+    answers_of,
+    cut_together,
+    read_together,
+    tree_discretizers,
+)
+from muntin.runtime.records.waiting_windows import Read
 from muntin.runtime.records.window_stream import NEVER, Discretizer
 
 
@@ -176,7 +183,7 @@ class _Step:
                 made[key] = save(custom, stream.window)
         return marks
 
-    def _values(self, rows: Rows) -> dict[Component, PartialColumn]:
+    def _values(self, rows: Rows) -> dict[Component, Column]:
         """Returns each component's partials in all rows: those of kept slices, then of records."""
         slices = np.flatnonzero(rows.active[self._known.slice_keys])
         fresh = read_values(self._new.records, self._layout)
@@ -192,12 +199,12 @@ class _Step:
         marks: Sequence[Marks],
         rows: Rows,
         live: Int64s,
-        values: Mapping[Component, PartialColumn],
-    ) -> tuple[list[list[Read]], dict[Component, PartialColumn]]:
+        values: Mapping[Component, Column],
+    ) -> tuple[list[list[Read]], dict[Component, Column]]:
         """Returns the reads of every stream, by cutter, and the partials of slices that stay."""
         slices = rows.slices(live)
         reads: list[list[Read]] = [[] for _ in marks]
-        partials: dict[Component, PartialColumn] = {}
+        partials: dict[Component, Column] = {}
         for members, monoids in cut_together(self._tree, self._layout.layout, self._streams):
             cutter = Cutter(monoids, len(members) + 1)
             *stream_reads, last = cutter.feed(
@@ -207,6 +214,14 @@ class _Step:
                 reads[member].append(read)
             for component in monoids:
                 partials.setdefault(component, last.columns[component])
+        for members, of_records in read_together(self._tree, self._layout.layout, self._streams):
+            reader = RangeReader(of_records, len(members) + 1)
+            *stream_reads, last = reader.feed(
+                rows.keys, [*(marks[member] for member in members), slices], values
+            )
+            for member, read in zip(members, stream_reads, strict=True):
+                reads[member].append(read)
+            partials |= last.columns
         return reads, partials
 
     def _answers(self, reads: list[list[Read]], rows: Rows) -> list[pa.RecordBatch]:
@@ -233,7 +248,7 @@ class _Step:
         self,
         windows: Sequence[DiscretizerWindows],
         slice_keys: Int64s,
-        partials: Mapping[Component, PartialColumn],
+        partials: Mapping[Component, Column],
     ) -> OpenWindows:
         """Returns what is known now, without keys of which nothing must be remembered."""
         known = self._known

@@ -10,9 +10,18 @@ import numpy as np
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.runtime.columns.fold_ranges import neutral
-from muntin.runtime.columns.partials import Bools, Coding, Int64s, PartialColumn, Scalars
+from muntin.runtime.columns.partials import (
+    Bools,
+    Coding,
+    Column,
+    Int64s,
+    PartialColumn,
+    Scalars,
+    scalars_of,
+)
 from muntin.runtime.columns.typed_partials import joined_typed, recode
 from muntin.runtime.records.record_batch import Marks
+from muntin.runtime.records.waiting_windows import NOTHING, Read, WaitingWindows
 from muntin.techniques import b_int, cutty, flat_fat, panes
 from muntin.techniques.compiled import suffixes
 from muntin.techniques.compiled.compile import bind, bind_python
@@ -25,8 +34,6 @@ STORES: dict[str, ModuleType] = {
     "lazy": panes,
 }
 DEFAULT = "suffixes"
-
-_NOTHING = np.empty(0, np.int64)
 
 
 @dataclass
@@ -41,7 +48,7 @@ class _Column:
     opened: Any
     # How many values it has seen, and had seen when each slice began; nulls do not count.
     seen: int = 0
-    seen_at: Int64s = field(default_factory=lambda: _NOTHING)
+    seen_at: Int64s = field(default_factory=lambda: NOTHING)
     # What its partials stand for, if they are of another type than numbers.
     coding: Coding | None = None
 
@@ -56,16 +63,6 @@ class _Column:
             for partials in (*self.memory, self.opened):
                 recode(partials, ranks.scalars[0])
         return given
-
-
-@dataclass(frozen=True, kw_only=True)
-class Read:
-    """The answers of a stream's windows that were read in a batch, in order."""
-
-    rows: Int64s
-    starts: Int64s
-    ends: Int64s
-    columns: Mapping[Component, PartialColumn]
 
 
 class Cutter:
@@ -90,17 +87,17 @@ class Cutter:
         ]
         self.state = np.zeros(cutty.STATE, np.int64)
         # For every slice since the oldest that is needed, whose number is `_base`.
-        self._leaves: Int64s = _NOTHING
-        self._alive: Int64s = _NOTHING
+        self._leaves: Int64s = NOTHING
+        self._alive: Int64s = NOTHING
         self._base = 0
-        self._waiting = [_Waiting() for _ in range(streams)]
+        self._waiting = [WaitingWindows() for _ in range(streams)]
 
     def feed(
         self,
         rows: int,
         marks: Sequence[Marks],
-        values: Mapping[Component, PartialColumn],
-        edges: Int64s = _NOTHING,
+        values: Mapping[Component, Column],
+        edges: Int64s = NOTHING,
     ) -> list[Read]:
         """Run a batch of records, given where each stream's windows begin and are read.
 
@@ -141,14 +138,14 @@ class Cutter:
         ]
 
     def _run(
-        self, rows: int, where: tuple[Any, ...], values: Mapping[Component, PartialColumn]
+        self, rows: int, where: tuple[Any, ...], values: Mapping[Component, Column]
     ) -> dict[Component, PartialColumn]:
         cuts, _, reads, slices, _, _ = where
         leaves = np.concatenate([self._leaves, np.empty(len(cuts), np.int64)])
         alive = np.concatenate([self._alive, np.empty(len(cuts), np.int64)])
         partials = {}
         for column in self._columns:
-            given = column.with_one_coding(values[column.component])
+            given = column.with_one_coding(scalars_of(values[column.component]))
             # Every component makes the same decisions; keep those of the last.
             state, after, living = self.state.copy(), leaves.copy(), alive.copy()
             scalars, answers = _scalars(column.monoid, given, len(reads), column.opened)
@@ -181,44 +178,6 @@ class Cutter:
         for column in self._columns:
             column.seen_at = column.seen_at[oldest:]
         return partials
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Taken:
-    """The windows that the reads of a batch are of, and what each read does."""
-
-    slices: Int64s
-    starts: Int64s
-    closes: Int64s
-    asks: Bools
-
-
-class _Waiting:
-    """The open windows of one stream: the slice that each began with, and its start."""
-
-    def __init__(self) -> None:
-        self._slices: Int64s = _NOTHING
-        self._starts: Int64s = _NOTHING
-        # The number of the first of them.
-        self._first = 0
-
-    def take(self, marks: Marks, slices: Int64s) -> _Taken:
-        """Add the windows that begin in a batch, and return those that are read."""
-        open_slices = np.concatenate([self._slices, slices])
-        starts = np.concatenate([self._starts, marks.starts])
-        count = len(marks.reads)
-        places = np.arange(count) if marks.numbers is None else marks.numbers - self._first
-        closed = count if marks.closes is None else int(marks.closes.sum())
-        self._slices, self._starts = open_slices[closed:], starts[closed:]
-        self._first += closed
-        return _Taken(
-            slices=open_slices[places],
-            starts=starts[places],
-            closes=np.ones(count, np.int64)
-            if marks.closes is None
-            else marks.closes.astype(np.int64),
-            asks=np.ones(count, np.bool_) if marks.asks is None else marks.asks,
-        )
 
 
 def _column(

@@ -8,11 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.runtime.columns.layout import Layout, column_type
+from muntin.model.aggregates.monoids import REGISTERS
+from muntin.runtime.columns.layout import Kept, Layout, column_type
 from muntin.runtime.columns.lift import lifted
-from muntin.runtime.columns.partials import Int64s, PartialColumn
+from muntin.runtime.columns.partials import Column, Int64s
+from muntin.runtime.entries.entry_lists import entries_of_records
 from muntin.runtime.records.periodic_edges import grow
 from muntin.runtime.records.record_batch import Before, Records
+from muntin.runtime.registers.columns import united_by_group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +53,25 @@ def read_records(
     )
 
 
-def read_values(batch: pa.RecordBatch, layout: RecordLayout) -> dict[Component, PartialColumn]:
+def read_values(batch: pa.RecordBatch, layout: RecordLayout) -> dict[Component, Column]:
     """Returns the partials of each component, one for every record."""
-    return {entry.component: lifted(entry, batch, layout.values) for entry in layout.layout.kept}
+    return {entry.component: _read(entry, batch, layout.values) for entry in layout.layout.kept}
+
+
+def _read(
+    entry: Kept, batch: pa.RecordBatch, values: Mapping[Component, tuple[str, ...]] | None
+) -> Column:
+    if values is not None and entry.is_of_entries:
+        (name,) = values[entry.component]
+        return entries_of_records(entry, batch.column(name))
+    # Differences of infinities are NaN, as they are to Spark.
+    with np.errstate(all="ignore"):
+        column = lifted(entry, batch, values)
+    if values is not None and entry.monoid == REGISTERS:
+        # An event is the code of a register; records are rows of registers.
+        each = np.arange(batch.num_rows)
+        return united_by_group(column, None, each, len(each))
+    return column
 
 
 def no_records(layout: RecordLayout, keys: pa.Schema, highest: Mapping[str, Any]) -> pa.RecordBatch:

@@ -15,13 +15,15 @@ from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.keys import KeyNumbers
 from muntin.runtime.columns.layout import Layout, Slots, all_slots, filled_slots, slots_of
 from muntin.runtime.columns.lower import lower
-from muntin.runtime.columns.partials import Int64s, PartialColumn, Partials
+from muntin.runtime.columns.partials import Column, Int64s, Partials
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.records.compiled_functions import interned
-from muntin.runtime.records.cutter import DEFAULT, Cutter, Read
+from muntin.runtime.records.cutter import DEFAULT, Cutter
 from muntin.runtime.records.discretizer import discretizers_of
+from muntin.runtime.records.range_reader import RangeReader, is_read_from_records
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_records, read_values
 from muntin.runtime.records.record_batch import NO_END, Before, Records
+from muntin.runtime.records.waiting_windows import Read
 from muntin.runtime.records.window_stream import Discretizer
 from muntin.techniques.compiled.compile import compiles
 
@@ -44,6 +46,10 @@ class RecordTreeRuntime:
         self.cutters = [
             (Cutter(monoids, len(members), store=store), members)
             for members, monoids in cut_together(tree, layout.layout, self._streams)
+        ]
+        self.readers = [
+            (RangeReader(monoids, len(members)), members)
+            for members, monoids in read_together(tree, layout.layout, self._streams)
         ]
         # Between batches: the last key, and what its next record is compared with.
         self._key = -1
@@ -79,13 +85,17 @@ class RecordTreeRuntime:
         yield from self._feed(records, np.array([self._key]), read_values(nothing, self._layout))
 
     def _feed(
-        self, records: Records, keys: Int64s, values: Mapping[Component, PartialColumn]
+        self, records: Records, keys: Int64s, values: Mapping[Component, Column]
     ) -> Iterator[pa.RecordBatch]:
         """Run every discretizer and every cutter over the records once; yield the answers."""
         marks = [stream.feed(records) for _, stream in self._streams]
         reads_by_stream: dict[int, list[Read]] = {}
         for cutter, members in self.cutters:
             reads = cutter.feed(records.rows, [marks[member] for member in members], values)
+            for member, read in zip(members, reads, strict=True):
+                reads_by_stream.setdefault(member, []).append(read)
+        for reader, members in self.readers:
+            reads = reader.feed(keys[1:], [marks[member] for member in members], values)
             for member, read in zip(members, reads, strict=True):
                 reads_by_stream.setdefault(member, []).append(read)
         for index, (number, _) in enumerate(self._streams):
@@ -166,20 +176,7 @@ def cut_together(
     Components that the same streams ask for share slices. Windows that keep a partial per record
     would make the others keep one, so they have slices of their own.
     """
-    asked: dict[Component, tuple[list[int], list[int]]] = {}
-    for index, (number, _) in enumerate(streams):
-        node = tree.nodes[number]
-        alone = isinstance(node.window, Custom) and not node.window.is_deterministic
-        for component in dict.fromkeys(
-            c for aggregate in node.aggregates for c in aggregate.components
-        ):
-            asked.setdefault(component, ([], []))[alone].append(index)
-    groups: dict[tuple[int, ...], list[Component]] = {}
-    for component, sides in asked.items():
-        for side in sides:
-            if side:
-                groups.setdefault(tuple(side), []).append(component)
-    for members, components in groups.items():
+    for members, components in _asked_together(tree, layout, streams, from_records=False):
         monoids = {}
         for component in components:
             entry = layout.of(component)
@@ -191,3 +188,36 @@ def cut_together(
                 dtype = dtype if compiles(monoid) else object
             monoids[component] = (monoid, dtype)
         yield members, monoids
+
+
+def read_together(
+    tree: RecordTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
+) -> Iterator[tuple[tuple[int, ...], dict[Component, Monoid]]]:
+    """Yields the streams that share rows of records, and the monoid of each component in them."""
+    for members, components in _asked_together(tree, layout, streams, from_records=True):
+        yield members, {component: layout.of(component).monoid for component in components}
+
+
+def _asked_together(
+    tree: RecordTree,
+    layout: Layout,
+    streams: Sequence[tuple[int, Discretizer]],
+    *,
+    from_records: bool,
+) -> Iterator[tuple[tuple[int, ...], list[Component]]]:
+    """Yields streams and the components that all of them ask for, read in one of two ways."""
+    asked: dict[Component, tuple[list[int], list[int]]] = {}
+    for index, (number, _) in enumerate(streams):
+        node = tree.nodes[number]
+        alone = isinstance(node.window, Custom) and not node.window.is_deterministic
+        for component in dict.fromkeys(
+            c for aggregate in node.aggregates for c in aggregate.components
+        ):
+            if is_read_from_records(component, layout.of(component).monoid) == from_records:
+                asked.setdefault(component, ([], []))[alone].append(index)
+    groups: dict[tuple[int, ...], list[Component]] = {}
+    for component, sides in asked.items():
+        for side in sides:
+            if side:
+                groups.setdefault(tuple(side), []).append(component)
+    yield from groups.items()

@@ -11,7 +11,7 @@ from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.share.on_slices import sliced
-from muntin.spark.binding.bind_periodic import is_compiled, reason_alone
+from muntin.spark.binding.bind_periodic import is_compiled, is_order_known, reason_alone
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import answer_types, selected
 from muntin.spark.binding.relations import Relations, blaming, first_line
@@ -25,7 +25,9 @@ class BoundRecordTree(AnyBoundTree):
     tree: RecordTree
 
 
-def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[BoundRecordTree, ...]]:
+def bind_record_trees(
+    plan: Plan, relations: Relations, *, is_stream: bool = False
+) -> tuple[Plan, tuple[BoundRecordTree, ...]]:
     """Find the types. Sessions that the runtime does not take are left to Spark, and periodic
     windows to slices; any other window is an error, as Spark has none like it."""
     trees = [_bind_tree(tree, plan, relations) for tree in plan.record_trees]
@@ -34,6 +36,11 @@ def bind_record_trees(plan: Plan, relations: Relations) -> tuple[Plan, tuple[Bou
     for bound in trees:
         for name, query in plan.queries_of(bound.tree).items():
             reason = _reason(query, bound, relations)
+            if reason is None and not is_stream and _is_miscounted(query):
+                reason = (
+                    "in sessions, Spark counts a value of one DISTINCT beside another one, or "
+                    "with a FILTER, each time that it comes after a gap"
+                )
             if reason is None:
                 continue
             if query.is_periodic:
@@ -102,6 +109,22 @@ def _check_window(query: Query, relations: Relations) -> None:
             raise RunError(f"query {query.name!r}: {sql} must be a number, and it is {kind_name}")
 
 
+def _is_miscounted(query: Query) -> bool:
+    """Whether Spark's own answer has values several times that are to be distinct.
+
+    It aggregates by the values first, and merges the sessions of each value for itself. With one
+    DISTINCT it then merges the values of a session; with several, or a FILTER, it does not.
+    """
+    distinct = [
+        aggregate
+        for aggregate in query.aggregates.values()
+        if aggregate.definition.distinct_of is not None
+    ]
+    columns = {frozenset((each.argument, *each.others)) for each in distinct}
+    is_filtered = any(each.where is not None for each in distinct)
+    return isinstance(query.window, Session) and (len(columns) > 1 or is_filtered)
+
+
 def _reason(query: Query, bound: BoundRecordTree, relations: Relations) -> str | None:
     """Returns why the runtime cannot answer a query of these types; None if it can."""
     reason = reason_alone(query, bound.types, relations)
@@ -111,9 +134,8 @@ def _reason(query: Query, bound: BoundRecordTree, relations: Relations) -> str |
         if not is_carried(field.dataType):
             return f"a key of the type {field.dataType.simpleString()} is compared by Spark alone"
     for aggregate in query.aggregates.values():
-        if not aggregate.definition.is_native or aggregate.definition.is_chosen:
-            return f"{aggregate} is built from slices of periodic windows only"
-        if not is_compiled(aggregate, bound.types):
+        is_taken = is_compiled(aggregate, bound.types)
+        if not is_taken or not is_order_known(aggregate, bound.tree.grouping.relation, relations):
             kind = bound.types[aggregate].simpleString()
             return f"{aggregate} is {kind}, which Spark alone combines"
     return None

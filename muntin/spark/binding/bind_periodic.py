@@ -18,6 +18,7 @@ from muntin.model.aggregates.parts import PARTS, TYPED
 from muntin.model.aggregates.table import DOUBLE
 from muntin.model.plan import Plan, Tree, by_family, with_own_passes
 from muntin.model.query import Family, PlainQuery, Query, parts_of
+from muntin.model.sql_text import SqlText
 from muntin.runtime.columns.layout import kept
 from muntin.share.name_techniques import with_techniques
 from muntin.spark.batch.slices import number_of
@@ -161,7 +162,9 @@ def _bind_tree(
         compiled={
             each
             for each in tree.aggregates
-            if carried and is_compiled(each, types) and _orders(each, tree, relations)
+            if carried
+            and is_compiled(each, types)
+            and is_order_known(each, tree.grouping.relation, relations)
         },
     )
 
@@ -203,12 +206,12 @@ def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     return all(monoids) and is_ordered(kind)
 
 
-def _orders(aggregate: Aggregate, tree: Tree, relations: Relations) -> bool:
+def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:
     """Whether the runtime knows the order of what chooses an aggregate's answer, if something
     does."""
     if not aggregate.definition.is_chosen:
         return True
-    kind = relations.type_of(tree.grouping.relation, aggregate.others[0])
+    kind = relations.type_of(relation, aggregate.others[0])
     return isinstance(kind, NUMERIC) or is_ordered(kind)
 
 

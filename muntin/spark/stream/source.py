@@ -147,7 +147,7 @@ class Source:
             raise RunError(first_line(error)) from None
         relations = Relations(frame, plan.queries, streaming=True)
         bound = bind(plan, relations)
-        whole, record_trees = bind_record_trees(bound.plan, relations)
+        whole, record_trees = bind_record_trees(bound.plan, relations, is_stream=True)
         for query in whole.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         # Periodic windows of a stream are on slices before they are bound.

@@ -101,12 +101,13 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
     columns, record_layout = looked_at(bound, relations, layout)
     schema = relations.sql(selected(bound.tree.grouping, columns or {START: "1"})).schema
     types = {column: schema[column].dataType for column in columns}
+    counted = _only_counted(bound, record_layout)
     for column, kind in types.items():
-        if not isinstance(kind, AtomicType) or not is_carried(kind):
+        if not is_carried(kind) or not (isinstance(kind, AtomicType) or column in counted):
             raise RunError(
-                f"query {name!r} cannot be streamed: {columns[column]} is {kind.simpleString()}; a "
-                f"class sees numbers, booleans, strings without a collation, binary, dates and "
-                f"timestamps of a stream"
+                f"query {name!r} cannot be streamed: {columns[column]} is {kind.simpleString()}; "
+                f"data windows of a stream see numbers, booleans, strings without a collation, "
+                f"binary, dates and timestamps"
             )
     kinds = {columns[column]: key_code(kind).kind for column, kind in types.items()}
     return BoundRecords(
@@ -116,6 +117,18 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
         types=types,
         needs=RecordNeeds(keys=keys, columns=kinds, numbers={}),
     )
+
+
+def _only_counted(bound: BoundRecordTree, layout: RecordLayout) -> set[str]:
+    """Returns the columns of values that are counted, so that it is enough to tell them apart."""
+    assert layout.values is not None
+    others = set(layout.columns.values())
+    counted: set[str] = set()
+    for aggregate in bound.tree.aggregates:
+        is_count = aggregate.definition.summary == "count"
+        for component in aggregate.components:
+            (counted if is_count else others).update(layout.values[component])
+    return counted - others
 
 
 def _of_grains(bound: BoundRecordTree, layout: Layout) -> dict[Component, str]:
@@ -167,5 +180,7 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
 
 
 def _arrow(kind: DataType) -> pa.DataType:
-    """Returns the type of what a user's class is given, as in batch."""
+    """Returns the type of what a user's class is given, as in batch; of nested values, text."""
+    if not isinstance(kind, AtomicType):
+        return pa.string()
     return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)

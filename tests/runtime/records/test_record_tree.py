@@ -13,7 +13,7 @@ from muntin import (
     punctuation,
 )
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count, sum_
+from muntin.model.aggregates.aggregate import Aggregate, count, sum_
 from muntin.runtime.records.cutter import DEFAULT, STORES
 from muntin.runtime.records.record_tree import RecordTreeRuntime
 from muntin.techniques import cutty
@@ -142,6 +142,22 @@ def test_state_is_no_larger_than_the_open_windows():
     # Fifty windows are open at a time, each with a slice.
     assert state[cutty.MOST_STORED] <= 50
     assert state[cutty.MOST_BEYOND] <= 1
+
+
+def test_sets_of_open_windows_are_kept_slice_by_slice():
+    words = Aggregate(function="count_distinct", argument="word")
+    tree = tree_of([count_window(500, every=10)], {"words": words})
+    layout = layout_of(tree)
+    runtime = RecordTreeRuntime(tree, layout)
+    events = in_order([Event(1, 1.0, t % 40, False, False, None) for t in range(5000)])
+    for batch in table_of([events]).to_batches(max_chunksize=700):
+        assert list(runtime.push(batch))
+        ((reader, _),) = runtime.readers
+        column = reader.kept.columns[words.components[0]]
+        # Fifty windows are open at a time, each with a slice of ten records.
+        assert len(reader.kept) == 50
+        assert len(column.codes) <= 500
+        assert len(column.coding.values) <= 40
 
 
 class Wrong:

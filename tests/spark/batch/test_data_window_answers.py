@@ -1,6 +1,7 @@
 """User-defined windows on Spark: sessions as Spark's own, the others as the naive answer."""
 
 from collections import defaultdict
+from statistics import median
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +20,14 @@ AGGREGATES = {
     "spread": mt.variance("temp"),
     "any": mt.any("alarm"),
     "odd": mt.Aggregate(function="count", where="load % 2 = 1"),
+}
+VALUES = {
+    "loads": mt.count_distinct("load"),
+    "pairs": mt.count_distinct("load", "alarm"),
+    "middle": mt.median("load"),
+    "usual": mt.mode("load"),
+    "about": mt.approx_count_distinct("load"),
+    "chosen": mt.max_by("load + 1", "load"),
 }
 SECOND = 1_000_000
 
@@ -59,14 +68,19 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
         "high": mt.max("concat(device, load)", where="load > 2"),
         "day": mt.max("CAST(ts AS DATE)"),
         "raw": mt.min("encode(device, 'UTF-8')"),
+        "chosen": mt.min_by("concat('é', load)", "load"),
     }
     asked.append(query("types", mt.session("2 seconds"), aggregates=typed))
+    values = {name: aggregate for name, aggregate in VALUES.items() if name != "pairs"}
+    asked += sessions("values", (1000, 3000), aggregates={**AGGREGATES, **values})
+    # Spark counts values of sessions twice where two sets of columns are DISTINCT.
+    asked.append(query("twice", mt.session("3 seconds"), aggregates=VALUES))
     nested = {"top": mt.max("array(load)")}
     asked.append(query("nested", mt.session("2 seconds"), aggregates=nested))
     with mt.run(asked, readings) as results:
         # Extremes of arrays are not the runtime's; Spark has sessions of its own.
-        assert [one.name for one in results.plan.plain] == ["nested"]
-        assert [tree.is_alone for tree in results.plan.record_trees] == [False] * 3
+        assert [one.name for one in results.plan.plain] == ["twice", "nested"]
+        assert [tree.is_alone for tree in results.plan.record_trees] == [False] * 4
         assert_equal_answers(results, readings)
 
 
@@ -157,7 +171,7 @@ def events(readings: DataFrame) -> dict[str | None, list[Event]]:
 
 @pytest.fixture(scope="module")
 def answers(readings: DataFrame):
-    asked = [query(name, kind) for name, kind in KINDS.items()]
+    asked = [query(name, kind, aggregates={**AGGREGATES, **VALUES}) for name, kind in KINDS.items()]
     asked.append(query("periodic", mt.hopping("10 seconds", every="5 seconds")))
     with mt.run(asked, readings) as results:
         rows = defaultdict(list)
@@ -169,16 +183,35 @@ def answers(readings: DataFrame):
         yield results, rows
 
 
+def naive_values(held: list[Event]):
+    loads = [one.i for one in held]
+    return (
+        len(held),
+        sum(loads),
+        any(one.a for one in held),
+        len(set(loads)),
+        len({(one.i, one.a) for one in held if one.a is not None}),
+        median(loads),
+        min(loads, key=lambda load: (-loads.count(load), load)),
+        # Few values are counted as they are.
+        len(set(loads)),
+        max(loads) + 1,
+    )
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_other_windows_equal_the_naive_answer(name, answers, readings):
     # The class of the tests looks at a column that the naive events do not have.
     kind = mt.count_window(10) if name == "custom" else KINDS[name]
     wanted = [
-        (device, start, end, len(held), sum(one.i for one in held), any(one.a for one in held))
+        (device, start, end, *naive_values(held))
         for device, held_by in events(readings).items()
         for start, end, held in windows(kind, held_by)
     ]
-    found = [(row.device, row.s, row.e, row.n, row.total, row.any) for row in answers[1][name]]
+    found = [
+        (row.device, row.s, row.e, row.n, row.total, row.any, *(row[each] for each in VALUES))
+        for row in answers[1][name]
+    ]
     assert sorted(found, key=repr) == sorted(wanted, key=repr)
     assert len(found) > 10
 
@@ -186,7 +219,7 @@ def test_other_windows_equal_the_naive_answer(name, answers, readings):
 def test_each_answer_is_a_dataframe_of_its_own(answers):
     results, rows = answers
     found = results["count"]
-    assert found.columns == ["device", "window", *AGGREGATES]
+    assert found.columns == ["device", "window", *AGGREGATES, *VALUES]
     assert found.count() == len(rows["count"])
     assert found.schema["window"].dataType == results["periodic"].schema["window"].dataType
 
@@ -196,12 +229,13 @@ def test_periodic_windows_among_windows_found_in_the_data_equal_sparks_own(readi
         query("tumbling", mt.tumbling("3 seconds")),
         query("hopping", mt.hopping("7 seconds", every="2 seconds", offset="1 second")),
         query("words", mt.tumbling("5 seconds"), aggregates={"w": mt.max("concat(device, load)")}),
+        query("values", mt.hopping("6 seconds", every="2 seconds"), aggregates=VALUES),
         query("nested", mt.tumbling("4 seconds"), aggregates={"p": mt.max("array(load)")}),
     ]
     with mt.run([query("rows", mt.count_window(4)), *periodic], readings) as results:
         (tree,) = results.plan.record_trees
         windows = {node.window for node in tree.nodes}
-        assert windows == {mt.count_window(4), *(one.window for one in periodic[:3])}
+        assert windows == {mt.count_window(4), *(one.window for one in periodic[:4])}
         # Extremes of arrays are not the runtime's; Spark combines their slices.
         assert [tree.nodes[0].queries for tree in results.plan.trees] == [("nested",)]
         for one in periodic:

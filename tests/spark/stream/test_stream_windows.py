@@ -11,6 +11,7 @@ from tests.support.data_window_streams import (
     OWN,
     RECORDS,
     SESSIONS,
+    SETS,
     assert_streamed,
     query,
 )
@@ -57,7 +58,7 @@ def test_restarted_streams_equal_batch(spark, tmp_path):
 )
 def test_every_kind_equals_batch_beside_periodic_queries(spark, tmp_path, seed, files, rows, parts):
     made = events(seed, files=files, rows=rows)
-    restarted(spark, tmp_path, [SESSIONS, LONG, *RECORDS, OWN, MINUTE, SLIDE], made, parts)
+    restarted(spark, tmp_path, [SESSIONS, LONG, SETS, *RECORDS, OWN, MINUTE, SLIDE], made, parts)
 
 
 @pytest.mark.slow
@@ -152,6 +153,10 @@ class Sets(Loads):
         (
             query("q", mt.custom(Loads, columns={"load": "array(load)"})),
             "'q' cannot be streamed: .array.load.. is array<int>",
+        ),
+        (
+            query("q", mt.count_window(3), aggregates={"m": mt.max_by("temp", "load")}),
+            "'q' cannot be streamed: .* is struct<y:int,x:double>",
         ),
         (
             query("q", mt.count_window(3), keys={"k": "make_ym_interval(load, 1)"}),
