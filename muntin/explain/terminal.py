@@ -103,6 +103,8 @@ def text(plan: Plan, width: int | None = None) -> str:
     windows = [list(_lines(rows_of(tree))) for tree in trees]
     columns = _Columns.of([line for lines in windows for line in lines], width)
     page = [*_heading(plan, width), *_strategies(plan, width)]
+    for line in words.sets_of_values(plan):
+        page += ["", *textwrap.wrap(line, width)]
     for story in passes_of(plan):
         page += ["", *_pass(story, width)]
     for line in stored_relations(plan):

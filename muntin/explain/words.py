@@ -164,6 +164,29 @@ def why(plan: Plan) -> str:
     )
 
 
+def sets_of_values(plan: Plan) -> Iterator[str]:
+    """Says of what values slices keep sets, and how many a set has: that is what it costs."""
+    told: set[str] = set()
+    for tree in plan.trees:
+        sets = (each for each in tree.aggregates if each.definition.is_of_entries)
+        parts = (part for aggregate in sets for part in aggregate.components)
+        for value in dict.fromkeys(part.value_in_set for part in parts):
+            if tree.is_alone or value in told:
+                continue
+            told.add(value)
+            kept = f"Slices keep sets of {clean(value)}"
+            pairs = plan.live.get(frozenset({*tree.grouping.keys, value}))
+            if pairs is None:
+                yield f"{kept}, and each event is taken for a value of its own."
+                continue
+            rate = tree.slicing.rate
+            events, keys = plan.rate, plan.keys
+            values = occupied(rate, rate=events, keys=pairs)
+            values /= occupied(rate, rate=events, keys=keys)
+            size = f"{values:.1f}" if values < 10 else amount(values)
+            yield f"{kept}, with {size} values of a key on average."
+
+
 def relation(grouping: Grouping | Family | SqlText) -> str:
     """Names what the events come from: a table, or the SQL of the relation."""
     source = grouping if isinstance(grouping, SqlText) else grouping.relation

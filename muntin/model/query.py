@@ -224,6 +224,12 @@ class Query:
         return all(aggregate.definition.is_native for aggregate in self.aggregates.values())
 
     @property
+    def values_in_sets(self) -> tuple[str, ...]:
+        """The values that slices keep in sets for it, as Spark SQL, each once."""
+        sets = (each for each in self.aggregates.values() if each.definition.is_of_entries)
+        return tuple(dict.fromkeys(part.value_in_set for each in sets for part in each.components))
+
+    @property
     def is_periodic(self) -> bool:
         """Whether slices of time, cut by Spark, can answer the query."""
         return isinstance(self.window, Window) and not any(

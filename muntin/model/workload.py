@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -22,7 +23,7 @@ class Workload:
     # Whether `keys` was given or measured, rather than assumed.
     keys_known: bool = False
     # Live keys of sets of key expressions, and the share of the events that a filter lets in, where
-    # these are known.
+    # these are known. The values of a set of values are keys, too: see `pairs_of`.
     live: Mapping[frozenset[str], float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
     # Relations whose events Spark computes, by a join or a Python function, rather than reads.
@@ -68,6 +69,24 @@ class Workload:
         if len(apart) == 1:
             return self.keys
         return prod(self.keys_of(keys) for keys in _without_covered(apart))
+
+    def pairs_of(self, value: str, keys: Iterable[str] | None = None) -> float | None:
+        """Returns how many pairs of a key and a value are live; None if that is not known.
+
+        Without `keys`, they are those of the queries that ask for the value's sets.
+        """
+        if keys is None:
+            return self._pairs.get(value)
+        return self.live.get(frozenset({*keys, value}))
+
+    @cached_property
+    def _pairs(self) -> dict[str, float]:
+        known = (
+            (value, self.pairs_of(value, query.grouping.keys))
+            for query in parts_of(self.queries)
+            for value in query.values_in_sets
+        )
+        return {value: pairs for value, pairs in known if pairs is not None}
 
     def share_of(self, where: str | None) -> float:
         """Returns the share of the events that a filter lets in, all of them if it is unknown."""

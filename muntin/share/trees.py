@@ -96,7 +96,7 @@ def _columns(grouping: Grouping, nodes: Iterable[Node]) -> int:
 def _as_sparks_own(tree: Tree, workload: Workload) -> Tree:
     """Returns the tree with the cost of Spark's own GROUP BY."""
     (node,) = tree.nodes
-    cut_cost, spent = cost.alone_cost(node.window, workload)
+    cut_cost, spent = cost.alone_cost(node.window, node.aggregates, workload)
     return replace(tree, nodes=(replace(node, cost=spent),), cut_cost=cut_cost)
 
 
@@ -127,7 +127,7 @@ def single_cost(
 ) -> float:
     """Returns the cost of one query with a tree of its own, which reads `columns` of an event."""
     if window.is_tumbling:
-        return sum(cost.alone_cost(window, workload))
+        return sum(cost.alone_cost(window, aggregates, workload))
     slicing = single_slicing(window.slide, window.offset, window.size % window.slide)
     return cost.cut_cost(slicing, workload, columns=columns) + cost.node_cost(
         window, aggregates, slicing, workload, queries=1
@@ -170,7 +170,7 @@ def plan_of(
         ),
         plain_cost=apart
         + sum(
-            count * cost.plain_cost(window, len(aggregates), workload)
+            count * cost.plain_cost(window, aggregates, workload)
             for (window, aggregates, _), count in alike.items()
         ),
         record_trees=record_trees(workload),

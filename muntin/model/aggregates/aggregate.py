@@ -96,6 +96,11 @@ class Component:
         fields = ", ".join(f"'f{index}', {text}" for index, text in enumerate(texts))
         return f"IF({missing}, NULL, named_struct({fields}))"
 
+    @property
+    def value_in_set(self) -> str:
+        """The value of a set of values, null where the component's own filter leaves it out."""
+        return self.entry if self.where is None else only_where(self.where, self.entry)
+
     def lifted(self) -> dict[str, str]:
         """Returns the scalars of its partial as Spark SQL over events, with its filter."""
         values = self.values()

@@ -110,14 +110,26 @@ def combine_cost(
     others = [aggregate for aggregate in aggregates if aggregate not in sets]
     read = partials_per_second(source, workload)
     combined = read * operations_per_partial(source, window, others) if others else 0.0
-    swept = entries_per_second(source, workload) * sum(map(steps_per_entry, sets))
+    swept = sum(
+        entries_per_second(source, aggregate, workload) * steps_per_entry(aggregate)
+        for aggregate in sets
+    )
     return workload.prices.combine * (combined + swept)
 
 
-def entries_per_second(source: Slicing | Window, workload: Workload) -> float:
-    """Returns how many values the sets of a source's partials have per second, at most: each event
-    of an interval may bring a value that the interval does not have yet."""
-    return workload.rate * (1.0 if isinstance(source, Slicing) else source.overlap)
+def entries_per_second(source: Slicing | Window, aggregate: Aggregate, workload: Workload) -> float:
+    """Returns how many values the sets of a source's partials have per second.
+
+    A value of a set is like a key of its own. If it is not known how many there are, each event may
+    bring one that its interval does not have yet.
+    """
+    events = workload.rate * (1.0 if isinstance(source, Slicing) else source.overlap)
+    (component,) = aggregate.components
+    pairs = workload.pairs_of(component.value_in_set)
+    if pairs is None:
+        return events
+    per_second = source.rate if isinstance(source, Slicing) else SECOND / source.slide
+    return occupied(per_second, rate=events, keys=pairs)
 
 
 def steps_per_entry(aggregate: Aggregate) -> float:
@@ -141,15 +153,24 @@ def node_cost(
     return combine_cost(source, window, aggregates, workload) + given
 
 
-def alone_cost(window: Window, workload: Workload) -> tuple[float, float]:
+def alone_cost(
+    window: Window, aggregates: Collection[Aggregate], workload: Workload
+) -> tuple[float, float]:
     """Returns the costs of cutting and of answering one query whose windows are its slices."""
     prices = workload.prices
-    return prices.event * workload.rate, prices.group * partials_per_second(window, workload)
+    read = prices.event + prices.counted * _counting(aggregates)
+    return read * workload.rate, prices.group * partials_per_second(window, workload)
 
 
-def plain_cost(window: Window, aggregates: int, workload: Workload) -> float:
+def plain_cost(window: Window, aggregates: Collection[Aggregate], workload: Workload) -> float:
     """Returns the cost of one query in plain Spark, which copies events into all their windows."""
     prices = workload.prices
-    copied = prices.copy * max(0.0, window.overlap - 1) * aggregates
+    copied = prices.copy * max(0.0, window.overlap - 1) * len(aggregates)
+    counted = prices.counted * window.overlap * _counting(aggregates)
     groups = prices.group * partials_per_second(window, workload)
-    return workload.rate * (prices.event + copied) + groups
+    return workload.rate * (prices.event + copied + counted) + groups
+
+
+def _counting(aggregates: Collection[Aggregate]) -> int:
+    """Returns for how many aggregates Spark puts values into sets or sketches."""
+    return sum(not aggregate.definition.is_native for aggregate in aggregates)

@@ -27,7 +27,7 @@ def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
     densest = edges_of(node.window for node in nodes)[:_FEW_PROGRESSIONS]
     handed = cost.occupied(edge_rate(densest), rate=workload.rate, keys=workload.keys)
     if len(nodes) == 1 and nodes[0].window.is_tumbling and len(nodes[0].queries) == 1:
-        return sum(cost.alone_cost(nodes[0].window, workload))
+        return sum(cost.alone_cost(nodes[0].window, nodes[0].aggregates, workload))
     combines = _own_combines(nodes, workload)
     cutting = cost.cutting_cost(handed, workload, columns=_columns(queries))
     return _answers(nodes, workload, prices.answer) + cutting + combines

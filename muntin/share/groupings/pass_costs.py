@@ -13,8 +13,8 @@ from muntin.share.costs import cost
 from muntin.share.slicing.edges import common_slicing
 from muntin.sql.filters import split_by_keys
 
-# What it costs to put a value into the set of its slice, and to move it, by what it costs to slice.
-_ENTRY = 5.0
+# What it costs to look for a value in the set of its slice, by what it costs to slice.
+_LOOKED_UP = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +111,10 @@ class Members:
             reading=reading,
             trees=tuple(
                 prices.packed * self._partials(tree)
-                + prices.sliced * (1 + _sets_of_values(tree) * _ENTRY) * self._rate(tree)
+                + prices.sliced * (1 + len(values) * _LOOKED_UP) * self._rate(tree)
+                + prices.entry * sum(self._entries(tree, value) for value in values)
                 for tree in self.trees
+                for values in [_sets_of_values(tree)]
             ),
         )
 
@@ -154,11 +156,17 @@ class Members:
             )
         return self.known[id(tree)]
 
+    def _entries(self, tree: Tree, value: str) -> float:
+        """Returns how many values the sets of a tree's slices have per second."""
+        rate, pairs = self._rate(tree), self.workload.pairs_of(value, tree.grouping.keys)
+        return rate if pairs is None else cost.occupied(tree.slicing.rate, rate=rate, keys=pairs)
 
-def _sets_of_values(tree: Tree) -> int:
-    """Returns how many sets of values a tree's slices keep."""
+
+def _sets_of_values(tree: Tree) -> list[str]:
+    """Returns the values of the sets that a tree's slices keep, as Spark SQL."""
     sets = (each for each in tree.aggregates if each.definition.is_of_entries)
-    return len({component for aggregate in sets for component in aggregate.components})
+    parts = {component for aggregate in sets for component in aggregate.components}
+    return [component.value_in_set for component in parts]
 
 
 def _further_components(trees: Sequence[Tree], keys: Sequence[str]) -> int:

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from muntin.model.query import Family, Grouping
+from muntin.model.sql_text import only_where
 from muntin.model.time import SECOND
 from muntin.model.workload import Workload
 from muntin.spark.binding.relations import Relations
@@ -56,8 +57,13 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
     families: dict[Family, list[Grouping]] = {}
     for grouping in groupings:
         families.setdefault(grouping.family, []).append(grouping)
+    values = {
+        grouping: frozenset(value for query in queries for value in query.values_in_sets)
+        for grouping, queries in groupings.items()
+    }
     facts = {
-        family: _remembered(asked, relations, least_rows) for family, asked in families.items()
+        family: _remembered({each: values[each] for each in asked}, relations, least_rows)
+        for family, asked in families.items()
     }
     chosen = facts[main.family]
     if chosen is None:
@@ -74,32 +80,38 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
 
 
 def _remembered(
-    groupings: Sequence[Grouping], relations: Relations, least_rows: float
+    groupings: Mapping[Grouping, frozenset[str]], relations: Relations, least_rows: float
 ) -> Facts | None:
     """Returns the facts of a family, sampled once for as long as its DataFrame lives."""
-    frame = relations.frame(groupings[0].relation)
+    frame = relations.frame(next(iter(groupings)).relation)
     if frame is None:
         return sample(groupings, relations, least_rows)
     known = _FACTS.setdefault(frame, {})
-    asked = (frozenset(groupings), least_rows > 0)
+    asked = (frozenset(groupings.items()), least_rows > 0)
     if asked not in known:
         known[asked] = sample(groupings, relations, least_rows)
     return known[asked]
 
 
 def sample(
-    groupings: Sequence[Grouping], relations: Relations, least_rows: float = 0
+    groupings: Mapping[Grouping, frozenset[str]], relations: Relations, least_rows: float = 0
 ) -> Facts | None:
     """Returns what the first rows say about a family's events; None if they say nothing.
 
+    Each grouping comes with the values that its slices keep in sets: they are counted as keys are.
     Filters are applied to these rows rather than looking for rows that pass them.
     """
-    family = groupings[0].family
+    family = next(iter(groupings)).family
     keys = sorted({key for grouping in groupings for key in grouping.keys})
+    values = sorted({value for asked in groupings.values() for value in asked} - {*keys})
     filters = sorted({grouping.where for grouping in groupings if grouping.where is not None})
     columns = [
         f"unix_micros(CAST({family.time} AS TIMESTAMP)) AS t",
         *(f"xxhash64(CAST({key} AS STRING)) AS k{index}" for index, key in enumerate(keys)),
+        *(
+            f"xxhash64(CAST({_guarded(value, groupings)} AS STRING)) AS k{index}"
+            for index, value in enumerate(values, len(keys))
+        ),
         *(f"coalesce({where}, false) AS f{index}" for index, where in enumerate(filters)),
     ]
     try:
@@ -120,10 +132,10 @@ def sample(
     times = np.array([row["t"] for row in events], np.int64)
     hashes = {
         key: np.array([row[f"k{index}"] for row in events], np.int64)
-        for index, key in enumerate(keys)
+        for index, key in enumerate((*keys, *values))
     }
     more = 1.0
-    whole = _mixed(hashes.values(), len(events))
+    whole = _mixed((hashes[key] for key in keys), len(events))
     if len(rows) == ROWS and in_all is not None and is_shuffled(times, whole):
         # The rows are from all over the time, with more events between them.
         more = max(1.0, in_all / ROWS)
@@ -134,7 +146,7 @@ def sample(
         rate=rate,
         live={
             of: live_keys(_mixed((hashes[key] for key in of), len(events)), in_all)
-            for of in _sets(groupings, keys)
+            for of in {*_sets(groupings, keys), *_pairs(groupings)}
         },
         shares={
             # Never zero: what a few rows do not have may still come.
@@ -144,7 +156,24 @@ def sample(
     )
 
 
-def _sets(groupings: Sequence[Grouping], keys: Sequence[str]) -> set[frozenset[str]]:
+def _guarded(value: str, groupings: Mapping[Grouping, frozenset[str]]) -> str:
+    """Returns a value, computed only where a filter of those holds that ask for it."""
+    filters = {grouping.where for grouping, values in groupings.items() if value in values}
+    if None in filters:
+        return f"({value})"
+    return only_where(" OR ".join(f"({where})" for where in filters), value)
+
+
+def _pairs(groupings: Mapping[Grouping, frozenset[str]]) -> Iterable[frozenset[str]]:
+    """Returns the keys of each grouping with each of its values."""
+    return (
+        frozenset({*grouping.keys, value})
+        for grouping, values in groupings.items()
+        for value in values
+    )
+
+
+def _sets(groupings: Iterable[Grouping], keys: Sequence[str]) -> set[frozenset[str]]:
     """Returns the sets of keys that a pass may have: all of a few keys, else unions of two."""
     if len(keys) <= _FEW_KEYS:
         sizes = range(1, len(keys) + 1)

@@ -43,10 +43,17 @@ def queries(time: str) -> list[mt.Query]:
         "mean": mt.avg("temp"),
         "top": mt.max("temp"),
     }
+    sets = {
+        "loads": mt.count_distinct("load"),
+        "middle": mt.percentile("temp", [0.1, 0.5]),
+        "usual": mt.mode("load"),
+        "about": mt.approx_count_distinct("load"),
+        "chosen": mt.max_by("load + 1", "load"),
+    }
     return [
         query("growing", aggregates=values),
         query("wide", aggregates=values, where="load > 2 OR temp IS NULL", having="n > 1"),
-        query("shifted", aggregates={**values, "spread": mt.stddev("temp")}),
+        query("shifted", aggregates={**values, "spread": mt.stddev("temp"), **sets}),
         # Structs are combined by Spark itself.
         query("growing_nested", aggregates={"least": mt.min("nested"), "n": mt.count()}),
         mt.Query(

@@ -151,6 +151,47 @@ def test_others_are_within_their_bounds(data):
     assert windows > 50
 
 
+def test_a_thousand_windows_are_within_the_documented_bounds(spark):
+    """Sketches that are small beside their windows, against the values themselves."""
+    rng = random.Random(4)
+    start, step, size = 1_700_000_040, 6, 120
+    values = [(start + n // 4, int(rng.paretovariate(0.3)) % 5000) for n in range(4 * 6200)]
+    frame = spark.createDataFrame(values, "t LONG, v LONG").coalesce(2)
+    query = mt.Query(
+        name="q",
+        window=mt.hopping(f"{size} seconds", every=f"{step} seconds"),
+        aggregates={
+            "hll": mt.hll_sketch_agg("v", 8),
+            "kll": mt.kll_sketch_agg_bigint("v"),
+            "top": mt.approx_top_k("v", 5, 16),
+        },
+        time="timestamp_seconds(t)",
+    )
+    errors, ranks, windows = [], [], 0
+    with mt.run(mt.plan(query, strategy="shared", approximate=True), frame) as results:
+        assert not results.plan.plain
+        told = results["q"].selectExpr(
+            "unix_seconds(window.start) AS begin",
+            "hll_sketch_estimate(hll) AS distinct",
+            "kll_sketch_get_rank_bigint(kll, 40) AS rank",
+            "top",
+        )
+        for row in told.collect():
+            first = max(0, 4 * (row.begin - start))
+            held = [v for _, v in values[first : 4 * (row.begin + size - start)]]
+            windows += 1
+            errors.append(row.distinct / len(set(held)) - 1)
+            ranks.append(abs(row.rank - sum(v <= 40 for v in held) / len(held)))
+            # The power of two above 4 / 3 of 16 is 32.
+            for item in row.top:
+                assert abs(item["count"] - held.count(item["item"])) <= 3.5 / 32 * len(held)
+    assert windows > 1000
+    # The root of the mean square is the standard error. Windows overlap, so that it varies, too.
+    assert math.sqrt(sum(error**2 for error in errors) / windows) < 1.25 * 1.04 / math.sqrt(256)
+    assert max(map(abs, errors)) < 5 * 1.04 / math.sqrt(256)
+    assert sum(rank > 0.0165 for rank in ranks) < 0.03 * windows
+
+
 def test_approximate_percentiles_are_exact_ones(data):
     asked = queries(
         {

@@ -21,7 +21,7 @@ def query(name: str, size: str, **more) -> mt.Query:
 
 def facts(data: DataFrame, **more):
     asked = query("q", "1 minute", **more)
-    return sample([asked.grouping], Relations(data, [asked]))
+    return sample({asked.grouping: frozenset(asked.values_in_sets)}, Relations(data, [asked]))
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,22 @@ def test_rate_and_keys_of_events_in_order(files):
     assert found.live == {frozenset(["device"]): 20}
     where = "temp > 25 AND device IS NOT NULL"
     assert 0.1 < facts(files[0], where=where).shares[where] < 0.98
+
+
+def test_values_in_sets_are_counted_with_their_keys(files):
+    asked = mt.Query(
+        name="q",
+        window=mt.tumbling("1 minute"),
+        aggregates={"n": mt.count_distinct("kind"), "few": mt.median("site", where="kind > 1")},
+        keys=["device"],
+        time="ts",
+        where="temp > 0",
+    )
+    kinds, sites = asked.values_in_sets
+    found = sample({asked.grouping: frozenset(asked.values_in_sets)}, Relations(files[0], [asked]))
+    # A device has five kinds, and one site or none.
+    assert found.live[frozenset(["device", kinds])] == 100
+    assert found.live[frozenset(["device", sites])] == 40
 
 
 def test_of_events_in_no_order_the_size_of_the_files_tells_the_rate(files):
@@ -128,7 +144,7 @@ def test_live_keys_of_every_set_and_the_shares_of_filters(files):
             where="status = 'error'",
         ),
     ]
-    found = sample([each.grouping for each in asked], Relations(files[0], asked))
+    found = sample({each.grouping: frozenset() for each in asked}, Relations(files[0], asked))
     assert found.live[frozenset(["device"])] == found.live[frozenset(["device", "site"])] == 20
     assert found.live[frozenset(["device", "kind", "site"])] == pytest.approx(100, rel=0.05)
     assert found.shares["status = 'error'"] == pytest.approx(0.05, abs=0.02)
