@@ -28,7 +28,7 @@ class Prices:
     folded: float = 15.0
     packed: float = 100.0
     # A value of a set of values that is packed, moved and put in order for the runtime.
-    entry: float = 25.0
+    entry: float = 60.0
     # An event of a relation that is computed once and stored, since several passes read it.
     stored: float = 150.0
     # A record of a data window that Spark sorts and hands to the runtime.
@@ -40,8 +40,8 @@ class Prices:
     kept: float = 20.0
     # An event that plain Spark copies into one more window.
     copy: float = 65.0
-    # An event whose value plain Spark puts into the set of a window, or counts in its sketch.
-    counted: float = 200.0
+    # An event whose value Spark alone puts into the set of values of a window.
+    counted: float = 600.0
 
     def __post_init__(self) -> None:
         for field in fields(self):

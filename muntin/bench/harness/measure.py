@@ -17,6 +17,11 @@ except ImportError:  # the extra `bench` brings it
 # Processes are idle if they take at most this share of a core over this many seconds.
 _IDLE = 0.1
 _LOOK_S = 0.25
+# What stands in the command of Spark's daemon, which forks its Python workers.
+_DAEMON = ".daemon"
+# The CPU seconds of each worker when it was last looked at. Spark ends those that are idle for a
+# minute, and its daemon does not count what they have spent.
+_WORKERS: dict[tuple[int, float], float] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,15 +131,26 @@ def memory(every_s: float = 0.1) -> Iterator[Peak]:
 
 
 def _cpu_seconds() -> float:
-    """Returns the CPU of this process and its descendants; ended ones count in their parents."""
+    """Returns the CPU of this process and its descendants.
+
+    Ended ones count in their parents, and workers of Spark with what they were last seen to have.
+    """
     total = 0.0
+    daemons, alive = set(), set()
     for process in _processes():
         try:
             times = process.cpu_times()
+            spent = times.user + times.system + times.children_user + times.children_system
+            if process.ppid() in daemons:
+                worker = (process.pid, process.create_time())
+                _WORKERS[worker] = spent
+                alive.add(worker)
+            elif _DAEMON in " ".join(process.cmdline()):
+                daemons.add(process.pid)
         except psutil.NoSuchProcess:
             continue
-        total += times.user + times.system + times.children_user + times.children_system
-    return float(total)
+        total += spent
+    return float(total + sum(_WORKERS[worker] for worker in _WORKERS.keys() - alive))
 
 
 def _processes() -> list[Any]:

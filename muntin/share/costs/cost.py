@@ -172,5 +172,5 @@ def plain_cost(window: Window, aggregates: Collection[Aggregate], workload: Work
 
 
 def _counting(aggregates: Collection[Aggregate]) -> int:
-    """Returns for how many aggregates Spark puts values into sets or sketches."""
-    return sum(not aggregate.definition.is_native for aggregate in aggregates)
+    """Returns for how many aggregates Spark puts values into sets."""
+    return sum(aggregate.definition.is_of_entries for aggregate in aggregates)

@@ -3,6 +3,8 @@ import subprocess
 import sys
 import time
 
+import psutil
+
 from muntin.bench.harness import measure as measuring
 from muntin.bench.harness.measure import Cost, cheapest, measure, memory, settle, so_far
 
@@ -57,3 +59,33 @@ def test_settling_waits_for_what_is_busy_and_not_for_ever(monkeypatch):
     begun = time.monotonic()
     settle(at_most_s=120.0)
     assert time.monotonic() - begun < 60.0
+
+
+# Forks a worker that works for a while, and is never waited for, as Spark's daemon does.
+DAEMON = """
+import os, signal, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if os.fork() == 0:
+    while time.process_time() < 0.3:
+        pass
+    print("done", flush=True)
+    sys.stdin.readline()
+    os._exit(0)
+time.sleep(60)
+"""
+
+
+def test_a_worker_that_ends_still_counts():
+    command = [sys.executable, "-c", DAEMON, "pyspark.daemon"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as daemon:
+        before = so_far().cpu_s
+        assert daemon.stdout.readline() == "done\n"
+        worked = so_far().cpu_s - before
+        assert worked >= 0.25
+        (worker,) = psutil.Process(daemon.pid).children()
+        daemon.stdin.write("end\n")
+        daemon.stdin.flush()
+        worker.wait(10)
+        assert so_far().cpu_s - before >= worked
+        daemon.kill()
