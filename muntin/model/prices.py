@@ -18,8 +18,8 @@ class Prices:
     group: float = 500.0
     # A (key, slice) pair that Spark aggregates and hands to compiled code.
     partial: float = 700.0
-    # An event that Spark reads and hands to the compiled slicer, each of its columns, and each tree
-    # that it is sliced for.
+    # An event that Spark reads and hands to the compiled slicer, each of its columns (and each
+    # further component of a partial), and each tree that it is sliced for.
     handed: float = 120.0
     column: float = 20.0
     sliced: float = 6.0

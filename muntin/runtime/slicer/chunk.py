@@ -1,21 +1,17 @@
 """A chunk of rows, and all that several targets need of it, computed once."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.slicing import Edges
 from muntin.runtime.columns.distinct import Distinct
-from muntin.runtime.columns.key_codes import canonical, encoded, hashes, mixed_radix
+from muntin.runtime.columns.key_codes import mixed_radix
 from muntin.runtime.columns.layout import Kept
-from muntin.runtime.columns.lift import lifted, numbers
 from muntin.runtime.columns.partials import Int64s, PartialColumn
-from muntin.runtime.entries.entry_column import EntryColumn
-from muntin.runtime.slicer.combine import without_gaps
-from muntin.runtime.slicer.group_values import RowValues, sets_of
 from muntin.runtime.slicer.groups import Groups, group, select_groups
 from muntin.runtime.slicer.slice_starts import SliceStarts, slice_starts
 from muntin.runtime.slicer.target import Target
@@ -25,71 +21,73 @@ _T = TypeVar("_T")
 _MANY = 4
 
 
-class Chunk:
+class Chunk(ABC):
     """Some rows in memory, and what was computed from them for the targets that follow.
 
-    `uses` says how many targets use each result. One that no target uses any more is dropped, so
-    that memory does not grow with the number of targets.
+    `times` has the instant of each row. `uses` says how many targets use each result. One that no
+    target uses any more is dropped, so that memory does not grow with the number of targets.
     """
 
-    def __init__(self, batch: pa.RecordBatch, time: str, uses: Counter[Hashable]) -> None:
-        self._batch = batch
+    def __init__(self, times: Int64s, uses: Counter[Hashable]) -> None:
+        self.times = times
         self._uses = uses.copy()
         self._results: dict[Hashable, Any] = {}
-        self.times: Int64s = numbers(batch.column(time), INTEGER)
+
+    @abstractmethod
+    def partials(self, entry: Kept, target: Target) -> PartialColumn | None:
+        """Returns a component's partials, one a row, without gaps; None: each counts as 1."""
+
+    @abstractmethod
+    def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
+        """Returns a key's codes, and the value and the hash of each code."""
+
+    @abstractmethod
+    def selected(self, target: Target) -> Int64s:
+        """Returns the rows that a target's masks choose, ascending."""
 
     def groups(self, target: Target) -> Groups:
         """Returns the groups of a target's rows."""
         rows = self.rows(target)
-        keys, size = self._keys(target)
+        names, edges = target.layout.key_columns, target.slicing.edges
         place = _groups_of(target)
         is_shared = self._uses[place] > 1 or place in self._results
         if rows is not None and not (is_shared and _MANY * len(rows) > len(self.times)):
-            return group(keys, size, self.slices(target), rows)
-        groups = self._once(place, lambda: group(keys, size, self.slices(target), None))
+            return self.grouped(names, edges, rows)
+        groups = self._once(place, lambda: self.grouped(names, edges))
         return groups if rows is None else select_groups(groups, rows)
+
+    def grouped(
+        self, names: Sequence[str], edges: tuple[Edges, ...], rows: Int64s | None = None
+    ) -> Groups:
+        """Returns groups of some rows, or of all, by keys and slice."""
+        codes = [self.codes(name)[0] for name in names]
+        keys, size = self._once(_keys_of(names), lambda: mixed_radix(codes, len(self.times)))
+        return group(keys, size, self.slices(edges), rows)
 
     def rows(self, target: Target) -> Int64s | None:
         """Returns the rows that are a target's, ascending; None: all are."""
-        if target.counted is None and not target.masks:
+        if not target.masks:
             return None
-        return self._once(_rows_of(target), lambda: self._selected(target))
+        return self._once(_rows_of(target), lambda: self.selected(target))
 
-    def slices(self, target: Target) -> SliceStarts:
+    def slices(self, edges: tuple[Edges, ...]) -> SliceStarts:
         """Returns the slice of each row."""
-        edges = target.slicing.edges
-        return self._once(_slices_of(target), lambda: slice_starts(self.times, edges))
+        return self._once(_slices_of(edges), lambda: slice_starts(self.times, edges))
 
-    def partials(self, entry: Kept, target: Target) -> PartialColumn | None:
-        """Returns a component's partials, one a row, without gaps; None: each counts as 1."""
-        if target.values is not None and not entry.component.part.is_of_values:
-            names = target.values[entry.component]
-            if not any(self._batch.column(name).null_count for name in names):
-                return None
-        return self._once(_partials_of(entry, target), lambda: self._lifted(entry, target))
+    def starts(self, edges: tuple[Edges, ...], rows: Int64s) -> Int64s:
+        """Returns where the slices of some rows begin."""
+        slices = self.slices(edges)
+        return slices.starts[slices.numbers[rows]]
 
-    def sets(self, entry: Kept, target: Target, groups: Groups) -> EntryColumn:
-        """Returns a component's sets of values, one for each group."""
-        return sets_of(self._values(entry, target), groups, entry)
+    def key(self, name: str, rows: Int64s) -> pa.Array:
+        """Returns the values of a key in some rows."""
+        codes, values, _ = self.codes(name)
+        return values.take(pa.array(codes.numbers[rows]))
 
-    def _values(self, entry: Kept, target: Target) -> RowValues:
-        assert target.values is not None
-        (name,) = target.values[entry.component]
-        part = entry.component.part
-        return self._once(
-            _partials_of(entry, target),
-            lambda: RowValues(self._batch.column(name), tells_zeros_apart=part.tells_zeros_apart),
-        )
-
-    def column(self, name: str) -> pa.Array:
-        """Returns a column of the rows."""
-        return self._batch.column(name)
-
-    def key(self, name: str, rows: Int64s) -> tuple[pa.Array, Int64s]:
-        """Returns the values of a key in some rows, and their hashes."""
-        codes, values, hashed = self._encoded(name)
-        chosen = codes.numbers[rows]
-        return values.take(pa.array(chosen)), hashed[chosen]
+    def key_hashes(self, name: str, rows: Int64s) -> Int64s:
+        """Returns the hashes of these values."""
+        codes, _, hashes = self.codes(name)
+        return hashes[codes.numbers[rows]]
 
     def release(self, target: Target) -> None:
         """Drop what a target used, unless another one uses it; called when the target is done."""
@@ -98,35 +96,6 @@ class Chunk:
             if not self._uses[result]:
                 self._results.pop(result, None)
 
-    def _encoded(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
-        """Returns a key's codes, and the value and the hash of each code."""
-
-        def encode() -> tuple[Distinct, pa.Array, Int64s]:
-            column = self._batch.column(name)
-            codes = encoded(column)
-            values = canonical(column.take(pa.array(codes.firsts)))
-            return codes, values, hashes(values)
-
-        return self._once(_codes_of(name), encode)
-
-    def _keys(self, target: Target) -> tuple[Any, int]:
-        """Returns one number for each row's keys, and their bound."""
-        codes = [self._encoded(name)[0] for name in target.layout.key_columns]
-        return self._once(_keys_of(target), lambda: mixed_radix(codes, len(self.times)))
-
-    def _selected(self, target: Target) -> Int64s:
-        selected = np.ones(len(self.times), np.bool_)
-        for name, mask in target.masks.items():
-            selected &= (numbers(self._batch.column(name), INTEGER) & mask) == mask
-        if target.counted is not None:
-            selected &= numbers(self._batch.column(target.counted), INTEGER) > 0
-        return np.flatnonzero(selected)
-
-    def _lifted(self, entry: Kept, target: Target) -> PartialColumn:
-        # Differences of infinities are NaN, as they are to Spark.
-        with np.errstate(all="ignore"):
-            return without_gaps(lifted(entry, self._batch, target.values), entry.monoid)
-
     def _once(self, result: Hashable, compute: Callable[[], _T]) -> _T:
         if result not in self._results:
             self._results[result] = compute()
@@ -134,36 +103,50 @@ class Chunk:
         return value
 
 
+def uses_by(targets: Iterable[Target]) -> Counter[Hashable]:
+    """Returns how many targets use each result."""
+    return Counter(result for target in targets for result in results_for(target))
+
+
 def results_for(target: Target) -> Iterable[Hashable]:
     """Names the results that a target uses, each once."""
-    used = [_rows_of(target), *map(_codes_of, target.layout.key_columns)]
-    used += (_partials_of(entry, target) for entry in target.layout.kept)
+    used = [_rows_of(target), *map(bits_of, target.masks)]
+    used += map(codes_of, target.layout.key_columns)
+    used += (partials_of(entry, target) for entry in target.layout.kept)
     if not target.is_whole:
-        used += (_slices_of(target), _keys_of(target), _groups_of(target))
+        keys = _keys_of(target.layout.key_columns)
+        used += (_slices_of(target.slicing.edges), keys, _groups_of(target))
     return dict.fromkeys(used)
 
 
-def _rows_of(target: Target) -> Hashable:
-    return ("rows", target.counted, *sorted(target.masks.items()))
+def bits_of(name: str) -> Hashable:
+    """Names the bits of a column."""
+    return ("bits", name)
 
 
-def _slices_of(target: Target) -> Hashable:
-    return ("slices", target.slicing.edges)
-
-
-def _codes_of(name: str) -> Hashable:
+def codes_of(name: str) -> Hashable:
+    """Names the codes of a key."""
     return ("codes", name)
 
 
-def _keys_of(target: Target) -> Hashable:
-    return ("keys", target.layout.key_columns)
+def partials_of(entry: Kept, target: Target) -> Hashable:
+    """Names the partials of a component."""
+    if target.values is None:
+        return ("partials", entry.component, entry.number, entry.monoid, entry.columns)
+    return ("lifted", entry.component, entry.number, entry.monoid, target.values[entry.component])
+
+
+def _rows_of(target: Target) -> Hashable:
+    return ("rows", *sorted(target.masks.items()))
+
+
+def _slices_of(edges: tuple[Edges, ...]) -> Hashable:
+    return ("slices", edges)
+
+
+def _keys_of(names: Sequence[str]) -> Hashable:
+    return ("keys", *names)
 
 
 def _groups_of(target: Target) -> Hashable:
     return ("groups", target.layout.key_columns, target.slicing.edges)
-
-
-def _partials_of(entry: Kept, target: Target) -> Hashable:
-    if target.values is None:
-        return ("partials", entry.component, entry.number, entry.monoid, entry.columns)
-    return ("lifted", entry.component, entry.number, entry.monoid, target.values[entry.component])

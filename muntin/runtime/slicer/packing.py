@@ -22,18 +22,30 @@ _MOST_BYTES = 1 << 16
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
-def packed(partials: pa.RecordBatch, buckets: Int64s, number: int) -> pa.RecordBatch:
-    """Returns a row for each bucket that some partials of target `number` are in, or several where
-    there are many."""
+# A bucket, and where its rows begin and end.
+Span = tuple[int, int, int]
+
+
+def by_bucket(buckets: Int64s) -> tuple[Int64s, list[Span]]:
+    """Returns the rows of each bucket, one bucket after the other, and where each one's are."""
     # Of short integers, numpy sorts in linear time.
     narrow = buckets.astype(np.uint16) if buckets.max(initial=0) < 1 << 16 else buckets
     order = np.argsort(narrow, kind="stable")
     labels, firsts = np.unique(buckets[order], return_index=True)
-    partials = partials.take(pa.array(order))
-    at_once = max(1, _MOST_BYTES * len(order) // max(1, partials.nbytes))
+    ends = [*firsts[1:].tolist(), len(order)]
+    return order, [
+        (label, first, end)
+        for label, first, end in zip(labels.tolist(), firsts.tolist(), ends, strict=True)
+    ]
+
+
+def packed(partials: pa.RecordBatch, buckets: list[Span], number: int) -> pa.RecordBatch:
+    """Returns a row for each bucket that some partials of target `number` are in, or several where
+    there are many."""
+    at_once = max(1, _MOST_BYTES * partials.num_rows // max(1, partials.nbytes))
     spans = [
         (label, first, min(first + at_once, end))
-        for label, begin, end in zip(labels, firsts, [*firsts[1:], len(order)], strict=True)
+        for label, begin, end in buckets
         for first in range(begin, end, at_once)
     ]
     # The schema is the same for all, so its message is made once.

@@ -1,6 +1,5 @@
 """Cuts rows into slices of many groupings at once: each chunk is read once, and all share it."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -10,14 +9,19 @@ from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.hashing import hash_integers
 from muntin.runtime.columns.lift import write_partials
 from muntin.runtime.columns.partials import Column, Int64s, PartialColumn
-from muntin.runtime.slicer.chunk import Chunk, results_for
+from muntin.runtime.slicer.batch_chunk import BatchChunk
+from muntin.runtime.slicer.chunk import Chunk, uses_by
 from muntin.runtime.slicer.combine import combine
-from muntin.runtime.slicer.packing import PART, packed
+from muntin.runtime.slicer.finest import Finest
+from muntin.runtime.slicer.packing import PART, by_bucket, packed
 from muntin.runtime.slicer.target import Target
 
 # A chunk has about so many rows, or so many bytes if these are fewer rows.
 ROWS_AT_ONCE = 1 << 20
 BYTES_AT_ONCE = 1 << 28
+# From so many targets on, these are folded from finest slices that have so many events each.
+TARGETS_TO_FOLD = 8
+EVENTS_TO_FOLD = 4
 
 
 class Slicer:
@@ -25,7 +29,8 @@ class Slicer:
 
     `time` names the column of integers with a row's instant, or with the start of its slice. Keys
     are spread over `buckets` by a hash of their values, which is the same everywhere. Nothing is
-    kept from one chunk to the next, so there may be several partials of one key and start.
+    kept from one chunk to the next, so there may be several partials of one key and start. Many
+    targets are folded from the finest slices of a chunk of events; see `finest`.
     """
 
     def __init__(
@@ -36,6 +41,8 @@ class Slicer:
         buckets: int,
         rows_at_once: int = ROWS_AT_ONCE,
         bytes_at_once: int = BYTES_AT_ONCE,
+        targets_to_fold: int = TARGETS_TO_FOLD,
+        events_to_fold: int = EVENTS_TO_FOLD,
     ) -> None:
         # Targets that share results follow each other, so that these are soon dropped.
         self._targets = sorted(
@@ -45,7 +52,8 @@ class Slicer:
         self._buckets = buckets
         self._rows_at_once = rows_at_once
         self._bytes_at_once = bytes_at_once
-        self._uses = Counter(result for target in targets for result in results_for(target))
+        self._uses = uses_by(targets)
+        self._finest = Finest(targets, targets_at_least=targets_to_fold, events=events_to_fold)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields rows of (bucket, target, packed partials); see `packing`."""
@@ -56,12 +64,14 @@ class Slicer:
                 batch = batch.filter(times.is_valid())
             if not batch.num_rows:
                 continue
-            chunk = Chunk(batch, self._time, self._uses)
+            rows = BatchChunk(batch, self._time, self._uses)
+            folded = self._finest.of(rows)
             for target in self._targets:
-                rows = self._packed(chunk, target)
+                chunk = folded.get(target.number, rows)
+                made = self._packed(chunk, target)
                 chunk.release(target)
-                if rows is not None:
-                    yield rows
+                if made is not None:
+                    yield made
 
     def _packed(self, chunk: Chunk, target: Target) -> pa.RecordBatch | None:
         """Returns a target's partials of a chunk, None if it has none."""
@@ -75,11 +85,10 @@ class Slicer:
         else:
             groups = chunk.groups(target)
             firsts = groups.firsts
-            slices = chunk.slices(target)
-            starts = slices.starts[slices.numbers[firsts]]
+            starts = chunk.starts(target.slicing.edges, firsts)
             columns = [
                 chunk.sets(entry, target, groups)
-                if entry.is_of_entries
+                if isinstance(chunk, BatchChunk) and entry.is_of_entries
                 else combine(chunk.partials(entry, target), entry.monoid, groups)
                 for entry in target.layout.kept
             ]
@@ -95,24 +104,34 @@ class Slicer:
         starts: Int64s,
         columns: Sequence[Column],
     ) -> pa.RecordBatch:
-        arrays: dict[str, pa.Array] = {}
-        hashed = np.zeros(len(firsts), np.int64)
-        if not target.layout.key_columns:
-            hashed += target.number
-        for name in target.layout.key_columns:
-            arrays[name], hashes = chunk.key(name, firsts)
-            hashed = hash_integers(hashes, hashed)
-        arrays[target.layout.start] = pa.array(starts)
-        for entry, column in zip(target.layout.kept, columns, strict=True):
-            arrays |= write_partials(entry, column)
-        for name in target.carried:
-            arrays[name] = chunk.column(name).take(pa.array(firsts))
-        batch = pa.RecordBatch.from_pydict(arrays)
+        parts: Int64s | None = None
+        rows = np.arange(len(firsts))
         if target.part_width is not None:
             rows, parts = parts_of(starts, target.part_width, target.longest)
-            batch = batch.take(pa.array(rows)).append_column(PART, pa.array(parts))
-            hashed = hash_integers(parts, hashed[rows])
-        return packed(batch, hashed % self._buckets, target.number)
+        places = self._places(chunk, target, firsts)[rows]
+        if parts is not None:
+            places = hash_integers(parts, places)
+        order, spans = by_bucket(places % self._buckets)
+        rows = rows[order]
+        arrays = {name: chunk.key(name, firsts[rows]) for name in target.layout.key_columns}
+        arrays[target.layout.start] = pa.array(starts[rows])
+        for entry, column in zip(target.layout.kept, columns, strict=True):
+            arrays |= write_partials(entry, column.where(rows))
+        if isinstance(chunk, BatchChunk):
+            for name in target.carried:
+                arrays[name] = chunk.column(name).take(pa.array(firsts[rows]))
+        if parts is not None:
+            arrays[PART] = pa.array(parts[order])
+        return packed(pa.RecordBatch.from_pydict(arrays), spans, target.number)
+
+    def _places(self, chunk: Chunk, target: Target, rows: Int64s) -> Int64s:
+        """Returns a hash of the keys of some rows, or the number of a target without keys."""
+        if not target.layout.key_columns:
+            return np.full(len(rows), target.number, np.int64)
+        hashed = np.zeros(len(rows), np.int64)
+        for name in target.layout.key_columns:
+            hashed = hash_integers(chunk.key_hashes(name, rows), hashed)
+        return hashed
 
 
 def _chosen(column: PartialColumn | None, rows: Int64s) -> PartialColumn:

@@ -19,9 +19,7 @@ class Target:
     layout: Layout
     # Where its slices begin.
     slicing: Slicing
-    # Rows that are its: those whose `counted` column is above zero, if they are partials ...
-    counted: str | None = None
-    # ... or those that have all bits of these masks set in these integer columns, if events.
+    # Rows that are its: those that have all bits of these masks set in these integer columns.
     masks: Mapping[str, int] = field(default_factory=dict)
     # The columns of each component's arguments, as `lifted` takes them; None: rows are partials.
     values: Mapping[Component, tuple[str, ...]] | None = None

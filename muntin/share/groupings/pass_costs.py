@@ -79,12 +79,11 @@ class Members:
             (tree,) = self.trees
             return PassCost(maker=GROUP_BY, reading=self.left_out, trees=(tree.cut_cost,))
         kept = workload.rate * self._share
-        rows = self._rows(kept)
+        further = _further_components(self.trees, self.keys)
         reading = (
             self.left_out
-            + prices.event * kept
-            + prices.component * kept * _further_components(self.trees, self.keys)
-            + prices.partial * rows
+            + (prices.event + prices.component * further) * kept
+            + (prices.partial + prices.column * further) * self._rows(kept)
         )
         return PassCost(
             maker=GROUP_BY,

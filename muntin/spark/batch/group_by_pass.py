@@ -1,6 +1,6 @@
 """Makes the slices of a pass by one GROUP BY in Spark, with every tree's components and filter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -12,13 +12,14 @@ from muntin.model.slicing import Slicing
 from muntin.model.sql_text import only_where
 from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.slicer.target import Target
+from muntin.spark.batch.condition_bits import ConditionBits, has_bits
 from muntin.spark.batch.safe_expressions import SafeExpressions
 from muntin.spark.batch.slices import START, Slices, lift, number_of
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi
-from muntin.sql.filters import split_by_keys
+from muntin.sql.filters import conjuncts, split_by_keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,21 +54,23 @@ def group_by_pass(
         keys=tuple(keys),
     )
     safe = SafeExpressions(grouping.relation, relations)
-    layouts, components, counts = {}, {}, {}
+    bits = ConditionBits()
+    layouts, components, masks = {}, {}, {}
     for number, bound in trees.items():
         where = bound.tree.grouping.where
         of_keys, guard = None, None if where == common else where
         if guard is not None and safe.is_filter(guard) and safe.are_arguments(bound):
             of_keys, guard = split_by_keys(guard, keys)
         components[number] = columns.names_of(bound, guard)
-        counts[number] = columns.count(guard, of_keys)
+        masks[number] = bits.masks(_conditions(guard, of_keys))
         layouts[number] = Layout(
             key_columns=tuple(names[key] for key in bound.tree.grouping.keys),
             start=START,
             kept=tuple(columns.kept_by(bound, guard)),
         )
     start = slice_start(slicing, micros(grouping.time, first.time_type))
-    items = {**{names[key]: key for key in keys}, START: start, **columns.calls}
+    keys_and_start = {**{names[key]: key for key in keys}, START: start}
+    items = {**keys_and_start, **columns.calls, **bits.columns}
     by = ", ".join([*keys, start])
     frame = relations.sql(selected(grouping, items).inside("", f" GROUP BY {by}"))
     return GroupByPass(
@@ -75,7 +78,7 @@ def group_by_pass(
         slices={
             number: Slices(
                 rows=frame,
-                counted=counts[number],
+                condition=has_bits(masks[number]) or None,
                 layout=layouts[number],
                 names=components[number],
             )
@@ -86,7 +89,7 @@ def group_by_pass(
                 number=number,
                 layout=layouts[number],
                 slicing=bound.tree.slicing,
-                counted=counts[number],
+                masks=masks[number],
                 is_whole=bound.tree.grouping.keys == tuple(keys) and bound.tree.slicing == slicing,
                 part_width=bound.tree.time_part,
                 longest=bound.tree.longest,
@@ -104,6 +107,7 @@ class _Columns:
         self.calls: dict[str, str] = {}
         self._ansi = is_ansi(relations.session)
         self._names: dict[tuple[Component, str | None, bool], str] = {}
+        self._stems: dict[tuple[tuple[str, str], ...], str] = {}
 
     def names_of(self, bound: BoundTree, guard: str | None) -> dict[Component, str]:
         """Returns the column of each component of a tree, and adds those that are new."""
@@ -128,20 +132,6 @@ class _Columns:
             for component, entry in self._kept(bound).items()
         ]
 
-    def count(self, guard: str | None, of_keys: str | None) -> str | None:
-        """Returns a column that is above zero where events were let in; None if all were."""
-        if guard is None and of_keys is None:
-            return None
-        count = "1L" if guard is None else f"count({only_where(guard, '1')})"
-        if of_keys is not None:
-            count = f"IF({of_keys}, {count}, 0L)"
-        for name, sql in self.calls.items():
-            if sql == count:
-                return name
-        name = f"n{len(self.calls)}"
-        self.calls[name] = count
-        return name
-
     def _kept(self, bound: BoundTree) -> dict[Component, Kept]:
         return {
             component: kept(
@@ -158,6 +148,21 @@ class _Columns:
     def _add(self, component: Component, guard: str | None, entry: Kept | None) -> str:
         place = component, guard, entry is not None
         if place not in self._names:
-            self._names[place] = f"c{len(self._names)}"
-            self.calls.update(lift(component.under(guard), self._names[place], entry))
+            name = f"c{len(self._stems)}"
+            calls = lift(component.under(guard), name, entry)
+            # Components of several aggregates may be the same calls.
+            texts = tuple((column.removeprefix(name), sql) for column, sql in calls.items())
+            stem = self._stems.setdefault(texts, name)
+            self._names[place] = stem
+            if stem == name:
+                self.calls.update(calls)
         return self._names[place]
+
+
+def _conditions(guard: str | None, of_keys: str | None) -> Iterator[str]:
+    """Yields what holds for rows that a filter let events into: what the keys decide of it, and
+    that there were such events."""
+    if of_keys is not None:
+        yield from conjuncts(of_keys)
+    if guard is not None:
+        yield f"count({only_where(guard, '1')}) > 0"

@@ -122,8 +122,6 @@ def _read(targets: Iterable[Target], time: str) -> list[str]:
     for target in targets:
         columns |= dict.fromkeys(target.layout.key_columns)
         columns |= dict.fromkeys(target.masks)
-        if target.counted is not None:
-            columns[target.counted] = None
         for entry in target.layout.kept:
             columns |= dict.fromkeys(
                 entry.columns if target.values is None else target.values[entry.component]

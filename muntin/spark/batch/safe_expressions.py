@@ -1,6 +1,6 @@
 """Tells which expressions of a relation fail for no row, so that no filter need guard them."""
 
-from pyspark.sql.types import NumericType
+from pyspark.sql.types import DoubleType, FloatType, NumericType
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.sql_text import SqlText
@@ -15,7 +15,7 @@ class SafeExpressions:
     def __init__(self, relation: SqlText, relations: Relations) -> None:
         self._relation, self._relations = relation, relations
         self._conditions: dict[str, bool] = {}
-        self._numbers: dict[str, bool] = {}
+        self._numbers: dict[str, NumericType | None] = {}
 
     def is_filter(self, where: str) -> bool:
         """Whether every conjunct can be evaluated for any row."""
@@ -44,9 +44,18 @@ class SafeExpressions:
             for argument in component.arguments
         )
 
+    def is_float(self, argument: str) -> bool:
+        """Whether an argument is a column of floats."""
+        return isinstance(self._number_type(argument), FloatType | DoubleType)
+
     def _is_number(self, argument: str) -> bool:
+        return self._number_type(argument) is not None
+
+    def _number_type(self, argument: str) -> NumericType | None:
+        """Returns the type of an argument that is a column of numbers; None for any other."""
         if argument not in self._numbers:
-            self._numbers[argument] = is_reference(argument) and isinstance(
-                self._relations.type_of(self._relation, argument), NumericType
-            )
+            self._numbers[argument] = None
+            if is_reference(argument):
+                kind = self._relations.type_of(self._relation, argument)
+                self._numbers[argument] = kind if isinstance(kind, NumericType) else None
         return self._numbers[argument]

@@ -1,26 +1,25 @@
 """Hands events to the compiled slicer: one projection with all that the trees of a pass need."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
 from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.parts import FLOAT
 from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
 from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.slicer.target import Target
+from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
 from muntin.spark.batch.safe_expressions import SafeExpressions
-from muntin.spark.batch.slices import START, arguments_of, number_of
+from muntin.spark.batch.slices import START, arguments_of, number_of, sql_type
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
-from muntin.sql.filters import conjuncts
 
 TIME = "t"
-# The bits of an integer that say which conditions hold; the sign is left out.
-_BITS = 63
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +48,7 @@ def slicer_pass(
         keys=tuple(keys),
     )
     safe = SafeExpressions(grouping.relation, relations)
-    arguments, conditions = Arguments(safe), Conditions(safe)
+    arguments, bits = Arguments(safe), ConditionBits()
     targets = []
     for number, bound in trees.items():
         tree, where = bound.tree, bound.tree.grouping.where
@@ -64,7 +63,7 @@ def slicer_pass(
                     kept=entries,
                 ),
                 slicing=tree.slicing,
-                masks={} if guard is None else conditions.masks(guard),
+                masks={} if guard is None else bits.masks(conditions_of(guard, safe)),
                 values={entry.component: arguments.of(entry, guard) for entry in entries},
                 part_width=tree.time_part,
                 longest=tree.longest,
@@ -74,7 +73,7 @@ def slicer_pass(
         TIME: micros(grouping.time, first.time_type),
         **{names[key]: key for key in keys},
         **arguments.columns,
-        **conditions.columns,
+        **bits.columns,
     }
     frame = relations.sql(selected(grouping, columns))
     return SlicerPass(frame=frame, targets=tuple(targets))
@@ -111,47 +110,18 @@ class Arguments:
         )
         if needs_guard and not self._safe.is_argument(component):
             component = component.under(guard)
-        values = arguments_of(
-            Kept(
-                component=component,
-                number=entry.number,
-                monoid=entry.monoid,
-                columns=entry.columns,
-            )
-        )
+        if self._is_count_of_floats(component):
+            # Sums and extremes read the same column.
+            values = tuple(component.values(sql_type(FLOAT)).values())
+        else:
+            values = arguments_of(replace(entry, component=component))
         return tuple(self._names.setdefault(sql, f"v{len(self._names)}") for sql in values)
 
-
-class Conditions:
-    """Conditions as bits of a few integers, each condition once.
-
-    A filter whose conjuncts cannot fail has a bit for each of them, which other filters may share;
-    any other filter has one bit.
-    """
-
-    def __init__(self, safe: SafeExpressions) -> None:
-        self._safe = safe
-        self._bits: dict[str, int] = {}
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The SQL of each integer."""
-        columns: dict[str, list[str]] = {}
-        for condition, bit in self._bits.items():
-            column = columns.setdefault(_column(bit), [])
-            column.append(f"IF({condition}, {1 << bit % _BITS}L, 0L)")
-        return {name: " | ".join(parts) for name, parts in columns.items()}
-
-    def masks(self, where: str) -> dict[str, int]:
-        """Returns, by column, the bits that are set where a filter holds."""
-        parts = conjuncts(where)
-        conditions = parts if self._safe.is_filter(where) else (f"({where})",)
-        masks: dict[str, int] = {}
-        for condition in conditions:
-            bit = self._bits.setdefault(condition, len(self._bits))
-            masks[_column(bit)] = masks.get(_column(bit), 0) | 1 << bit % _BITS
-        return masks
-
-
-def _column(bit: int) -> str:
-    return f"bits{bit // _BITS}"
+    def _is_count_of_floats(self, component: Component) -> bool:
+        return (
+            not component.part.is_of_values
+            and component.argument is not None
+            and not component.others
+            and component.where is None
+            and self._safe.is_float(component.argument)
+        )

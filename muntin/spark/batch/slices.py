@@ -1,6 +1,6 @@
 """Writes what slices keep of their events, as Spark SQL: aggregate calls, or their arguments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
@@ -33,16 +33,16 @@ class Slices:
     slices than the tree.
     """
 
-    # The rows of all trees of the pass; those that belong to this tree have `counted` above zero.
+    # The rows of all trees of the pass; those for which `condition` holds belong to this tree.
     rows: DataFrame
-    counted: str | None
+    condition: str | None
     layout: Layout
     names: dict[Component, str]
 
     @property
     def frame(self) -> DataFrame:
         """The rows of this tree; Spark analyses them anew with every call."""
-        return self.rows if self.counted is None else self.rows.where(f"{self.counted} > 0")
+        return self.rows if self.condition is None else self.rows.where(self.condition)
 
 
 def present_column(name: str) -> str:
@@ -81,6 +81,9 @@ def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
     """
     if component.kind == "sum" and (keep is None or keep.monoid == ADD_WIDE):
         return _lift_sum(component, name, is_wide=keep is not None)
+    if component.kind == "sum" and keep is not None and keep.number == FLOAT:
+        # A mean sums the same values.
+        component = replace(component, kind="float_sum")
     scalars = component.lifted()
     if len(scalars) > 1:
         return {f"{name}_{index}": sql for index, sql in enumerate(scalars.values())}

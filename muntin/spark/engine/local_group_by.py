@@ -11,7 +11,7 @@ from typing import Any
 from py4j.java_gateway import JavaClass
 from pyspark.sql import DataFrame
 
-from muntin.spark.engine.catalyst import Plan, children, frame_of, items
+from muntin.spark.engine.catalyst import Plan, children, frame_of, items, rewritten
 from muntin.spark.engine.session_kind import cores_of, is_connect
 
 _EXECUTION = "org.apache.spark.sql.execution"
@@ -19,7 +19,8 @@ _EXECUTION = "org.apache.spark.sql.execution"
 _MERGING = "CombineAdjacentAggregation$"
 _AGGREGATES = ("HashAggregateExec", "ObjectHashAggregateExec", "SortAggregateExec")
 # Operators that read partition by partition. Above any other, Spark may have to move rows.
-_IN_PLACE = ("ProjectExec", "FilterExec")
+_PROJECT = "ProjectExec"
+_IN_PLACE = (_PROJECT, "FilterExec")
 _SCANS = ("FileSourceScanExec", "BatchScanExec", "LocalTableScanExec", "RangeExec", "RDDScanExec")
 # Each partition may have rows of every group. Up to so many bytes of input for each core, what is
 # left to combine fits in memory even if no two rows of a partition are of one group.
@@ -30,8 +31,8 @@ def within_partitions(frame: DataFrame) -> DataFrame:
     """Returns the rows of a GROUP BY as each partition of its input has them.
 
     There may be several rows of one group, at most one for each partition. The frame is returned
-    as it is where Spark plans anything but an aggregation of one modest scan, before Spark 4.3, and
-    on Spark Connect.
+    as it is where Spark plans anything but an aggregation of one modest scan, projected or not,
+    before Spark 4.3, and on Spark Connect.
     """
     session = frame.sparkSession
     if is_connect(session):
@@ -45,7 +46,10 @@ def within_partitions(frame: DataFrame) -> DataFrame:
     merging = getattr(jvm, f"{_EXECUTION}.{_MERGING}")
     if not isinstance(merging, JavaClass):
         return frame
-    step = getattr(merging, "MODULE$").apply(execution.sparkPlan())
+    merged = getattr(merging, "MODULE$").apply(execution.sparkPlan())
+    step = merged
+    while _kind(step) == _PROJECT:
+        (step,) = children(step)
     if _kind(step) not in _AGGREGATES or not _is_in_place(*children(step)):
         return frame
     anywhere = step.copy(
@@ -59,8 +63,11 @@ def within_partitions(frame: DataFrame) -> DataFrame:
         step.resultExpressions(),
         step.child(),
     )
+    physical = rewritten(
+        merged, lambda each: anywhere if _kind(each) in _AGGREGATES else None, session
+    )
     stages = getattr(jvm, f"{_EXECUTION}.adaptive.LogicalQueryStage")
-    return frame_of(stages(whole, anywhere), session)
+    return frame_of(stages(whole, physical), session)
 
 
 def _is_in_place(plan: Plan) -> bool:

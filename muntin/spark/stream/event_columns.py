@@ -9,8 +9,9 @@ from muntin.errors import RunError
 from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText, literal, only_where, quoted
+from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
 from muntin.spark.batch.safe_expressions import SafeExpressions
-from muntin.spark.batch.slicer_pass import TIME, Arguments, Conditions
+from muntin.spark.batch.slicer_pass import TIME, Arguments
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
@@ -39,8 +40,8 @@ class EventColumns:
                     f"and {_told(relation)}, and those of a stream read one relation; put what "
                     f"differs into WHERE, or start a pipeline for each"
                 )
-        safe = SafeExpressions(first.relation, relations)
-        self.arguments, self._conditions = Arguments(safe), Conditions(safe)
+        self._safe = SafeExpressions(first.relation, relations)
+        self.arguments, self._bits = Arguments(self._safe), ConditionBits()
         self._common = common_filter([grouping.where for grouping in groupings])
         self._first, self._time_type = first, bound[0].time_type
         self._watched = watched
@@ -59,7 +60,7 @@ class EventColumns:
     def masks(self, grouping: Grouping) -> dict[str, int]:
         """Returns the bits of events that a lane takes."""
         guard = self.guard(grouping)
-        return {} if guard is None else self._conditions.masks(guard)
+        return {} if guard is None else self._bits.masks(conditions_of(guard, self._safe))
 
     def column(self, sql: str, kind: DataType, grouping: Grouping) -> str:
         """Returns the column of a lane's key, or of what it carries.
@@ -83,7 +84,7 @@ class EventColumns:
             TIME: self.time,
             **{name: sql for sql, name in self._others.items()},
             **self.arguments.columns,
-            **self._conditions.columns,
+            **self._bits.columns,
             **self._rows,
         }
         return selected(replace(self._first, where=self._filter()), columns)

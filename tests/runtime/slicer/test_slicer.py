@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Component
+from muntin.runtime.slicer import finest
+from muntin.runtime.slicer.finest import FinestSlices
 from muntin.runtime.slicer.packing import unpacked
 from muntin.runtime.slicer.target import Target
 from tests.support.slicing import (
@@ -72,6 +74,10 @@ targets = st.builds(
 )
 
 
+# Targets are folded from finest slices, however few they are.
+ALWAYS_FOLDED = {"targets_to_fold": 1, "events_to_fold": 0}
+
+
 def batches_of(rows, sizes=()):
     """Rows as batches of these sizes, the rest in one."""
     batches, first = [], 0
@@ -82,23 +88,55 @@ def batches_of(rows, sizes=()):
     return batches
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def with_bits(partials, *, above_zero, bits):
+    """Partials as the rows of a pass, with bits set where a count is above zero."""
+    counts = partials.column(above_zero).to_pylist()
+    column = pa.array([bits if count and count > 0 else 1 for count in counts], pa.int64())
+    return partials.rename_columns({"start": "t"}).append_column("bits", column)
+
+
+@settings(max_examples=90, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=events,
     made=st.lists(targets, min_size=1, max_size=5),
     sizes=st.lists(st.integers(0, 9), max_size=4),
     rows_at_once=st.integers(1, 50),
     buckets=st.integers(1, 5),
+    folded=st.sampled_from([{}, ALWAYS_FOLDED, ALWAYS_FOLDED]),
 )
-def test_many_groupings_of_events(rows, made, sizes, rows_at_once, buckets):
+def test_many_groupings_of_events(rows, made, sizes, rows_at_once, buckets, folded):
     asked = [events_target(number=number, **options) for number, options in enumerate(made)]
     batches = batches_of(rows, sizes)
-    packed = sliced(asked, batches, buckets=buckets, rows_at_once=rows_at_once)
+    packed = sliced(asked, batches, buckets=buckets, rows_at_once=rows_at_once, **folded)
     for target in asked:
         # A mask of null leaves a row out, as a filter that is null does.
         mine = [row for row in rows if all(row[name] is not None for name in target.masks)]
         expected = naive_slices(target, mine)
         assert_same_slices(read_slices(target, packed[target.number]), expected)
+
+
+def test_many_targets_are_folded_only_from_slices_of_several_events(monkeypatch):
+    made = []
+    monkeypatch.setattr(finest, "FinestSlices", lambda *given: made.append(given) or real(*given))
+    real = FinestSlices
+    # Ten events of each device in ten seconds, four of them with the bits 1 and 4.
+    rows = [{"t": t, "d": "ab"[t % 2], "k": t, "x": t / 4, "f": 5 * (t % 5 < 2)} for t in range(60)]
+    asked = [
+        events_target(keys, where, COMPONENTS[:2], number=number, masks=masks)
+        for number, (keys, where, masks) in enumerate(
+            [((), slicing((40, 0)), {}), (("d",), slicing((20, 0)), {"f": 1})] * 4
+        )
+    ]
+    for keys, times in ((("d",), 1), (("d", "k"), 0)):
+        targets = [*asked[1:], events_target(keys, slicing((20, 0)), COMPONENTS[3:4])]
+        made.clear()
+        packed = sliced(targets, batches_of(rows))
+        assert len(made) == times
+        for target in targets:
+            found = read_slices(target, packed[target.number])
+            assert_same_slices(found, naive_slices(target, rows))
+    sliced(asked[:7], batches_of(rows))
+    assert len(made) == 0
 
 
 def test_one_chunk_gives_one_partial_for_each_key_and_slice():
@@ -178,11 +216,11 @@ def test_partials_of_finer_slices_make_coarser_ones(rows, keys, where, ansi, row
         number=1,
         layout=layout_of(COMPONENTS, keys, ansi=ansi),
         slicing=where,
-        counted="c1",
+        masks={"bits": 6},
         **part,
     )
     partials = [
-        unpacked(streams, fine.layout).rename_columns({"start": "t"})
+        with_bits(unpacked(streams, fine.layout), above_zero="c1", bits=6)
         for streams in sliced([fine], batches_of(rows), rows_at_once=rows_at_once)[0].values()
     ]
     packed = sliced([coarse], partials, rows_at_once=rows_at_once)[1]
@@ -204,10 +242,10 @@ def test_partials_of_finer_slices_make_coarser_ones(rows, keys, where, ansi, row
 def test_slices_that_are_whole_are_only_selected(rows, part):
     fine = events_target(("k", "d"), slicing((5, 0)))
     whole = Target(
-        number=1, layout=fine.layout, slicing=fine.slicing, counted="c0", is_whole=True, **part
+        number=1, layout=fine.layout, slicing=fine.slicing, masks={"bits": 5}, is_whole=True, **part
     )
     partials = [
-        unpacked(streams, fine.layout).rename_columns({"start": "t"})
+        with_bits(unpacked(streams, fine.layout), above_zero="c0", bits=5)
         for streams in sliced([fine], batches_of(rows))[0].values()
     ]
     found = read_slices(whole, sliced([whole], partials, rows_at_once=7)[1])

@@ -1,0 +1,161 @@
+"""The finest slices of a chunk of events, from which the slices of many targets are folded.
+
+Where many targets read the same events, most of the work is to group them once for each target. If
+the finest slices, by the keys and edges of all targets, are far fewer than the events, it is
+cheaper to make these first. Conditions that differ between the events of a finest slice are asked
+of events: components under them are kept apart.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.parts import is_typed
+from muntin.model.slicing import Edges
+from muntin.runtime.columns.distinct import Distinct
+from muntin.runtime.columns.layout import Kept
+from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn
+from muntin.runtime.slicer.batch_chunk import BatchChunk
+from muntin.runtime.slicer.chunk import Chunk, partials_of, uses_by
+from muntin.runtime.slicer.combine import combine, count_rows
+from muntin.runtime.slicer.groups import Groups
+from muntin.runtime.slicer.row_bits import rows_with_bits
+from muntin.runtime.slicer.target import Target
+from muntin.techniques.compiled.compile import compiled
+
+# The bits of a target's masks that differ inside finest slices, by column.
+Guard = tuple[tuple[str, int], ...]
+# So many rows tell how many events a finest slice has.
+_SAMPLE = 1 << 16
+
+
+class FinestSlices(Chunk):
+    """Finest slices as rows of a chunk; `foldable` targets take them for events."""
+
+    def __init__(
+        self, events: BatchChunk, fine: Groups, starts: Int64s, foldable: Sequence[Target]
+    ) -> None:
+        super().__init__(starts, uses_by(foldable))
+        self._fine = fine
+        keys = {name for target in foldable for name in target.layout.key_columns}
+        self._codes = {name: _at(events.codes(name), fine.firsts) for name in keys}
+        # What is the same for all events of each slice, by column, and what is not.
+        self._same: dict[str, Int64s] = {}
+        self._varying: dict[str, int] = {}
+        for name in {name for target in foldable for name in target.masks}:
+            self._same[name] = np.full(fine.count, -1)
+            self._varying[name] = _join_bits(events.bits(name), fine.numbers, self._same[name])
+        self._seen: dict[Guard, Bools | None] = {}
+        self._partials: dict[tuple[Guard, Hashable], PartialColumn] = {}
+        members: dict[Guard, list[Target]] = {}
+        for target in foldable:
+            members.setdefault(self._guard(target), []).append(target)
+        for guard, targets in members.items():
+            self._fold(events, guard, targets)
+
+    def _fold(self, events: BatchChunk, guard: Guard, targets: Iterable[Target]) -> None:
+        """Makes all components under one guard."""
+        groups = self._fine
+        self._seen[guard] = None
+        if guard:
+            rows = rows_with_bits([(events.bits(name), mask) for name, mask in guard])
+            groups = Groups(rows=rows, numbers=groups.numbers[rows], firsts=groups.firsts)
+            self._seen[guard] = count_rows(groups) > 0
+        for target in targets:
+            for entry in target.layout.kept:
+                place = guard, partials_of(entry, target)
+                if place not in self._partials:
+                    column = events.partials(entry, target)
+                    self._partials[place] = combine(column, entry.monoid, groups)
+
+    def _guard(self, target: Target) -> Guard:
+        varying = {name: mask & self._varying[name] for name, mask in target.masks.items()}
+        return tuple(sorted((name, mask) for name, mask in varying.items() if mask))
+
+    def partials(self, entry: Kept, target: Target) -> PartialColumn:
+        """Returns a component's partials under the guard of a target, one a slice."""
+        return self._partials[self._guard(target), partials_of(entry, target)]
+
+    def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
+        """Returns a key's codes, and the value and the hash of each code."""
+        return self._codes[name]
+
+    def selected(self, target: Target) -> Int64s:
+        """Returns the slices that have an event with all bits of a target's masks."""
+        masked = [
+            (self._same[name], mask & ~self._varying[name]) for name, mask in target.masks.items()
+        ]
+        rows = rows_with_bits(masked)
+        seen = self._seen[self._guard(target)]
+        return rows if seen is None else rows[seen[rows]]
+
+
+class Finest:
+    """Decides for each chunk whether targets are folded from its finest slices.
+
+    At least so many `targets` must be foldable, and a finest slice must have so many events.
+    """
+
+    def __init__(self, targets: Iterable[Target], *, targets_at_least: int, events: int) -> None:
+        self._foldable = [target for target in targets if _is_foldable(target)]
+        self._events = events
+        self._is_worth_it = len(self._foldable) >= targets_at_least
+        self._keys = sorted({n for t in self._foldable for n in t.layout.key_columns})
+        self._edges = _finest_edges(each for t in self._foldable for each in t.slicing.edges)
+
+    def of(self, events: BatchChunk) -> Mapping[int, Chunk]:
+        """Returns, by the numbers of targets, what those are read from that are folded."""
+        if not self._is_worth_it:
+            return {}
+        few = np.arange(min(_SAMPLE, len(events.times)))
+        if events.grouped(self._keys, self._edges, few).count * self._events > len(few):
+            return {}
+        fine = events.grouped(self._keys, self._edges)
+        starts = events.starts(self._edges, fine.firsts)
+        made = FinestSlices(events, fine, starts, self._foldable)
+        for target in self._foldable:
+            events.release(target)
+        return {target.number: made for target in self._foldable}
+
+
+def _is_foldable(target: Target) -> bool:
+    """Whether a target groups events, and all that it keeps of them are numbers."""
+    if target.values is None or target.is_whole or target.carried:
+        return False
+    return not any(entry.is_of_entries or is_typed(entry.number) for entry in target.layout.kept)
+
+
+def _finest_edges(edges: Iterable[Edges]) -> tuple[Edges, ...]:
+    """Returns the progressions of all edges without those that others include."""
+    kept: list[Edges] = []
+    for each in sorted(set(edges)):
+        if not any(other.includes(each) for other in kept):
+            kept.append(each)
+    return tuple(kept)
+
+
+def _at(
+    codes: tuple[Distinct, pa.Array, Int64s], rows: Int64s
+) -> tuple[Distinct, pa.Array, Int64s]:
+    distinct, values, hashes = codes
+    return Distinct(numbers=distinct.numbers[rows], firsts=distinct.firsts), values, hashes
+
+
+def _join_group_bits(bits: Any, groups: Any, common: Any, some: Any) -> int:
+    """Fill in the bits that all rows of a group have; returns those that only some rows have."""
+    for row in range(len(bits)):
+        common[groups[row]] &= bits[row]
+        some[groups[row]] |= bits[row]
+    varying = 0
+    for group in range(len(common)):
+        varying |= common[group] ^ some[group]
+    return varying
+
+
+_join = compiled(_join_group_bits)
+
+
+def _join_bits(bits: Int64s, groups: Any, common: Int64s) -> int:
+    return int(_join(bits, groups, common, np.zeros(len(common), np.int64)))
