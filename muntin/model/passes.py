@@ -10,6 +10,10 @@ from muntin.model.slicing import Slicing
 GROUP_BY = "group by"
 SLICER = "slicer"
 MAKERS = (GROUP_BY, SLICER)
+# From so many trees on, the slicer folds them from the finest slices of a chunk of events, if these
+# have so many events each.
+TREES_TO_FOLD = 8
+EVENTS_TO_FOLD = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +22,7 @@ class Pass:
 
     A GROUP BY makes partials by `keys` and `slicing`, with the components of every tree under its
     filter. Trees with fewer keys or coarser slices fold these partials. The slicer makes the slices
-    of every tree from the events themselves.
+    of every tree from the events themselves, or does the same with a chunk of them.
     """
 
     # Tells passes apart that read the same.

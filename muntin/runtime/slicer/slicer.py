@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from muntin.model.passes import EVENTS_TO_FOLD, TREES_TO_FOLD
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.hashing import hash_integers
 from muntin.runtime.columns.lift import write_partials
@@ -19,9 +20,6 @@ from muntin.runtime.slicer.target import Target
 # A chunk has about so many rows, or so many bytes if these are fewer rows.
 ROWS_AT_ONCE = 1 << 20
 BYTES_AT_ONCE = 1 << 28
-# From so many targets on, these are folded from finest slices that have so many events each.
-TARGETS_TO_FOLD = 8
-EVENTS_TO_FOLD = 4
 
 
 class Slicer:
@@ -41,7 +39,7 @@ class Slicer:
         buckets: int,
         rows_at_once: int = ROWS_AT_ONCE,
         bytes_at_once: int = BYTES_AT_ONCE,
-        targets_to_fold: int = TARGETS_TO_FOLD,
+        targets_to_fold: int = TREES_TO_FOLD,
         events_to_fold: int = EVENTS_TO_FOLD,
     ) -> None:
         # Targets that share results follow each other, so that these are soon dropped.

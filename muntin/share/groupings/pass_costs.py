@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.passes import GROUP_BY, SLICER
+from muntin.model.passes import EVENTS_TO_FOLD, GROUP_BY, SLICER, TREES_TO_FOLD
 from muntin.model.plan import Tree
 from muntin.model.slicing import Slicing
 from muntin.model.workload import Workload
@@ -97,7 +97,8 @@ class Members:
 
     @cached_property
     def by_slicer(self) -> PassCost:
-        """Compiled code gets the columns that all trees need, and slices events for each tree."""
+        """Compiled code gets the columns that all trees need, and slices events for each tree, or
+        folds many trees from the finest slices."""
         prices, workload = self.workload.prices, self.workload
         columns = cost.slicer_columns(
             (tree.grouping for tree in self.trees),
@@ -105,17 +106,33 @@ class Members:
         )
         kept = workload.rate * self._share
         reading = self.left_out + (prices.handed + prices.column * columns) * kept
+        is_folded = self._is_folded
+        if is_folded:
+            further = _further_components(self.trees, self.keys)
+            reading += (prices.sliced + prices.combine * further) * kept
         return PassCost(
             maker=SLICER,
             reading=reading,
             trees=tuple(
                 prices.packed * self._partials(tree)
-                + prices.sliced * (1 + len(values) * _LOOKED_UP) * self._rate(tree)
+                + (
+                    prices.folded * self._rows(self._rate(tree))
+                    if is_folded
+                    else prices.sliced * (1 + len(values) * _LOOKED_UP) * self._rate(tree)
+                )
                 + prices.entry * sum(self._entries(tree, value) for value in values)
                 for tree in self.trees
                 for values in [_sets_of_values(tree)]
             ),
         )
+
+    @property
+    def _is_folded(self) -> bool:
+        """Whether the slicer folds the trees from finest slices, which are few enough."""
+        if len(self.trees) < TREES_TO_FOLD or any(map(_sets_of_values, self.trees)):
+            return False
+        kept = self.workload.rate * self._share
+        return self._rows(kept) * EVENTS_TO_FOLD <= kept
 
     def is_whole(self, tree: Tree) -> bool:
         """Whether the slices of a GROUP BY for all trees are a tree's own."""
