@@ -18,9 +18,6 @@ from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
 from tests.support.executed_plans import counting_rows, scans, stored_by
 
-# As users run it.
-pytestmark = pytest.mark.usefixtures("codegen")
-
 MINUTE = Query(
     name="minute",
     window=tumbling("1 minute"),
@@ -59,7 +56,7 @@ def counted(readings):
     return counting_rows(readings)
 
 
-def test_a_tree_scans_its_source_once(stored):
+def test_a_tree_scans_its_source_once(codegen, stored):
     queries = [MINUTE, SLIDE]
     results = run(queries, stored)
     assert scans(results.together()) == 1
@@ -67,7 +64,7 @@ def test_a_tree_scans_its_source_once(stored):
     assert scans(results.together()) == 2
 
 
-def test_one_pass_serves_several_answers_until_released(counted):
+def test_one_pass_serves_several_answers_until_released(codegen, counted):
     frame, seen = counted
     before = stored_by(frame.sparkSession)
     with run(ALL, frame) as results:
@@ -79,7 +76,7 @@ def test_one_pass_serves_several_answers_until_released(counted):
     assert results["minute"].count() > 0
 
 
-def test_one_answer_alone_does_not_compute_the_others(stored):
+def test_one_answer_alone_does_not_compute_the_others(codegen, stored):
     with run([MINUTE, SLIDE], stored) as results:
         frame = results["minute"]
         frame.collect()
@@ -100,7 +97,7 @@ def _rows_from_python(plan) -> int:
     return sum(_rows_from_python(children.apply(i)) for i in range(children.length()))
 
 
-def test_answers_under_every_strategy_equal_sparks(readings):
+def test_answers_under_every_strategy_equal_sparks(codegen, readings):
     for strategy in ("shared", "unshared"):
         with run(ALL, readings, strategy=strategy) as results:
             assert_equal_answers(results, readings)

@@ -59,7 +59,7 @@ def rows_in(folder) -> list[str]:
 
 
 def test_the_jobs_do_not_grow_with_the_queries(spark, readings, tmp_path):
-    queries = many(60)
+    queries = many(30)
     with run(queries, readings) as results:
         with counted_jobs(spark) as jobs:
             results.write(str(tmp_path / "shared"))
