@@ -5,82 +5,76 @@ and a few of them in every batch would cost more than the windows do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, lit
 from pyspark.sql.types import StructField, StructType
 
 from muntin.model.plan import Node
 from muntin.model.record_tree import RecordNode
-from muntin.model.sql_text import literal, quoted
+from muntin.model.sql_text import literal
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER
-from muntin.spark.output.project import Output, Projection
+from muntin.spark.output.project import Projection
 from muntin.spark.output.together import Numbered, merged, merged_in_order, numbered
 from muntin.spark.sinks.sink import INDEX, Part, Stack
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Group:
-    """Queries with the same columns, by number."""
-
-    names: Mapping[int, str]
-    columns: Sequence[Output]
-    # The column with these columns as a struct, if there are several groups.
-    struct: str | None
-
-
 class Stacking:
-    """Puts the answers of all queries into one frame, and takes it apart again."""
+    """Puts the answers of all queries into one frame, and tells how to take it apart again."""
 
     def __init__(self, rows: Numbered, alike: Sequence[Sequence[str]]) -> None:
         """`alike` has the queries, grouped by equal columns."""
-        numbers = {name: number for number, name in enumerate(rows.outputs)}
+        self._numbers = {name: number for number, name in enumerate(rows.outputs)}
+        self._alike = alike
+        self._columns = [
+            merged({name: of if name in names else () for name, of in rows.outputs.items()})
+            for names in alike
+        ]
         self._rows = rows.frame
-        self._groups = []
-        for index, names in enumerate(alike):
-            outputs = {
-                name: columns if name in names else () for name, columns in rows.outputs.items()
-            }
-            self._groups.append(
-                _Group(
-                    names={numbers[name]: name for name in names},
-                    columns=merged(outputs),
-                    struct=f"g{index}" if len(alike) > 1 else None,
-                )
-            )
 
+    @cached_property
     def frame(self) -> DataFrame:
-        """Returns all answers, with the numbers of their queries."""
-        columns = []
-        for group in self._groups:
-            if group.struct is None:
-                columns += [output.column() for output in group.columns]
-            else:
-                fields = ", ".join(
-                    f"{literal(column.name)}, {column.sql}" for column in group.columns
-                )
-                here = f"{NUMBER} IN ({', '.join(map(str, group.names))})"
-                columns.append(
-                    expr(f"CASE WHEN {here} THEN named_struct({fields}) END").alias(group.struct)
-                )
+        """All answers, with the numbers of their queries; a struct for each group of columns, if
+        there are several."""
+        if len(self._alike) == 1:
+            columns = [output.column() for output in self._columns[0]]
+        else:
+            columns = [self._struct(index).alias(f"g{index}") for index in range(len(self._alike))]
         return self._rows.select(*columns, col(NUMBER).alias(INDEX))
 
     @cached_property
     def parts(self) -> list[Part]:
         """Where the columns of each group of queries are in the frame."""
-        frame = self.frame()
-        return [
-            Part(names=stack.names, struct=group.struct, schema=stack.schema)
-            for group, stack in zip(self._groups, self.stacks(frame), strict=True)
-        ]
+        schema = self.frame.schema
+        parts = []
+        for index, (names, columns) in enumerate(zip(self._alike, self._columns, strict=True)):
+            struct = None if len(self._alike) == 1 else f"g{index}"
+            kind = StructType(schema.fields[:-1]) if struct is None else schema[struct].dataType
+            assert isinstance(kind, StructType)
+            fields = [
+                # Of rows of other queries the struct is null.
+                StructField(
+                    field.name,
+                    field.dataType,
+                    field.nullable or struct is not None,
+                    output.metadata or field.metadata,
+                )
+                for output, field in zip(columns, kind.fields, strict=True)
+            ]
+            numbers = {self._numbers[name]: name for name in names}
+            parts.append(Part(names=numbers, struct=struct, schema=StructType(fields)))
+        return parts
 
-    def stacks(self, frame: DataFrame) -> list[Stack]:
-        """Splits a batch of that frame by columns: queries with equal columns are one stack."""
-        return [Stack(names=group.names, frame=_part(group, frame)) for group in self._groups]
+    def _struct(self, index: int) -> Column:
+        """The columns of a group of queries as a struct, null in the rows of others."""
+        fields = ", ".join(
+            f"{literal(column.name)}, {column.sql}" for column in self._columns[index]
+        )
+        numbers = ", ".join(str(self._numbers[name]) for name in self._alike[index])
+        return expr(f"CASE WHEN {NUMBER} IN ({numbers}) THEN named_struct({fields}) END")
 
 
 def stacked(
@@ -160,13 +154,3 @@ def alike(schemas: Mapping[str, StructType]) -> list[list[str]]:
         columns = tuple((field.name, field.dataType.simpleString()) for field in schema.fields)
         groups.setdefault(columns, []).append(name)
     return list(groups.values())
-
-
-def _part(group: _Group, frame: DataFrame) -> DataFrame:
-    if group.struct is None:
-        return frame
-    columns = (
-        replace(column, sql=f"{group.struct}.{quoted(column.name)}").column()
-        for column in group.columns
-    )
-    return frame.where(f"{group.struct} IS NOT NULL").select(*columns, INDEX)

@@ -60,7 +60,8 @@ class StreamRun:
         sink.check(self.schemas)
         # Made for every sink: columns that Spark refuses are found here, before anything starts.
         self._stacking = Stacking(rows, alike(schemas))
-        self._given = self._stacking.frame() if sink.is_stacked else rows.frame
+        stacked = self._stacking.frame
+        self._given = stacked if sink.is_stacked else rows.frame
         self._sink = sink
         self._figures = figures
         self._check_owner = check_owner

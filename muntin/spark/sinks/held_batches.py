@@ -14,13 +14,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from muntin.model.sql_text import quoted
 from muntin.spark.folder import STAGED, Folder
-from muntin.spark.sinks.sink import INDEX, Part, Stack, Whole
+from muntin.spark.sinks.sink import Part, Stack, Whole
 
 _PUBLISHED = "published.json"
 # About how large a file may get that holds the answers of several batches, in bytes.
@@ -116,24 +114,11 @@ class HeldBatches:
         bytes_ = sum(self.size(number) for number in numbers)
         if bytes_ > _LARGE:
             frame = frame.coalesce(math.ceil(bytes_ / _LARGE))
-        return [Stack(names=part.names, frame=_of_part(part, frame)) for part in _parts(told)]
+        return Whole(frame=frame, parts=_parts(told)).stacks()
 
     def _told(self, batch: int) -> dict[str, Any]:
         told: dict[str, Any] = json.loads(self._folder.read(f"{_name(batch)}.json"))
         return told
-
-
-def _of_part(part: Part, frame: DataFrame) -> DataFrame:
-    """Returns the rows and columns of some queries."""
-    prefix = ""
-    if part.struct is not None:
-        frame = frame.where(f"{part.struct} IS NOT NULL")
-        prefix = f"{part.struct}."
-    columns = [
-        col(f"{prefix}{quoted(field.name)}").alias(field.name, metadata=field.metadata)
-        for field in part.schema.fields
-    ]
-    return frame.select(*columns, INDEX)
 
 
 def _name(batch: int) -> str:

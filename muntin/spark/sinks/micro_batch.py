@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from muntin.runtime.slicer.packing import ROWS
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.stacking import Stacking
-from muntin.spark.sinks.sink import INDEX, Answer, Answers, Stack, Whole
+from muntin.spark.sinks.sink import INDEX, Answer, Answers, Part, Stack, Whole
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
 
 
@@ -38,8 +38,7 @@ class MicroBatch(Answers):
     @contextmanager
     def stacks(self) -> Iterator[list[Stack]]:
         """All answers in a few frames, each of which must be computed once, the first one first."""
-        stacks = self._stacking.stacks(self._frame)
-        stacks = [stack for stack in stacks if LATE_ROWS not in stack.names.values()]
+        stacks = Whole(frame=self._frame, parts=self._parts(LATE_ROWS)).stacks()
         if len(stacks) == 1:
             yield stacks
         else:
@@ -48,7 +47,7 @@ class MicroBatch(Answers):
 
     def whole(self) -> Whole:
         """All answers in one frame, which must be computed once."""
-        parts = [part for part in self._stacking.parts if LATE_ROWS not in part.names.values()]
+        parts = self._parts(LATE_ROWS)
         frame = self._frame
         if len(parts) < len(self._stacking.parts):
             numbers = [str(number) for part in parts for number in part.names]
@@ -62,9 +61,11 @@ class MicroBatch(Answers):
             if not self._is_stacked:
                 yield self._projected.late_rows(self._frame)
                 return
-            stacks = self._stacking.stacks(self._frame)
-            (late,) = (stack for stack in stacks if LATE_ROWS in stack.names.values())
-            yield late.frame.select(ROWS)
+            (late,) = (part for part in self._stacking.parts if part not in self._parts(LATE_ROWS))
+            yield late.of(self._frame).select(ROWS)
+
+    def _parts(self, left_out: str) -> list[Part]:
+        return [part for part in self._stacking.parts if left_out not in part.names.values()]
 
     @contextmanager
     def _stored(self) -> Iterator[None]:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
+from muntin.model.sql_text import quoted
 from muntin.spark.session import one_line
 
 # The column of a stack with the number of a row's query.
@@ -57,6 +59,16 @@ class Part:
     # Their columns.
     schema: StructType
 
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Returns their rows and columns, and `INDEX`, of a frame of all answers."""
+        if self.struct is None:
+            return frame
+        columns = (
+            col(f"{self.struct}.{quoted(field.name)}").alias(field.name, metadata=field.metadata)
+            for field in self.schema.fields
+        )
+        return frame.where(f"{self.struct} IS NOT NULL").select(*columns, INDEX)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Whole:
@@ -64,6 +76,10 @@ class Whole:
 
     frame: DataFrame
     parts: Sequence[Part]
+
+    def stacks(self) -> list[Stack]:
+        """Returns a frame for each part."""
+        return [Stack(names=part.names, frame=part.of(self.frame)) for part in self.parts]
 
 
 class Answers(Protocol):

@@ -1,8 +1,9 @@
 """Where a pipeline's answers go: a folder per query, memory, or a function; tables: `tables.py`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -19,9 +20,15 @@ from muntin.spark.files import check_format
 from muntin.spark.folder import STAGED, Folder
 from muntin.spark.java_errors import said_by_java
 from muntin.spark.output.flatten import flat_schema, flatten
+from muntin.spark.sinks.files_at_once import (
+    can_be_at_once,
+    kind_of_files,
+    query_of,
+    write_at_once,
+)
 from muntin.spark.sinks.held_batches import HeldBatches, Published
 from muntin.spark.sinks.output_owner import OutputOwner
-from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, writing
+from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, Whole, writing
 
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
 # After a batch of more bytes, Spark does not gather the next one into few files.
@@ -84,8 +91,8 @@ class FolderSink(Sink):
         # The last batch that was written, if it is known, and whether it was large.
         self._last: int | None = None
         self._many = False
-        # The queries with answers in that batch, and the stack of each.
-        self.filled: dict[str, Stack] = {}
+        # The queries with answers in that batch, and their columns.
+        self.filled: dict[str, StructType] = {}
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
         """Refuse what the format has no place for, and folders that hold other answers."""
@@ -135,8 +142,12 @@ class FolderSink(Sink):
             if (batch + 1) % self._compact == 0:
                 self._publish(batch)
         else:
-            with answers.stacks() as stacks:
-                self._many = self._fill(stacks, batch) > _FEW_BYTES
+            whole = answers.whole()
+            if self._is_at_once(whole):
+                self._many = self._fill_at_once(whole, batch) > _FEW_BYTES
+            else:
+                with answers.stacks() as stacks:
+                    self._many = self._fill(stacks, batch) > _FEW_BYTES
         self._last = batch
 
     def close(self, batch: int) -> None:
@@ -168,12 +179,41 @@ class FolderSink(Sink):
         self._fill(self._held.stacks(batch), batch)
         self._held.note(Published(batch=batch, is_whole=True))
 
+    def _staging(self, batch: int) -> str:
+        return f".muntin-{self._mark}-{batch}"
+
     def _prefix(self, batch: int) -> str:
         return f"part-{self._mark}-{batch:08d}-"
 
+    def _is_at_once(self, whole: Whole) -> bool:
+        """Whether queries have different columns, and one job can write all of their files."""
+        is_spelled = self._format == "parquet" and not self._flat and not self._options
+        session = whole.frame.sparkSession
+        return is_spelled and len(whole.parts) > 1 and can_be_at_once(session, whole.parts)
+
+    def _fill_at_once(self, whole: Whole, batch: int) -> int:
+        """Write all answers to files in one job, and put these in place; returns their size."""
+        staging = self._staging(batch)
+        parts = {number: part for part in whole.parts for number in part.names}
+        session = whole.frame.sparkSession
+        if not self._many:
+            # A file for each query, however many partitions the state has.
+            parallel = min(len(parts), cores_of(session))
+            whole = replace(whole, frame=whole.frame.repartition(parallel, INDEX))
+        with writing(batch, *(part.names[number] for number, part in parts.items())):
+            write_at_once(whole, f"{self._directory}/{staging}", STAGED)
+        staged = []
+        for folder in self._folder.names(staging):
+            number = query_of(folder)
+            if number is not None:
+                part = parts[number]
+                self.filled[part.names[number]] = part.schema
+                staged.append((part.names[number], f"{staging}/{folder}", folder.partition("=")[2]))
+        return self._put_in_place(staged, batch, kind_of_files(session))
+
     def _fill(self, stacks: Sequence[Stack], batch: int) -> int:
         """Write stacks to files and put these in place; returns their size in bytes."""
-        staging = f".muntin-{self._mark}-{batch}"
+        staging = self._staging(batch)
         # The first one computes the batch; the others read what it stored.
         self._stage(f"{staging}/0", stacks[0], batch, is_stored=False)
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
@@ -183,18 +223,30 @@ class FolderSink(Sink):
             ]
         for job in jobs:
             job.result()
-        size = 0
+        staged = []
         for number, stack in enumerate(stacks):
             there = self._folder.names(f"{staging}/{number}")
             for index, name in stack.names.items():
-                if f"{INDEX}={index}" in there:
-                    with writing(batch, name):
-                        self._folder.make(name)
-                        source = f"{staging}/{number}/{INDEX}={index}"
-                        prefix = f"{self._prefix(batch)}{number}-{index}-"
-                        size += self._place(source, name, prefix)
-                    self.filled[name] = stack
-        self._folder.delete(staging)
+                folder = f"{INDEX}={index}"
+                if folder in there:
+                    self.filled[name] = stack.schema
+                    staged.append((name, f"{staging}/{number}/{folder}", f"{number}-{index}"))
+        return self._put_in_place(staged, batch)
+
+    def _put_in_place(
+        self, staged: Iterable[tuple[str, str, str]], batch: int, kind: str | None = None
+    ) -> int:
+        """Move files to where they belong; returns their size in bytes.
+
+        `staged` has the query, the folder of its files, and what to call them. `kind` is how names
+        are to end, if not as they do.
+        """
+        size = 0
+        for name, source, label in staged:
+            with writing(batch, name):
+                self._folder.make(name)
+                size += self._place(source, name, f"{self._prefix(batch)}{label}-", kind)
+        self._folder.delete(self._staging(batch))
         return size
 
     def _stage(self, place: str, stack: Stack, batch: int, *, is_stored: bool) -> None:
@@ -213,14 +265,14 @@ class FolderSink(Sink):
             writer = frame.write.format(self._format).options(**{**STAGED, **self._options})
             writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 
-    def _place(self, source: str, target: str, prefix: str) -> int:
+    def _place(self, source: str, target: str, prefix: str, kind: str | None) -> int:
         """Move a query's files to where they belong; returns their size in bytes."""
         sizes = self._folder.sizes(source)
         written = sorted(name for name in sizes if name.startswith("part-"))
         for index, name in enumerate(written):
             # Spark's name is `part-number-uuid-c000` and then what kind of file it is.
-            kind = name[name.index(".") :]
-            self._folder.rename(f"{source}/{name}", f"{target}/{prefix}{index:05d}{kind}")
+            ending = kind or name[name.index(".") :]
+            self._folder.rename(f"{source}/{name}", f"{target}/{prefix}{index:05d}{ending}")
         return sum(sizes[name] for name in written)
 
     def _clean(self, prefix: str) -> None:

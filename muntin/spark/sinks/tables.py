@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.model.sql_text import quoted
-from muntin.spark.sinks.sink import Answers, Sink, Stack, writing
+from muntin.spark.sinks.sink import Answers, Sink, writing
 from muntin.spark.sinks.sinks import FolderSink
 
 
@@ -86,19 +86,19 @@ class TableSink(Sink):
         self._show(batch)
 
     def _show(self, batch: int) -> None:
-        for name, stack in self._files.filled.items():
+        for name, schema in self._files.filled.items():
             with writing(batch, name):
-                self._make(name, stack)
+                self._make(name, schema)
             self._session.catalog.refreshTable(self._table(name))
 
-    def _make(self, name: str, stack: Stack) -> None:
+    def _make(self, name: str, schema: StructType) -> None:
         table = self._table(name)
         if not self._session.catalog.tableExists(table):
             self._session.catalog.createTable(
                 table,
                 path=f"{self._directory}/{name}",
                 source=self._format,
-                schema=stack.schema,
+                schema=schema,
                 **self._options,
             )
 

@@ -1,11 +1,11 @@
 """Sinks take a batch a second time as if it were the first, and say what they cannot take."""
 
 from contextlib import nullcontext
-from functools import reduce
+from functools import partial, reduce
 
 import pytest
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import lit
+from pyspark.sql.functions import col, lit, struct
 
 from muntin.errors import RunError
 from muntin.spark.sinks.sink import INDEX, Answer, Part, Stack, Whole
@@ -46,9 +46,20 @@ class Given:
 
     def whole(self):
         with self.stacks() as stacks:
-            (one,) = stacks
-        part = Part(names=one.names, struct=None, schema=one.schema)
-        return Whole(frame=one.frame, parts=[part])
+            if len(stacks) == 1:
+                (one,) = stacks
+                part = Part(names=one.names, struct=None, schema=one.schema)
+                return Whole(frame=one.frame, parts=[part])
+        parts, frames = [], []
+        for place, one in enumerate(stacks):
+            # Numbers are those of all queries here.
+            first = sum(len(part.names) for part in parts)
+            names = {first + number: name for number, name in one.names.items()}
+            parts.append(Part(names=names, struct=f"g{place}", schema=one.schema))
+            columns = struct(*one.schema.names).alias(f"g{place}")
+            frames.append(one.frame.select(columns, (col(INDEX) + first).alias(INDEX)))
+        whole = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
+        return Whole(frame=whole, parts=parts)
 
 
 def stacked(answers):
@@ -102,10 +113,10 @@ def test_a_try_that_fails_between_two_files_is_cleaned_up(spark, tmp_path, monke
     sink.write(0, Given(answer(spark, "a", 0, 1)))
     place = FolderSink._place
 
-    def full(self, source, target, prefix):
+    def full(self, source, target, prefix, kind):
         if target == "b":
             raise OSError("disk full")
-        return place(self, source, target, prefix)
+        return place(self, source, target, prefix, kind)
 
     both = [answer(spark, "a", 1, 1), answer(spark, "b", 1, 1)]
     monkeypatch.setattr(FolderSink, "_place", full)
