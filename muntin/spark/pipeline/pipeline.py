@@ -36,9 +36,9 @@ from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.spark.pipeline.trigger import trigger_of
 from muntin.spark.session import one_line
 from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
+from muntin.spark.sinks.memory_sink import MemorySink
 from muntin.spark.sinks.sink import Sink
 from muntin.spark.sinks.sink_like import SinkLike, sink_for
-from muntin.spark.sinks.sinks import MemorySink
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.source import (
     Queries,

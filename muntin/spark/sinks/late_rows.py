@@ -16,8 +16,8 @@ from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.segments import from_bytes
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.output.flatten import FLAT_FORMATS
+from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import INDEX, Answer, Answers, Part, Stack, Whole, writing
-from muntin.spark.sinks.sinks import FolderSink
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
 # up to which answers had been given out.

@@ -7,8 +7,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError
 from muntin.spark.output.flatten import FLAT_FORMATS
+from muntin.spark.sinks.folder_sink import FolderSink
+from muntin.spark.sinks.function_sink import FunctionSink
+from muntin.spark.sinks.memory_sink import MemorySink
 from muntin.spark.sinks.sink import Sink
-from muntin.spark.sinks.sinks import FolderSink, FunctionSink, MemorySink
 from muntin.spark.sinks.tables import Tables, TableSink
 
 # A folder for a subfolder per query, tables, a function `f(name, frame, batch)`, a `Sink` of the

@@ -8,8 +8,8 @@ from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.model.sql_text import quoted
+from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import Answers, Sink, writing
-from muntin.spark.sinks.sinks import FolderSink
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from muntin.model.aggregates.aggregate import count
 from muntin.spark.batch.results import run
 from muntin.spark.checkpoint import checkpoint_owner
 from muntin.spark.pipeline.pipeline import start
-from muntin.spark.sinks.sinks import FolderSink
+from muntin.spark.sinks.folder_sink import FolderSink
 from tests.support.processes import kill, launch
 from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, joined, written
 

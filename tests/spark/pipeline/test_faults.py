@@ -20,7 +20,7 @@ from muntin.spark.batch.results import run
 from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured
-from muntin.spark.sinks.sinks import FolderSink
+from muntin.spark.sinks.folder_sink import FolderSink
 from tests.support.answers import assert_same
 from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events
 

@@ -7,8 +7,8 @@ from muntin.errors import RunError
 from muntin.spark.pipeline import passing_failures
 from muntin.spark.pipeline.passing_failures import is_passing, was_stopped
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import writing
-from muntin.spark.sinks.sinks import FolderSink
 from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, joined, written
 
 PASSING = PySparkException("Job aborted: SparkException: Python worker failed to connect back.")

@@ -13,8 +13,8 @@ from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import writing
-from muntin.spark.sinks.sinks import FolderSink
 from tests.support.streams import (
     MINUTE,
     SITES,

@@ -15,7 +15,7 @@ from muntin.share.optimizer import optimize
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured
-from muntin.spark.sinks.sinks import FolderSink
+from muntin.spark.sinks.folder_sink import FolderSink
 from tests.support.streams import (
     MINUTE,
     SITES,

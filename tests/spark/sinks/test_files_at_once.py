@@ -9,8 +9,8 @@ from muntin.spark.session import one_line
 from muntin.spark.settings import settings
 from muntin.spark.sinks import files_at_once
 from muntin.spark.sinks.files_at_once import can_be_at_once
+from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import INDEX, Answer, Part
-from muntin.spark.sinks.sinks import FolderSink
 from tests.spark.sinks.test_sinks import NESTED, Given, answer
 
 # Nulls, NaN, both zeros, times before 1900, 1582 and 1970, a long decimal, text of any kind.

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from muntin.errors import RunError
+from muntin.spark.sinks.folder_sink import FolderSink
+from muntin.spark.sinks.memory_sink import MemorySink
 from muntin.spark.sinks.sink_like import sink_for
-from muntin.spark.sinks.sinks import FolderSink, MemorySink
 from tests.spark.sinks.test_sinks import Given, answer, devices
 
 
@@ -81,8 +82,8 @@ STEPS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_cut_at_any_step_loses_and_repeats_nothing(spark, tmp_path, monkeypatch, after):
+    import muntin.spark.sinks.folder_sink as sinks
     import muntin.spark.sinks.held_batches as held
-    import muntin.spark.sinks.sinks as sinks
 
     owners = {"FolderSink": sinks.FolderSink, "HeldBatches": held.HeldBatches}
     for place, (owner, name) in enumerate(STEPS):

@@ -8,8 +8,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit, struct
 
 from muntin.errors import RunError
+from muntin.spark.sinks.folder_sink import FolderSink
+from muntin.spark.sinks.function_sink import FunctionSink
+from muntin.spark.sinks.memory_sink import MemorySink
 from muntin.spark.sinks.sink import INDEX, Answer, Part, Stack, Whole
-from muntin.spark.sinks.sinks import FolderSink, FunctionSink, MemorySink
 from muntin.spark.sinks.tables import Tables, TableSink
 from tests.support.session import checksums
 

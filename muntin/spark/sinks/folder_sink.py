@@ -1,12 +1,12 @@
-"""Where a pipeline's answers go: a folder per query, memory, or a function; tables: `tables.py`."""
+"""Puts a pipeline's answers into files, a folder for each query."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -285,43 +285,3 @@ class FolderSink(Sink):
                     # Hadoop keeps checksums of local files in hidden ones beside them.
                     if file.startswith((prefix, f".{prefix}")):
                         self._folder.delete(f"{name}/{file}")
-
-
-class MemorySink(Sink):
-    """Keeps all answers in this process: for tests and notebooks."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-        self._schemas: dict[str, StructType] = {}
-        self._batches: dict[str, dict[int, list[Row]]] = {}
-
-    def write(self, batch: int, answers: Answers) -> None:
-        """Keep the batch in the place of an earlier try of it."""
-        for batches in self._batches.values():
-            batches.pop(batch, None)
-        with answers.each() as of_queries:
-            for answer in of_queries:
-                self._schemas[answer.name] = answer.frame.schema
-                with writing(batch, answer.name):
-                    self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
-
-    def answers(self, name: str) -> DataFrame | None:
-        """Returns all answers of a query so far; None if there are none yet."""
-        if name not in self._schemas:
-            return None
-        rows = [row for batch in self._batches[name].values() for row in batch]
-        return self._session.createDataFrame(rows, self._schemas[name])
-
-
-class FunctionSink(Sink):
-    """Calls `f(name, frame, batch)`; after a failure, the last batch comes again as it was."""
-
-    def __init__(self, function: Callable[[str, DataFrame, int], None]) -> None:
-        self._function = function
-
-    def write(self, batch: int, answers: Answers) -> None:
-        """Call the function for every query that has answers."""
-        with answers.each() as of_queries:
-            for answer in of_queries:
-                with writing(batch, answer.name):
-                    self._function(answer.name, answer.frame, batch)
