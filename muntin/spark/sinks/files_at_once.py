@@ -160,7 +160,6 @@ class _File:
                 table.schema,
                 compression=self._maker.codec,
                 use_deprecated_int96_timestamps=self._maker.is_of_old,
-                store_schema=False,
             )
         self._writer.write_table(table)
 

@@ -93,7 +93,7 @@ def test_other_types_and_options_are_written_by_spark_alone(spark, tmp_path, col
     options = {"compression": "gzip"} if "many" in columns else {}
     FolderSink(spark, str(tmp_path), mark="m", options=options).write(0, Given(other, short))
     found = spark.read.parquet(str(tmp_path / "other"))
-    assert found.schema == other.frame.schema.fromJson(other.frame.schema.jsonValue())
+    assert found.schema.simpleString() == other.frame.schema.simpleString()
     assert found.count() == 5
     (file,) = (tmp_path / "short").iterdir()
     assert file.name.endswith(".gz.parquet" if options else ".snappy.parquet")
