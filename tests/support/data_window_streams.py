@@ -38,7 +38,11 @@ HALVES = mt.threshold(
     inside=mt.hopping("20 seconds", every="10 seconds"),
     outside=mt.hopping("40 seconds", every="20 seconds"),
 )
-SESSIONS = query("sessions", mt.session("4 seconds"))
+SESSIONS = query(
+    "sessions",
+    mt.session("4 seconds"),
+    aggregates={**AGGREGATES, "chosen": mt.max_by("load + 1L", "load")},
+)
 LONG = query("long sessions", mt.session("11 seconds"), where="load > 1", having="n > 1")
 COUNTS = query("counts", mt.count_window(5, every=2))
 RECORDS = [

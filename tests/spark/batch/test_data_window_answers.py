@@ -68,6 +68,7 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
         "high": mt.max("concat(device, load)", where="load > 2"),
         "day": mt.max("CAST(ts AS DATE)"),
         "raw": mt.min("encode(device, 'UTF-8')"),
+        "chosen": mt.min_by("concat('é', load)", "load"),
     }
     asked.append(query("types", mt.session("2 seconds"), aggregates=typed))
     values = {name: aggregate for name, aggregate in VALUES.items() if name != "pairs"}
