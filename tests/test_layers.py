@@ -122,6 +122,7 @@ def test_only_the_engine_room_knows_that_spark_is_a_jvm():
         "_jvm",
         "_jsparkSession",
         "_jsc",
+        "_jsq",
         "_sc",
         "sparkContext",
         "pythonExec",

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.model.time import MILLISECOND
-from muntin.spark.engine.listeners import java_listener
+from muntin.spark.engine.listeners import java_listener, java_query
 
 Report = Mapping[str, Any]
 
@@ -28,7 +28,7 @@ class QueryReports:
     """Reads what Spark remembers of one query's batches."""
 
     def __init__(self, query: StreamingQuery) -> None:
-        self._query = query._jsq
+        self._query = java_query(query)
 
     def last(self) -> Report | None:
         """Returns the latest report; None before the first."""
