@@ -34,7 +34,7 @@ def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
     """
     groups: dict[tuple[Grouping, str], list[Query]] = {}
     for query in workload.data_windows:
-        groups.setdefault((query.grouping, _group(query)), []).append(query)
+        groups.setdefault((query.grouping, sharing_group(query)), []).append(query)
     return tuple(_tree(grouping, queries, workload) for (grouping, _), queries in groups.items())
 
 
@@ -54,7 +54,12 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
         # The sets of a query are answered together, from slices.
         is_set = any(query.whole is not None for query in asked)
         grows = any(isinstance(query.window, CumulateWindow) for query in asked)
-        if not guests or is_set or grows or any(_group(query) != _RECORDS for query in asked):
+        if (
+            not guests
+            or is_set
+            or grows
+            or any(sharing_group(query) != _RECORDS for query in asked)
+        ):
             continue
         joined = _tree(host.grouping, asked, workload)
         if joined.cost < host.cost + cost_of(guests):
@@ -66,7 +71,8 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
     return plan
 
 
-def _group(query: Query) -> str:
+def sharing_group(query: Query) -> str:
+    """Returns which windows of a query's grouping it may share records with: those of its group."""
     window = query.window
     if isinstance(window, Session) and not _needs_events(query):
         return "sessions"

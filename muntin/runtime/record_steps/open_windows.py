@@ -18,8 +18,8 @@ from muntin.model.aggregates.parts import is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent, function_name
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.windows_json import window_to_json
-from muntin.runtime.columns.layout import Kept
-from muntin.runtime.columns.lift import read_partials, write_partials
+from muntin.runtime.columns.layout import Kept, column_type
+from muntin.runtime.columns.lift import lifted, read_partials, write_partials
 from muntin.runtime.columns.partials import Bools, Column, Int64s, PartialColumn, scalars_of
 from muntin.runtime.records.custom_windows import CustomDiscretizer
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_values
@@ -141,9 +141,12 @@ def to_state(open_windows: OpenWindows, names: Sequence[str], entries: Sequence[
 
 
 def from_state(
-    data: bytes, names: Sequence[str], streams: Sequence[Discretizer], entries: Sequence[Kept]
+    data: bytes, names: Sequence[str], streams: Sequence[Discretizer], layout: RecordLayout
 ) -> OpenWindows:
-    """Returns the open windows that `to_state` wrote, of these streams and components."""
+    """Returns the open windows that `to_state` wrote, of these streams and components.
+
+    Of streams that have joined since, nothing is known yet.
+    """
     parts = {name: values[0] for name, values in from_bytes(data).to_pydict().items()}
     keys, known, slices, windows = (
         from_bytes(parts[name]) for name in ("keys", "known", "slices", "windows")
@@ -158,8 +161,12 @@ def from_state(
         return {name.removeprefix(prefix + " "): numbers(known, name) for name in chosen}
 
     partials: dict[Component, Column] = {}
-    for entry in entries:
+    for entry in layout.layout.kept:
         name = _component(entry.component)
+        if f"0 {name}" not in slices.column_names:
+            # No window that asks for it begins with a slice from before it was asked for.
+            partials[entry.component] = _nothing(entry, layout, slices.num_rows)
+            continue
         if _has_own_type(entry):
             columns = {
                 column: slices.column(f"{index} {name}").combine_chunks()
@@ -176,7 +183,7 @@ def from_state(
     owners = numbers(windows, "stream")
     stream_windows = []
     for name in names:
-        mine = owners == written.index(name)
+        mine = owners == (written.index(name) if name in written else -1)
         stream_windows.append(
             DiscretizerWindows(**{label: numbers(windows, label)[mine] for label in _LABELS})
         )
@@ -188,20 +195,28 @@ def from_state(
     stream_windows = [
         replace(opened, slices=np.searchsorted(used, opened.slices)) for opened in stream_windows
     ]
-    made = [f"{_MADE} {name}" for name in names]
+    count = known.num_rows
+    met = dict.fromkeys(layout.conditions, np.zeros(count, np.bool_)) | prefixed("met")
     return OpenWindows(
         keys=keys,
-        count=known.num_rows,
-        before=Before(
-            lasts=numbers(known, _LAST), met=prefixed("met"), highest=prefixed("highest")
-        ),
+        count=count,
+        before=Before(lasts=numbers(known, _LAST), met=met, highest=prefixed("highest")),
         memory=[
-            {label: numbers(known, f"{label} {name}") for label in stream.memory}
+            {
+                label: numbers(known, f"{label} {name}")
+                if name in written
+                else np.zeros(count, np.int64)
+                for label in stream.memory
+            }
             for name, stream in zip(names, streams, strict=True)
         ],
         made=[
-            known.column(column).to_pylist() if column in known.column_names else None
-            for column in made
+            None
+            if not isinstance(stream, CustomDiscretizer)
+            else known.column(f"{_MADE} {name}").to_pylist()
+            if name in written
+            else [None] * count
+            for name, stream in zip(names, streams, strict=True)
         ],
         windows=stream_windows,
         slice_keys=slice_keys[used],
@@ -212,6 +227,17 @@ def from_state(
 def _has_own_type(entry: Kept) -> bool:
     """Whether partials are columns of another type than numbers."""
     return is_typed(entry.number) or entry.is_of_entries
+
+
+def _nothing(entry: Kept, layout: RecordLayout, rows: int) -> PartialColumn:
+    """Returns so many partials of no value."""
+    names = entry.columns if layout.values is None else layout.values[entry.component]
+    none = pa.nulls(rows, column_type(entry.number))
+    if not names:
+        # A count of rows.
+        return PartialColumn(scalars=(np.zeros(rows, np.int64),))
+    batch = pa.RecordBatch.from_pydict(dict.fromkeys(names, none))
+    return lifted(entry, batch, layout.values)
 
 
 def _component(component: Component) -> str:

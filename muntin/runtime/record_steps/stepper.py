@@ -68,7 +68,7 @@ class Stepper:
         finders = [stream for _, stream in streams]
         entries = self._layout.layout.kept
         if state is not None:
-            known = from_state(state, names, finders, entries)
+            known = from_state(state, names, finders, self._layout)
             if records is None:
                 records = no_records(self._layout, known.keys.schema, known.before.highest)
         elif records is not None:

@@ -1,7 +1,7 @@
 """Reads Arrow batches of records into the columns that windows and aggregates look at."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import REGISTERS
+from muntin.model.record_tree import RecordTree
+from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.layout import Kept, Layout, column_type
 from muntin.runtime.columns.lift import lifted
 from muntin.runtime.columns.partials import Column, Int64s
@@ -32,6 +34,27 @@ class RecordLayout:
     columns: Mapping[str, str] = field(default_factory=dict)
     # The columns that each component is lifted from; None if the records have partials already.
     values: Mapping[Component, tuple[str, ...]] | None = None
+
+    @property
+    def names(self) -> set[str]:
+        """The columns that windows and components look at."""
+        lifted = (name for names in (self.values or {}).values() for name in names)
+        looked_at = (self.conditions, self.measures, self.columns)
+        return {*(name for names in looked_at for name in names.values()), *lifted}
+
+    def of_tree(self, tree: RecordTree) -> "RecordLayout":
+        """Returns the part that a tree with some of the nodes looks at."""
+        wanted = {part for aggregate in tree.aggregates for part in aggregate.components}
+        seen = {sql for kind in tree.kinds if isinstance(kind, Custom) for _, sql in kind.columns}
+        entries = tuple(entry for entry in self.layout.kept if entry.component in wanted)
+        return replace(
+            self,
+            layout=replace(self.layout, kept=entries),
+            conditions={sql: self.conditions[sql] for sql in tree.conditions},
+            measures={sql: self.measures[sql] for sql in tree.measures},
+            columns={sql: name for sql, name in self.columns.items() if sql in seen},
+            values=self.values and {e.component: self.values[e.component] for e in entries},
+        )
 
 
 def read_records(

@@ -4,8 +4,8 @@ A record is an event with all that windows and aggregates look at. If events clo
 always in the same window, a record is a grain of time with their partials, as a slice is.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +24,8 @@ from muntin.runtime.stream_plan.component_columns import Held
 
 # How many grains a gap has. A session is given out when the grain after it is over.
 _GRAINS_IN_A_GAP = 8
+# Before all instants.
+_EVER = -(1 << 63)
 
 
 def grains(tree: RecordTree) -> Slicing | None:
@@ -58,13 +60,17 @@ class RunningRecords:
     held: tuple[Held, ...]
     # It takes no records from before this; None if it has seen all.
     since: int | None = None
+    # Queries that have joined the tree while it ran, and the instant from which on they see its
+    # records. Their nodes are behind all others, in the order in which they have joined.
+    joined: Mapping[str, int] = field(default_factory=dict)
 
     def complete_from(self, query: Query) -> int | None:
         """Returns the least begin of a window that is complete."""
-        if self.since is None:
+        since = self.joined.get(query.name, self.since)
+        if since is None:
             return None
         # That no session began earlier is known only after a whole gap of records.
-        return self.since + (query.window.gap if isinstance(query.window, Session) else 0)
+        return since + (query.window.gap if isinstance(query.window, Session) else 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +85,37 @@ class RecordLane:
     # How grains arrive, which are slices with their first and their last instant.
     grains: Layout | None = None
     since: int | None = None
+    joined: Mapping[str, int] = field(default_factory=dict)
+
+    def stages(self, after: int, until: int) -> Iterator[tuple["RecordLane", int]]:
+        """Yields the lane as it is for records from one instant to another, in stages.
+
+        Each stage ends where queries join, and the last one at `until`.
+        """
+        for instant in sorted({at for at in self.joined.values() if after < at <= until}):
+            yield self._before(instant), instant
+        yield self._before(until + 1), until
+
+    def _before(self, instant: int) -> "RecordLane":
+        """Returns the lane without the queries that join at an instant or later."""
+        nodes = tuple(
+            node for node in self.tree.nodes if self.joined.get(node.queries[0], _EVER) < instant
+        )
+        if len(nodes) == len(self.tree.nodes):
+            return self
+        tree = replace(self.tree, nodes=nodes)
+        layout = self.layout.of_tree(tree)
+        grains = self.grains and replace(
+            self.grains, kept=(*self.grains.kept[:2], *layout.layout.kept)
+        )
+        names = layout.names
+        return replace(
+            self,
+            tree=tree,
+            layout=layout,
+            columns={name: self.columns[name] for name in self.columns if name in names},
+            grains=grains,
+        )
 
     @property
     def arriving(self) -> tuple[str, ...]:

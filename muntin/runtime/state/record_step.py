@@ -116,11 +116,21 @@ class RecordStep:
         """Hand records on to what is open; returns None if nothing changes."""
         known = self._known.open
         is_due = known is not None and known[1] is not None and known[1] <= self._released
-        records = None if passed is None or not passed.num_rows else self._lane.records(passed)
-        if (records is None or not records.num_rows) and not is_due:
+        stages = list(self._lane.stages(self._before, self._released))
+        has_passed = passed is not None and passed.num_rows
+        if not has_passed and not is_due and len(stages) == 1:
             return None
         state = None if known is None else self._shelf.bytes(known[0])
-        return self._stepper.step(state, records, self._released)
+        answers: list[pa.RecordBatch] = []
+        due, after = None, self._before
+        for lane, until in stages:
+            rows = None if passed is None else _between(passed, after, until)
+            records = lane.records(rows) if rows is not None and rows.num_rows else None
+            # What is known is written without windows that have left, before others join.
+            stepped = Stepper(lane.tree, lane.layout).step(state, records, until)
+            answers += stepped.answers
+            state, due, after = stepped.state, stepped.due, until
+        return Stepped(answers=answers, state=state, due=due)
 
     def _step_anew(self, before: Iterable[pa.Table], passed: pa.Table | None) -> Stepped | None:
         """Find all windows anew that are open, and leave out those that were given out."""
@@ -128,16 +138,19 @@ class RecordStep:
         records = None if table is None else self._lane.records(table)
         if records is None or not records.num_rows:
             return self._step(passed)
-        stepped = self._stepper.step(None, records, self._released)
+        stepper = Stepper(self._lane.tree, self._lane.layout)
+        stepped = stepper.step(None, records, self._released)
         answers = [
             answer.filter(pc.greater(answer.column(END), self._given)) for answer in stepped.answers
         ]
         return Stepped(answers=answers, state=stepped.state, due=stepped.due)
 
-    @property
-    def _stepper(self) -> Stepper:
-        return Stepper(self._lane.tree, self._lane.layout)
-
 
 def _together(tables: list[pa.Table]) -> pa.Table | None:
     return pa.concat_tables(tables, promote_options="permissive") if tables else None
+
+
+def _between(table: pa.Table, after: int, until: int) -> pa.Table:
+    """Returns the rows from an instant on and before another."""
+    starts = table.column(START)
+    return table.filter(pc.and_(pc.greater_equal(starts, after), pc.less(starts, until)))

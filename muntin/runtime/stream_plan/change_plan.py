@@ -108,6 +108,7 @@ def changed(
         plan,
         records,
         homes_of_records,
+        stays=same,
         unseen=unseen,
         number=number,
     )

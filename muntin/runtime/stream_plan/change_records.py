@@ -38,21 +38,28 @@ def changed_records(
     needs: Sequence[RecordNeeds],
     homes: Sequence[RunningRecords | None],
     *,
+    stays: set[str],
     unseen: int | None,
     number: int,
 ) -> tuple[tuple[RunningRecords, ...], dict[str, int | None], int]:
-    """Returns (the lanes, the begin of each query's first complete window, the next number)."""
+    """Returns (the lanes, the begin of each query's first complete window, the next number).
+
+    `stays` are the queries that have not changed.
+    """
     lanes: list[RunningRecords] = []
     complete: dict[str, int | None] = {}
     for tree, need, home in zip(plan.record_trees, needs, homes, strict=True):
+        there = set() if home is None else stays & set(home.tree.queries)
         if home is None:
             lanes.append(_begins(number, tree, need, unseen))
             number += 1
         else:
-            lanes.append(_goes_on(home, tree, need))
+            joins = [name for name in tree.queries if name not in there]
+            lanes.append(_goes_on(home, tree, need, joins, unseen, running.generation + 1))
         for name, query in plan.queries_of(tree).items():
-            known = running.complete_from.get(name)
-            complete[name] = lanes[-1].complete_from(query) if home is None else known
+            complete[name] = (
+                running.complete_from[name] if name in there else lanes[-1].complete_from(query)
+            )
     return tuple(lanes), complete, number
 
 
@@ -62,44 +69,86 @@ def _home(
     lanes: Sequence[RunningRecords],
     stays: set[str],
 ) -> RunningRecords | None:
-    """Returns the lane that a tree continues: all its queries run there, on columns of the same
+    """Returns the lane that a tree continues: some of its queries run there, on columns of the same
     kinds.
 
-    `share.evolve` makes plans in which queries that stay share no tree with new ones.
+    `share.evolve` makes plans in which a tree that has queries which stay has them from one tree,
+    and behind them those that join.
     """
     names = set(tree.queries)
     for lane in lanes:
-        if not names <= stays & set(lane.tree.queries):
+        if not names & stays & set(lane.tree.queries):
             continue
         kinds = {sql: kind_of(column) for sql, column in lane.columns.items()}
+        numbers = {entry.component: entry.number for entry in lane.held}
         same = (
             lane.tree.grouping == tree.grouping
             and lane.tree.grain == tree.grain
             and [kind_of(column) for column in lane.key_columns] == list(need.keys)
-            and need.columns.items() <= kinds.items()
-            and need.numbers.items()
-            <= {entry.component: entry.number for entry in lane.held}.items()
+            and all(kinds.get(sql, kind) == kind for sql, kind in need.columns.items())
+            and all(numbers.get(part, number) == number for part, number in need.numbers.items())
         )
         return lane if same else None
     return None
 
 
-def _goes_on(lane: RunningRecords, tree: RecordTree, need: RecordNeeds) -> RunningRecords:
-    """Returns a lane with the queries that are left."""
+def _goes_on(
+    lane: RunningRecords,
+    tree: RecordTree,
+    need: RecordNeeds,
+    joins: Sequence[str],
+    unseen: int | None,
+    generation: int,
+) -> RunningRecords:
+    """Returns a lane with the queries that are left, and with those that join it.
+
+    Columns that stay keep their order: records of one time are in the order of their columns, and
+    what joins does not change it for what was there.
+    """
+    stays = {sql: column for sql, column in lane.columns.items() if sql in need.columns}
+    held = [entry for entry in lane.held if entry.component in need.numbers]
+    known = {entry.component for entry in held}
+    joined = {name: since for name, since in lane.joined.items() if name in tree.queries}
+    since = _first_instant(tree, unseen)
+    # Before the first batch was finished, all is still to be seen.
+    joined |= {} if since is None else dict.fromkeys(joins, since)
     return RunningRecords(
         number=lane.number,
         tree=tree,
         key_columns=lane.key_columns,
-        columns={sql: lane.columns[sql] for sql in need.columns},
-        held=tuple(entry for entry in lane.held if entry.component in need.numbers),
+        columns={**stays, **_more_columns(lane, need)},
+        held=(
+            *held,
+            # No lane uses a name again: records that wait have the columns of those before.
+            *(
+                Held(component=part, number=need.numbers[part], name=name, since=None)
+                for index, part in enumerate(need.numbers)
+                if part not in known and (name := f"g{generation}c{index}")
+            ),
+        ),
         since=lane.since,
+        joined=joined,
     )
+
+
+def _more_columns(lane: RunningRecords, need: RecordNeeds) -> dict[str, str]:
+    """Returns columns for what records carry from now on, under names that the lane does not use.
+
+    Records that wait may have values of something else there, but no query that joins sees them.
+    """
+    used = {*lane.key_columns, *lane.columns.values()}
+    more: dict[str, str] = {}
+    for sql, kind in need.columns.items():
+        if sql not in lane.columns:
+            names = (f"{kind}{index}" for index in range(len(used) + 1))
+            more[sql] = next(name for name in names if name not in used)
+            used.add(more[sql])
+    return more
 
 
 def _begins(number: int, tree: RecordTree, need: RecordNeeds, unseen: int | None) -> RunningRecords:
     """Returns a new lane, which starts at an instant that no event has reached yet."""
     columns = key_columns([*need.keys, *need.columns.values()])
-    grained = grains(tree)
     return RunningRecords(
         number=number,
         tree=tree,
@@ -109,5 +158,11 @@ def _begins(number: int, tree: RecordTree, need: RecordNeeds, unseen: int | None
             Held(component=component, number=number_class, name=f"c{index}", since=None)
             for index, (component, number_class) in enumerate(need.numbers.items())
         ),
-        since=unseen if unseen is None or grained is None else grained.edge_from(unseen),
+        since=_first_instant(tree, unseen),
     )
+
+
+def _first_instant(tree: RecordTree, unseen: int | None) -> int | None:
+    """Returns the first instant from which on a query that is new sees all records."""
+    grained = grains(tree)
+    return unseen if unseen is None or grained is None else grained.edge_from(unseen)

@@ -20,7 +20,7 @@ from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.stream_plan import Epoch, Leaving, RunningLane, StreamPlan
 
-VERSION = 5
+VERSION = 6
 
 
 def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
@@ -104,6 +104,7 @@ def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
         "columns": dict(lane.columns),
         "held": [_held_to_json(entry) for entry in lane.held],
         "since": lane.since,
+        "joined": dict(lane.joined),
     }
 
 
@@ -115,6 +116,7 @@ def _records_from_json(data: Mapping[str, Any]) -> RunningRecords:
         columns=data["columns"],
         held=_held(data),
         since=data["since"],
+        joined=data["joined"],
     )
 
 

@@ -269,7 +269,7 @@ class BoundStream:
         packed = packed_slices(
             lanes,
             record_lanes,
-            {number: each.carried for number, each in records.items()},
+            {lane.number: records[lane.number].carried(lane.columns) for lane in running.records},
             {**trees, **{number: each.bound for number, each in records.items()}},
             self.relations,
             buckets=running.buckets,

@@ -1,6 +1,6 @@
 """Data windows in a stream: what each event carries as Spark SQL, and their lane at run time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -39,10 +39,10 @@ class BoundRecords:
     types: Mapping[str, DataType]
     needs: RecordNeeds
 
-    @property
-    def carried(self) -> list[tuple[str, DataType]]:
-        """What a record carries: Spark SQL and type, once each, in the order of `columns`."""
-        return list({sql: (sql, self.types[name]) for name, sql in self.columns.items()}.values())
+    def carried(self, order: Iterable[str]) -> list[tuple[str, DataType]]:
+        """What a record carries, once each, in an order of the Spark SQL: that and the type."""
+        types = {sql: self.types[name] for name, sql in self.columns.items()}
+        return [(sql, types[sql]) for sql in order]
 
 
 def check_classes(plan: Plan) -> None:
@@ -152,11 +152,15 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
                 records.layout,
                 layout=replace(records.layout.layout, key_columns=lane.key_columns, start=START),
             ),
+            # In the order of the lane's columns, in which they arrive.
             columns={
-                name: (lane.columns[sql], _arrow(records.types[name]))
-                for name, sql in records.columns.items()
+                name: (column, _arrow(records.types[name]))
+                for sql, column in lane.columns.items()
+                for name in records.columns
+                if records.columns[name] == sql
             },
             since=lane.since,
+            joined=lane.joined,
         )
     entries = {
         entry.component: kept(entry.component, number=entry.number, name=entry.name, ansi=ansi)
@@ -176,6 +180,7 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
         ),
         grains=Layout(key_columns=lane.key_columns, start=START, kept=tuple(entries.values())),
         since=lane.since,
+        joined=lane.joined,
     )
 
 

@@ -45,7 +45,7 @@ def plan_of(*queries):
 def needs_of(plan):
     found = []
     for tree in plan.record_trees:
-        columns = {sql: "long" for sql in tree.conditions}
+        columns = {sql: "long" for sql in (*tree.conditions, *tree.measures)}
         columns |= {c.argument: "long" for a in tree.aggregates for c in a.components if c.argument}
         numbers = {}
         if tree.grain is not None:
@@ -85,9 +85,52 @@ def test_a_query_that_stays_keeps_its_lane_whoever_comes_and_goes():
     assert found["long"].tree.grain == before["long"].tree.grain
     assert found["counts"].number == before["counts"].number
     assert found["counts"].columns == {"v": before["counts"].columns["v"]}
-    assert found["tens"].number not in (before["long"].number, before["counts"].number)
-    assert after.complete_from == {"long": None, "counts": None, "tens": found["tens"].since}
-    assert found["tens"].since == 101 * SECOND + 1000
+    # A window that comes joins the tree, and sees what no event has reached yet.
+    assert found["tens"] is found["counts"]
+    assert found["tens"].joined == {"tens": 101 * SECOND + 1000}
+    assert after.complete_from == {"long": None, "counts": None, "tens": 101 * SECOND + 1000}
+
+
+def test_what_joins_a_tree_sees_nothing_that_the_tree_remembers():
+    far = query("far", mt.delta("km", 10))
+    running = started(VISITS, LONG, COUNTS, far)
+    before = lanes(running)
+    others = [
+        # Its grains would be finer, it has equal windows, or a tree knows the highest value.
+        query("brief", mt.session("2 seconds")),
+        query("sums", mt.count_window(5), aggregates={"n": mt.count()}),
+        query("near", mt.delta("km", 5)),
+    ]
+    joins = [query("visitors", mt.session("9 seconds"), aggregates={"t": mt.sum("v")}), ON]
+    after = changes(running, VISITS, LONG, COUNTS, far, *others, *joins)
+    found = lanes(after)
+    for name in ("brief", "sums", "near"):
+        assert found[name].number not in [lane.number for lane in running.records]
+        assert not found[name].joined
+    assert found["sums"] is found["near"]
+    assert found["visitors"].number == before["visits"].number
+    # Grains begin at whole seconds; that no session began earlier is known a gap later.
+    assert found["visitors"].joined == {"visitors": 102 * SECOND}
+    assert after.complete_from["visitors"] == 111 * SECOND
+    # What was there keeps its place, and what joins comes behind it.
+    assert [*found["visits"].held][:3] == [*before["visits"].held]
+    assert found["visits"].held[3].name == "g1c3"
+    assert list(found["on"].columns) == [*before["counts"].columns, "state"]
+    again = stream_plan_from_json(json.loads(json.dumps(stream_plan_to_json(after))))
+    assert again.records == after.records
+    # A window that stays keeps its instant, and so does one whose tree the others have left.
+    later = changes(after, query("visitors", joins[0].window, aggregates=joins[0].aggregates), ON)
+    assert lanes(later)["on"].joined == {"on": 101 * SECOND + 1000}
+    assert later.complete_from == {name: after.complete_from[name] for name in ("visitors", "on")}
+
+
+def test_a_query_that_changes_joins_the_tree_that_it_was_in():
+    running = started(ON, COUNTS)
+    other = query("counts", mt.count_window(6), aggregates={"s": mt.sum("v")})
+    found = changes(running, ON, other)
+    assert lanes(found)["counts"] is lanes(found)["on"]
+    assert found.records[0].number == running.records[0].number
+    assert found.complete_from == {"on": None, "counts": 101 * SECOND + 1000}
 
 
 def test_a_session_that_comes_later_is_whole_a_gap_after_what_was_seen():
@@ -111,7 +154,7 @@ def test_any_data_window_can_come_later():
     running = changes(started(VISITS), VISITS, ON)
     assert set(lanes(running)) == {"visits", "on"}
     running = changes(running, VISITS, ON, COUNTS)
-    assert lanes(running)["counts"].columns == {"v": "long0"}
+    assert lanes(running)["counts"].columns == {"state": "long0", "v": "long1"}
 
 
 def test_checkpoints_have_names_and_the_plan_has_the_code():

@@ -211,7 +211,7 @@ def test_other_folders_versions_and_settings_are_refused(spark, stored, tmp_path
     file = folder / "muntin-00000.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "version": 99}))
     (folder / ".muntin-00000.json.crc").unlink(missing_ok=True)
-    with pytest.raises(RunError, match=r"version 99.*reads version 5"):
+    with pytest.raises(RunError, match=r"version 99.*reads version 6"):
         start([MINUTE], source.stream(), checkpoint=folder)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "offsets").write_text("")
