@@ -77,6 +77,45 @@ def test_writing_and_single_answers_agree(spark, readings, tmp_path, way):
         )
 
 
+MANY = mt.parse_sql(
+    ";".join(
+        f"""
+-- name: q{number}
+SELECT {by}{"," * bool(by)} window, avg(x) AS mean, count(*) AS n, {calls} FROM readings {where}
+GROUP BY {by}{"," * bool(by)} window(ts, {window})"""
+        for number, (by, where, window, calls) in enumerate(
+            (
+                ("device", "WHERE x > 3", "'1 minute'", "count(x) AS there"),
+                ("device", "WHERE x > 20", "'2 minutes', '1 minute'", "min(x) AS least"),
+                ("state", "WHERE device = 'a' AND x > 20", "'2 minutes'", "sum(load) AS total"),
+                ("state", "WHERE load <> 0", "'3 minutes'", "sum(10 / load) AS total"),
+                ("", "WHERE device <> 'b' OR state IS NULL", "'1 minute'", "max(load) AS top"),
+                ("", "WHERE x > 3", "'5 minutes'", "stddev(x) AS spread, corr(x, load) AS r"),
+                ("state, device", "WHERE x <= 20", "'2 minutes'", "bit_xor(load) AS bits"),
+                ("device", "WHERE load IS NULL", "'4 minutes'", "max(x) AS top"),
+                ("state", "WHERE x > 1e9", "'1 minute'", "sum(x) AS total"),
+            )
+        )
+    )
+)
+
+
+def test_many_trees_are_folded_from_finest_slices(spark):
+    # Twenty events and more for each device, state and minute, with nulls in all columns.
+    frame = spark.range(1200).selectExpr(
+        "timestamp_seconds(id DIV 4 - 60) AS ts",
+        "element_at(array('a', 'b', NULL), CAST(id % 3 + 1 AS INT)) AS device",
+        "IF(id % 2 = 0, 'on', NULL) AS state",
+        "IF(id % 11 = 0, NULL, IF(id % 97 = 0, double('nan'), id % 41 / 1.5D)) AS x",
+        "IF(id % 7 = 0, NULL, CAST(id % 5 AS INT)) AS load",
+    )
+    plan = optimize(workload(MANY, prices=WAYS[SLICER]), "shared")
+    assert len(plan.trees) == 9
+    assert [each.maker for each in plan.passes] == [SLICER]
+    with mt.run(plan, frame) as results:
+        assert_equal_answers(results, frame)
+
+
 HOPS = mt.parse_sql("""
 -- name: seconds
 SELECT device, window, avg(temp) AS mean FROM readings
