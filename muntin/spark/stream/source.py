@@ -23,7 +23,7 @@ from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.share.optimizer import STEADY
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_record_trees
-from muntin.spark.binding.bind_periodic import BoundTree, bind
+from muntin.spark.binding.bind_periodic import BoundTree, bind, is_compiled, is_order_known
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
@@ -155,7 +155,7 @@ class Source:
         return BoundStream(
             plan=whole,
             trees=bound.trees,
-            needs=[_needs(tree, bound.plan) for tree in bound.trees],
+            needs=[_needs(tree, bound.plan, relations) for tree in bound.trees],
             records=[bind_records(tree, relations) for tree in record_trees],
             relations=relations,
             watched=watched,
@@ -281,7 +281,7 @@ class BoundStream:
         return answers, StreamAnswers(running, trees, records, self.relations, late=has_late)
 
 
-def _needs(bound: BoundTree, plan: Plan) -> Needs:
+def _needs(bound: BoundTree, plan: Plan, relations: Relations) -> Needs:
     """Returns what a tree needs columns for; an error names the query that cannot be streamed."""
     queries = plan.queries_of(bound.tree)
     try:
@@ -289,9 +289,13 @@ def _needs(bound: BoundTree, plan: Plan) -> Needs:
     except RunError as error:
         first = next(iter(queries.values()))
         raise RunError(f"query {first.asked.name!r}: {error}") from None
+    relation = bound.tree.grouping.relation
     for query in queries.values():
         for aggregate in query.aggregates.values():
-            if aggregate not in bound.compiled:
+            # A batch also needs keys that Python takes as they are; here they are encoded.
+            if not is_compiled(aggregate, bound.types) or not is_order_known(
+                aggregate, relation, relations
+            ):
                 raise RunError(
                     f"query {query.asked.name!r} cannot be streamed: {aggregate} is "
                     f"{bound.types[aggregate].simpleString()}; streams take aggregates of numbers "
