@@ -59,8 +59,16 @@ RECORDS = [
     ),
     query("last five", mt.custom(LastFive), aggregates={**AGGREGATES, **VALUES}),
 ]
-# Their sets are made record by record, so they have no grains.
-SETS = query("sets of sessions", mt.session("4 seconds"), aggregates={**VALUES, "n": mt.count()})
+# Their sets are made record by record, so they have no grains. A batch leaves sessions with several
+# DISTINCT to Spark, which counts them otherwise, so that they are in no batch to compare with.
+SETS = query(
+    "sets of sessions",
+    mt.session("4 seconds"),
+    aggregates={
+        **{name: each for name, each in VALUES.items() if name not in ("pairs", "sum_loads")},
+        "n": mt.count(),
+    },
+)
 
 
 OWN = query(
