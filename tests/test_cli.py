@@ -429,7 +429,7 @@ def test_bench_sharing_prints_a_table_and_writes_json(spark, no_waits, tmp_path,
     figures = json.loads(file.read_text())
     one = figures["sets"]["one"]
     assert one["equal"] is True
-    assert set(one["plain"]) == set(one["muntin"]) == {"cpu_s", "wall_s", "rows"}
+    assert set(one["plain"]) == set(one["muntin"]) == {"cpu_s", "wall_s", "rows", "times"}
     assert words(capsys.readouterr().out, "one")[-1] == "yes"
 
 

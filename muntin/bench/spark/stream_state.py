@@ -146,7 +146,7 @@ def state_costs(
                 each = max(events, 5 * dash10_keys)
                 arriving(readings(session, each, dash10_keys, RATE * 10, FILES), place)
                 dash10 = bench.timed(
-                    "dash10s keys", place, SETS["dash10"](), "0 seconds", WARMING, FILES_PER_BATCH
+                    "dash10-keys", place, SETS["dash10"](), "0 seconds", WARMING, FILES_PER_BATCH
                 )
         with bar.step("adding a query"):
             add_s = _adding(session, folder / "adding", slow)

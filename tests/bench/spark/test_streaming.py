@@ -15,7 +15,7 @@ DEAR = Side(cpu_s=29.0, wall_s=15.0, rows=1_000)
 
 def test_sets_that_plain_spark_would_take_hours_for_are_refused():
     assert streamed("one, dash10") == ["one", "dash10"]
-    with pytest.raises(RunError, match="mix100 is not streamed; there is: dash10, one"):
+    with pytest.raises(RunError, match="mix100 is not streamed; there is: dash10, distinct10, one"):
         streamed("one,mix100")
 
 

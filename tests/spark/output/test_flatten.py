@@ -6,7 +6,7 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.output.flatten import flatten
-from muntin.spark.sinks.sink import INDEX, Stack
+from muntin.spark.sinks.sink import INDEX, Part, Stack, Whole
 from muntin.spark.sinks.sink_like import sink_for
 
 
@@ -36,6 +36,10 @@ def test_a_folder_of_a_stream_is_flat_where_it_has_to_be_or_is_asked_to(
     class Answers:
         def stacks(self):
             return nullcontext([Stack(names={7: "q"}, frame=frame)])
+
+        def whole(self):
+            schema = frame.drop(INDEX).schema
+            return Whole(frame=frame, parts=[Part(names={7: "q"}, struct=None, schema=schema)])
 
     sink = sink_for(
         str(tmp_path),
