@@ -53,7 +53,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest():
         chosen_settings("S-5-hoping")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_plain_and_plans_give_the_same_answers(spark):
     report = factor(spark, ["R-5-hopping"], events=1_000, sets=1, repeats=1)
     (run,) = report.runs

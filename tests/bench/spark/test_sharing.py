@@ -117,6 +117,7 @@ def test_teams_and_sparse_keys_are_measured_and_equal(spark, monkeypatch):
     assert figures["teams10"]["muntin_by_plain_one"] == pytest.approx(ratio, abs=0.001)
 
 
+@pytest.mark.slow
 def test_the_answers_of_ten_teams_are_compared_by_all_keys(spark, tmp_path):
     # Over eight hours, so that windows fill and slide.
     events = stored(readings(spark, 300, 30, rate=0.01), tmp_path / "events")
@@ -146,6 +147,7 @@ def test_plain_spark_scans_once_for_each_query(events):
     assert scans(plain(SETS["teams10"]()[:4], events)) == 4
 
 
+@pytest.mark.slow
 def test_two_sets_too_long_for_plain_spark_are_compared_each_for_itself(spark, monkeypatch):
     monkeypatch.setattr(bench, "EQUAL_ON", 300)
     monkeypatch.setitem(SETS, "mix100", SETS["one"])

@@ -24,7 +24,7 @@ from tests.support.comparing import Pair, compare
 from tests.support.session import AS_USERS_HAVE_IT
 from tests.support.workloads import SCHEMA, tables, workloads
 
-EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "32"))
+EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "24"))
 # The same for all processes of a run.
 SEED = int(
     os.environ.get("MUNTIN_SEED")
@@ -90,8 +90,8 @@ def cases() -> list[Case]:
 def test_any_workload_on_any_data(spark, number):
     some = cases()[number * TOGETHER : (number + 1) * TOGETHER]
     ansi = {"spark.sql.ansi.enabled": str(number % 2 == 1).lower()}
-    # Of four jobs one has generated code, and of eight one in each mode.
-    code = AS_USERS_HAVE_IT if number % 8 in (3, 4) else {}
+    # Of three jobs one has generated code, and of six one in each mode.
+    code = AS_USERS_HAVE_IT if number % 6 in (2, 3) else {}
     with configured(spark, {**ansi, **code}):
         wrong = differences(spark, some, may_raise=number % 2 == 1)
     said = "\n\n".join(f"{text}\n{case}" for case, text in wrong)

@@ -81,7 +81,7 @@ def types(frame: DataFrame):
     return [(field.name, field.dataType) for field in frame.schema]
 
 
-@pytest.mark.parametrize("strategy", ["factor", "unshared"])
+@pytest.mark.parametrize("strategy", ["factor", pytest.param("unshared", marks=pytest.mark.slow)])
 def test_one_reading_and_the_answers_of_plain_spark(stored, strategy):
     queries = mt.parse_sql(MANY)
     plan = mt.plan(queries, strategy=strategy, rate=1e5, keys=100)

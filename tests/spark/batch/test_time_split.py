@@ -20,8 +20,7 @@ WINDOWS = {
 }
 
 
-@pytest.mark.parametrize("strategy", ["shared", "factor"])
-@pytest.mark.parametrize("keys", [["device"], []])
+@pytest.mark.parametrize(("keys", "strategy"), [(["device"], "shared"), ([], "factor")])
 def test_parts_answer_every_window_once(readings, monkeypatch, keys, strategy):
     # Parts as short as their windows allow.
     monkeypatch.setattr("muntin.spark.batch.time_split._SLICES", 1)
