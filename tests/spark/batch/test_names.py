@@ -421,7 +421,7 @@ def test_together_widens_one_column_of_two_number_types(rows):
 # Streams.
 
 STREAMED = [
-    ["select", "date", "node", "ts"],
+    pytest.param(["select", "date", "node", "ts"], marks=pytest.mark.slow),
     ["a`b", "it's", "k0", "a.b"],
 ]
 

@@ -128,7 +128,7 @@ def test_any_workload(spark):
     drawn = []
 
     @settings(
-        max_examples=10,
+        max_examples=6,
         database=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),

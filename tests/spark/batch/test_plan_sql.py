@@ -146,7 +146,7 @@ def test_what_the_slicer_makes_is_grouped_from_events():
 
 
 @settings(
-    max_examples=8,
+    max_examples=5,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

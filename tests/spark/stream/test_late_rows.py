@@ -111,17 +111,14 @@ def is_value(temp):
     return temp is not None
 
 
-def test_a_row_counts_for_the_windows_that_still_grow(late, tmp_path):
-    source, made, _ = late
-    with start(GROWING, source.stream(), checkpoint=tmp_path / "check", buckets=1) as pipeline:
-        pipeline.process_all_available()
-        status = pipeline.status()
-        rows = pipeline.answers("growing").selectExpr(
-            "device", "unix_micros(window.start)", "unix_micros(window.end)", "n", "top"
-        )
-        assert sorted(map(tuple, rows.collect()), key=repr) == grown(made)
-    assert 0 < status.queries["growing"].late_rows < sum(map(len, made))
-    assert status.queries["growing"].last_window == max(row[1] for row in grown(made))
+def assert_grown(pipeline, made):
+    rows = pipeline.answers("growing").selectExpr(
+        "device", "unix_micros(window.start)", "unix_micros(window.end)", "n", "top"
+    )
+    assert sorted(map(tuple, rows.collect()), key=repr) == grown(made)
+    status = pipeline.status().queries["growing"]
+    assert 0 < status.late_rows < sum(map(len, made))
+    assert status.last_window == max(row[1] for row in grown(made))
 
 
 def assert_plain(pipeline, answers):
@@ -134,9 +131,11 @@ def assert_plain(pipeline, answers):
 @pytest.mark.long
 def test_every_row_counts_for_the_windows_that_are_open(late, tmp_path):
     source, made, answers = late
-    with start(QUERIES, source.stream(), checkpoint=tmp_path / "check", buckets=3) as pipeline:
+    queries = [*QUERIES, GROWING]
+    with start(queries, source.stream(), checkpoint=tmp_path / "check", buckets=3) as pipeline:
         pipeline.process_all_available()
         assert_plain(pipeline, answers)
+        assert_grown(pipeline, made)
         status = pipeline.status()
     late_rows = {name: query.late_rows for name, query in status.queries.items()}
     assert 0 < late_rows["hour"] < late_rows["own"] <= late_rows["minute"]

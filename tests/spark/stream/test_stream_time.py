@@ -94,7 +94,9 @@ def test_answers_by_a_computed_time_are_those_of_a_batch(spark, tmp_path):
         assert assert_closed(answers, query, computed(source.batch()), watermark) > 0
 
 
-@pytest.mark.parametrize("time", ["ts", "ts + INTERVAL 0 SECONDS"])
+@pytest.mark.parametrize(
+    "time", [pytest.param("ts", marks=pytest.mark.slow), "ts + INTERVAL 0 SECONDS"]
+)
 def test_the_watermark_follows_events_that_no_query_takes(spark, tmp_path, time):
     # 0         60        120       180
     # |----3-----1--|-3----|-3-------|--3    events by their load
