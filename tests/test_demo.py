@@ -28,7 +28,8 @@ def test_readings_are_seeded_and_at_100_hertz(spark):
     assert {(b - a).microseconds for a, b in pairwise(times)} == {10_000}
 
 
-@pytest.mark.long
+# The pages run the demo, too.
+@pytest.mark.slow
 def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsys):
     output = tmp_path / "demo"
     demo = side_by_side(spark, 500, output, runs=1, warm_up_events=0)

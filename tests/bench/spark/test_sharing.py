@@ -99,6 +99,7 @@ def test_both_contenders_are_measured_and_equal(spark):
     assert set(figures["sets"]["slide3"]["plain"]) == {"cpu_s", "wall_s", "rows", "times"}
 
 
+@pytest.mark.slow
 def test_teams_and_sparse_keys_are_measured_and_equal(spark, monkeypatch):
     # Queries without keys, with a filter, and with other keys; for sparse10 its events matter.
     monkeypatch.setitem(SETS, "teams10", lambda: ten_teams()[2:5])

@@ -102,7 +102,7 @@ ALIKE = [
 ]
 
 
-@pytest.mark.parametrize("format", ["parquet", "json", "csv"])
+@pytest.mark.parametrize("format", ["parquet", pytest.param("json", marks=pytest.mark.slow), "csv"])
 def test_a_folder_is_as_if_its_query_were_written_alone(spark, readings, tmp_path, format):
     options = {"header": "true"} if format == "csv" else {}
     with run(ALIKE, readings) as results, counted_jobs(spark) as jobs:
