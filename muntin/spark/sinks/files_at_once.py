@@ -72,19 +72,20 @@ def can_be_at_once(session: SparkSession, parts: Sequence[Part]) -> bool:
 
 def kind_of_files(session: SparkSession) -> str:
     """Returns how the names of the files end."""
-    return f"{_CODECS[session.conf.get(_CODEC) or ''][1]}.parquet"
+    return f"{_codec(session)[1]}.parquet"
 
 
 def write_at_once(whole: Whole, place: str, options: Mapping[str, str]) -> None:
     """Write a batch to files `place/INDEX=query-number/`, with the options of the writer."""
     session = whole.frame.sparkSession
     is_of_old = session.conf.get(_INSTANTS) == _OF_OLD
+    codec, _ = _codec(session)
     makers: dict[int, _Maker] = {}
     for part in whole.parts:
         maker = _Maker(
             struct=part.struct,
             metadata={_VERSION: session.version, _COLUMNS: part.schema.json()},
-            codec=_CODECS[session.conf.get(_CODEC) or ""][0],
+            codec=codec,
             is_of_old=is_of_old and not _is_plain(part.schema, (*_PLAIN, TimestampNTZType)),
         )
         makers |= dict.fromkeys(part.names, maker)
@@ -97,6 +98,11 @@ def query_of(folder: str) -> int | None:
     """Returns the number of the query that a folder of files is of."""
     name, _, value = folder.partition("=")
     return int(value.partition("-")[0]) if name == INDEX else None
+
+
+def _codec(session: SparkSession) -> tuple[str, str]:
+    """Returns how files are compressed: Arrow's name for it, and how their names say it."""
+    return _CODECS[session.conf.get(_CODEC) or ""]
 
 
 def _is_plain(kind: DataType, plain: tuple[type[DataType], ...]) -> bool:
