@@ -4,6 +4,7 @@ import muntin as mt
 from muntin.runtime.state.record_lane import grains
 from muntin.spark.batch.results import run
 from tests.support.answers import assert_same
+from tests.support.record_windows import is_timed
 from tests.support.user_aggregates import FIRST, LastFive, Loads
 
 AGGREGATES = {
@@ -86,13 +87,6 @@ def released(one, watermark):
         merged = grains(tree)
         watermark -= 0 if merged is None else watermark % merged.edges[0].period
     return watermark
-
-
-def is_timed(window):
-    """Whether windows end at an instant, not before a record."""
-    return isinstance(window, mt.Window | mt.model.windows.data_windows.Threshold) or (
-        isinstance(window, mt.model.windows.data_windows.Landmark) and isinstance(window.end, int)
-    )
 
 
 def assert_streamed(found, one, data, watermark, grain=None, since=None) -> int:

@@ -146,3 +146,29 @@ def _evicting(window: Custom, events: list[Event]) -> list[Found]:
             found.append((held[0].time, event.time, list(held)))
         held = [*held[made.evict(event, len(held)) :], event]
     return found + ([(held[0].time, None, held)] if held else [])
+
+
+def tied(events: list[Event]) -> list[Event]:
+    """Records of one time in the order of all that windows and aggregates look at."""
+    columns = ("x", "i", "a", "b", "km")
+
+    def place(one: Event) -> tuple[Any, ...]:
+        values = [getattr(one, name) for name in columns]
+        return one.time, *((value is not None, value or 0) for value in values)
+
+    return sorted(events, key=place)
+
+
+def is_timed(window: Any) -> bool:
+    """Whether windows end at an instant, not before a record."""
+    return isinstance(window, Window | Threshold) or (
+        isinstance(window, Landmark) and isinstance(window.end, int)
+    )
+
+
+def is_closed(window: Any, end: int | None, until: int) -> bool:
+    """Whether a window is over when all records before an instant have been seen."""
+    if is_timed(window):
+        return end <= until
+    # Sessions may get a record at their very end; others are ended by a record.
+    return end is not None and end < until

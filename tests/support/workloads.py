@@ -226,3 +226,9 @@ def workloads(draw: st.DrawFn, *, most: int = 4) -> list[Query]:
 
 
 tables = st.lists(rows(), max_size=40)
+
+
+def may_overflow(query: Query) -> bool:
+    """Whether a sum may be beyond 64 bits: Spark raises for that, and so would a whole job."""
+    calls = query.aggregates.values()
+    return any(call.function == "sum" and call.argument == "big" for call in calls)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from muntin import aggregate, count_window, custom, landmark, session, threshold
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, sum_
-from muntin.model.windows.data_windows import Landmark, Threshold
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.record_steps.stepper import Stepper
@@ -30,28 +29,7 @@ from tests.support.record_trees import (
     table_of,
     tree_of,
 )
-from tests.support.record_windows import Event, windows
-
-
-def tied(events):
-    """Records of one time in the order of all that windows and aggregates look at."""
-    columns = ("x", "i", "a", "b", "km")
-
-    def place(one):
-        values = [getattr(one, name) for name in columns]
-        return one.time, *((value is not None, value or 0) for value in values)
-
-    return sorted(events, key=place)
-
-
-def is_closed(kind, end, until):
-    """Whether a window is over when all records before an instant have been seen."""
-    if isinstance(kind, Window | Threshold) or (
-        isinstance(kind, Landmark) and isinstance(kind.end, int)
-    ):
-        return end <= until
-    # Sessions may get a record at their very end; others are ended by a record.
-    return end is not None and end < until
+from tests.support.record_windows import Event, is_closed, tied, windows
 
 
 def steps(tree, layout, keys, marks, rng):

@@ -13,7 +13,6 @@ from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import START
 from muntin.runtime.state.record_lane import RecordLane
-from tests.runtime.record_steps.test_stepper import is_closed, tied
 from tests.support.record_trees import (
     AGGREGATES,
     KINDS,
@@ -26,6 +25,7 @@ from tests.support.record_trees import (
     table_of,
     tree_of,
 )
+from tests.support.record_windows import is_closed, tied
 from tests.support.simulated_streams import Memory
 
 # By how much events are ahead of the watermark.

@@ -22,7 +22,7 @@ from muntin.spark.settings import settings as configured
 from tests.support.answers import TOLERANCE, assert_same, plain
 from tests.support.comparing import Pair, compare
 from tests.support.session import AS_USERS_HAVE_IT
-from tests.support.workloads import SCHEMA, tables, workloads
+from tests.support.workloads import SCHEMA, may_overflow, tables, workloads
 
 EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "24"))
 # The same for all processes of a run.
@@ -122,12 +122,6 @@ def differences(spark: SparkSession, some: list[Case], *, may_raise: bool) -> li
                 owners[pairs[-1].name] = case
         outcomes = compare(pairs)
     return [(owners[name], it.wrong) for name, it in outcomes.items() if it.wrong is not None]
-
-
-def may_overflow(query: Query) -> bool:
-    """Whether a sum may be beyond 64 bits: Spark raises for that, and so would a whole job."""
-    calls = query.aggregates.values()
-    return any(call.function == "sum" and call.argument == "big" for call in calls)
 
 
 def assert_same_or_both_overflow(actual: DataFrame, expected: DataFrame, name: str) -> None:

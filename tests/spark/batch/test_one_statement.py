@@ -12,11 +12,10 @@ from muntin.errors import ModelError
 from muntin.model.workload import workload
 from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
-from tests.spark.batch.test_equal_to_spark import may_overflow
 from tests.support.answers import TOLERANCE, plain
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.executed_plans import scans
-from tests.support.workloads import SCHEMA, tables, workloads
+from tests.support.workloads import SCHEMA, may_overflow, tables, workloads
 
 MANY = """
   -- name: minute

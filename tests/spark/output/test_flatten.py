@@ -1,13 +1,12 @@
 """Structs as columns of their own, in files that have no place for structs."""
 
-from contextlib import nullcontext
-
 import pytest
 
 from muntin.errors import RunError
 from muntin.spark.output.flatten import flatten
-from muntin.spark.sinks.sink import INDEX, Part, Stack, Whole
+from muntin.spark.sinks.sink import Answer
 from muntin.spark.sinks.sink_like import sink_for
+from tests.support.made_answers import Given
 
 
 def test_structs_become_columns_at_any_depth(spark):
@@ -31,16 +30,7 @@ def test_two_columns_of_one_name_are_refused(spark):
 def test_a_folder_of_a_stream_is_flat_where_it_has_to_be_or_is_asked_to(
     spark, tmp_path, format, asked
 ):
-    frame = spark.sql(f"SELECT 7 AS {INDEX}, 1 AS k, named_struct('start', 2, 'end', 3) AS window")
-
-    class Answers:
-        def stacks(self):
-            return nullcontext([Stack(names={7: "q"}, frame=frame)])
-
-        def whole(self):
-            schema = frame.drop(INDEX).schema
-            return Whole(frame=frame, parts=[Part(names={7: "q"}, struct=None, schema=schema)])
-
+    frame = spark.sql("SELECT 1 AS k, named_struct('start', 2, 'end', 3) AS window")
     sink = sink_for(
         str(tmp_path),
         spark,
@@ -50,8 +40,8 @@ def test_a_folder_of_a_stream_is_flat_where_it_has_to_be_or_is_asked_to(
         flatten=asked,
         options={"header": "true"},
     )
-    sink.check({"q": frame.drop(INDEX).schema})
-    sink.write(0, Answers())
+    sink.check({"q": frame.schema})
+    sink.write(0, Given(Answer(name="q", rows=1, frame=frame)))
     reader = spark.read.options(header="true", inferSchema="true").format(format)
     found = reader.load(str(tmp_path / "q"))
     flat = {"k", "window_start", "window_end"}

@@ -11,7 +11,7 @@ from muntin.spark.sinks import files_at_once
 from muntin.spark.sinks.files_at_once import can_be_at_once
 from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import INDEX, Answer, Part
-from tests.spark.sinks.test_sinks import NESTED, Given, answer
+from tests.support.made_answers import NESTED, Given, answer
 
 # Nulls, NaN, both zeros, times before 1900, 1582 and 1970, a long decimal, text of any kind.
 EVERY_TYPE = {

@@ -8,7 +8,7 @@ from muntin.errors import RunError
 from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.memory_sink import MemorySink
 from muntin.spark.sinks.sink_like import sink_for
-from tests.spark.sinks.test_sinks import Given, answer, devices
+from tests.support.made_answers import Given, answer, devices
 
 
 def sink(spark, folder, compact=3, **more):
