@@ -14,7 +14,7 @@ from typing import Any
 import numba
 
 from muntin.model.aggregates.monoids import Monoid
-from muntin.techniques.compiled.kernel_cache import KernelCache, NoDigest, digest
+from muntin.techniques.compiled.kernel_cache import KernelCache, NoDigest, digest, is_constant
 from muntin.techniques.compiled.layout import COUNTED, LAYOUTS, OBJECTS
 
 Function = Callable[..., Any]
@@ -196,10 +196,14 @@ def _is_ours(part: Any) -> bool:
 
 
 def _is_closed(function: Function) -> bool:
-    """Whether a function depends on its code only, so that a digest of the code identifies it."""
+    """Whether a function depends on its code and on constants only, so that a digest tells it."""
     return (
         isinstance(function, FunctionType)
         and function.__closure__ is None
         and function.__defaults__ is None
-        and not any(name in function.__globals__ for name in function.__code__.co_names)
+        and all(
+            is_constant(function.__globals__[name])
+            for name in _names(function)
+            if name in function.__globals__
+        )
     )

@@ -100,6 +100,11 @@ def digest(function: Callable[..., Any]) -> str:
     return hashlib.sha256(repr(_sources(function, ())).encode()).hexdigest()
 
 
+def is_constant(value: Any) -> bool:
+    """Whether the text of a value identifies it."""
+    return type(value) in _PLAIN
+
+
 def _sources(function: Any, callers: tuple[CodeType, ...]) -> list[Any]:
     """Returns the code of a function, and the value of each name that it reads."""
     code = function.__code__
@@ -123,7 +128,7 @@ def _value(value: Any, callers: tuple[CodeType, ...]) -> Any:
         return "itself" if value.__code__ in callers else _sources(value, callers)
     if isinstance(value, tuple):
         return [_value(part, callers) for part in value]
-    if type(value) in _PLAIN:
+    if is_constant(value):
         return repr(value)
     if isinstance(value, ModuleType) and not value.__name__.startswith("muntin"):
         return value.__name__
