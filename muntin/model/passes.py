@@ -30,6 +30,9 @@ class Pass:
     maker: str
     keys: tuple[str, ...]
     slicing: Slicing
+    # Whether events that no tree's filter lets in are left out before all else. To ask all filters
+    # of every event costs something, too.
+    leaves_out: bool = True
     # Operations per second spent on reading and cutting; what each tree costs comes on top.
     cost: float = 0.0
 
@@ -42,6 +45,10 @@ class Pass:
     def serves(self, keys: tuple[str, ...], slicing: Slicing) -> bool:
         """Whether slices by these keys and edges can be made in it."""
         return set(keys) <= set(self.keys) and self.slicing.includes(slicing)
+
+    def filter_of(self, filters: Sequence[str | None]) -> str | None:
+        """Returns what is asked of events before all else, for trees with these filters."""
+        return common_filter(filters) if self.leaves_out or len(set(filters)) == 1 else None
 
 
 def common_filter(filters: Sequence[str | None]) -> str | None:

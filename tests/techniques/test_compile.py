@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from muntin.model.aggregates.monoids import MAX, MIN, Monoid
+from muntin.model.aggregates.monoids import ADD_LIMBS, MAX, MIN, Monoid
 from muntin.techniques import daba, panes, recalc
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind
+from muntin.techniques.compiled.kernel_cache import KernelCache
 
 TENS = np.array([10, 20])
 
@@ -47,6 +48,12 @@ def test_a_closure_is_compiled_but_not_kept_on_disk(shift):
 def count_tens(values, lows, highs, answers):
     for number in range(len(lows)):
         answers[number] = len(TENS) + combine(lows[number], highs[number])  # noqa: F821
+
+
+def test_constants_of_a_module_are_told_by_their_text():
+    """Sums of decimals read one; a worker that compiled them would take seconds to start."""
+    kernel = bind(recalc.fold, ADD_LIMBS)
+    assert isinstance(kernel._cache, KernelCache)
 
 
 def test_what_cannot_be_told_by_a_text_is_compiled_but_not_kept_on_disk():

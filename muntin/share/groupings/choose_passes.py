@@ -153,6 +153,7 @@ def _as_made(members: Members, cost: PassCost, number: int) -> tuple[Tree, ...]:
         maker=cost.maker,
         keys=members.keys,
         slicing=members.slicing,
+        leaves_out=members.leaves_out,
         cost=cost.reading,
     )
     return tuple(

@@ -13,6 +13,9 @@ from muntin.share.costs import cost
 from muntin.share.slicing.edges import common_slicing
 from muntin.sql.filters import split_by_keys
 
+# What it costs to ask one of several filters of an event, and what is always spent on that: the
+# shares of the filters may not be known.
+_ASKED, _ASKED_ANYWAY = 2.0, 16.0
 # What it costs to look for a value in the set of its slice, by what it costs to slice.
 _LOOKED_UP = 5.0
 
@@ -74,11 +77,11 @@ class Members:
 
         A tree that is alone and whose windows are its slices is answered by Spark itself.
         """
-        prices, workload = self.workload.prices, self.workload
+        prices = self.workload.prices
         if len(self.trees) == 1 and self.trees[0].is_alone:
             (tree,) = self.trees
             return PassCost(maker=GROUP_BY, reading=self.left_out, trees=(tree.cut_cost,))
-        kept = workload.rate * self._share
+        kept = self._kept
         further = _further_components(self.trees, self.keys)
         reading = (
             self.left_out
@@ -99,12 +102,12 @@ class Members:
     def by_slicer(self) -> PassCost:
         """Compiled code gets the columns that all trees need, and slices events for each tree, or
         folds many trees from the finest slices."""
-        prices, workload = self.workload.prices, self.workload
+        prices = self.workload.prices
         columns = cost.slicer_columns(
             (tree.grouping for tree in self.trees),
             (aggregate for tree in self.trees for aggregate in tree.aggregates),
         )
-        kept = workload.rate * self._share
+        kept = self._kept
         reading = self.left_out + (prices.handed + prices.column * columns) * kept
         is_folded = self._is_folded
         if is_folded:
@@ -131,7 +134,7 @@ class Members:
         """Whether the slicer folds the trees from finest slices, which are few enough."""
         if len(self.trees) < TREES_TO_FOLD or any(map(_sets_of_values, self.trees)):
             return False
-        kept = self.workload.rate * self._share
+        kept = self._kept
         return self._rows(kept) * EVENTS_TO_FOLD <= kept
 
     def is_whole(self, tree: Tree) -> bool:
@@ -144,10 +147,25 @@ class Members:
         filters = {tree.grouping.where for tree in self.trees}
         return min(1.0, sum(self.workload.share_of(where) for where in filters))
 
+    @cached_property
+    def leaves_out(self) -> bool:
+        """Whether events that no filter lets in are left out before all else.
+
+        It costs less than to hand them over, unless there are many filters and few such events.
+        """
+        filters = {tree.grouping.where for tree in self.trees}
+        saved = self.workload.prices.handed * (1 - self._share)
+        return _ASKED * len(filters) <= max(saved, _ASKED_ANYWAY)
+
     @property
     def left_out(self) -> float:
-        """The cost of reading the events that no filter lets in, half of what others cost."""
-        return self.workload.prices.event / 2 * self.workload.rate * (1 - self._share)
+        """The cost of reading the events that are left out, half of what others cost."""
+        return self.workload.prices.event / 2 * (self.workload.rate - self._kept)
+
+    @property
+    def _kept(self) -> float:
+        """How many events per second are not left out."""
+        return self.workload.rate * (self._share if self.leaves_out else 1.0)
 
     def _rate(self, tree: Tree) -> float:
         """Returns how many events per second a tree's filter lets in."""

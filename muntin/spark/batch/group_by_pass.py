@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.sql_text import only_where
@@ -35,30 +34,30 @@ def group_by_pass(
     trees: Mapping[int, BoundTree],
     keys: Sequence[str],
     slicing: Slicing,
+    where: str | None,
     names: Mapping[str, str],
     relations: Relations,
 ) -> GroupByPass:
     """Aggregates a family's events by `keys` and slice, once for all trees.
 
-    `names` has the column of each key. An event counts for a tree where the tree's filter holds; if
-    all trees have the same one, no other event is read. What the keys decide of a filter is not
-    asked of events: it chooses among the rows.
+    `where` lets in every event that some tree takes. `names` has the column of each key. An event
+    counts for a tree where the tree's filter holds. What the keys decide of a filter is not asked
+    of events: it chooses among the rows.
     """
     columns = _Columns(relations)
-    common = common_filter([bound.tree.grouping.where for bound in trees.values()])
     first = next(iter(trees.values()))
     grouping = Grouping(
         relation=first.tree.grouping.relation,
         time=first.tree.grouping.time,
-        where=common,
+        where=where,
         keys=tuple(keys),
     )
     safe = SafeExpressions(grouping.relation, relations)
     bits = ConditionBits()
     layouts, components, masks = {}, {}, {}
     for number, bound in trees.items():
-        where = bound.tree.grouping.where
-        of_keys, guard = None, None if where == common else where
+        own = bound.tree.grouping.where
+        of_keys, guard = None, None if own == where else own
         if guard is not None and safe.is_filter(guard) and safe.are_arguments(bound):
             of_keys, guard = split_by_keys(guard, keys)
         components[number] = columns.names_of(bound, guard)

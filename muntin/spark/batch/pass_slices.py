@@ -47,14 +47,16 @@ class PassSlices:
 
     @cached_property
     def _made(self) -> GroupByPass | SlicerPass:
+        filters = [bound.tree.grouping.where for bound in self.trees.values()]
         if self._pass is None:
             (tree,) = (bound.tree for bound in self.trees.values())
-            keys, slicing = tree.grouping.keys, tree.slicing
+            keys, slicing, (where,) = tree.grouping.keys, tree.slicing, filters
         else:
             keys, slicing = self._pass.keys, self._pass.slicing
+            where = self._pass.filter_of(filters)
         if self._pass is not None and self._pass.maker == SLICER:
-            return slicer_pass(self.trees, keys, self._names, self._relations)
-        return group_by_pass(self.trees, keys, slicing, self._names, self._relations)
+            return slicer_pass(self.trees, keys, where, self._names, self._relations)
+        return group_by_pass(self.trees, keys, slicing, where, self._names, self._relations)
 
     @property
     def targets(self) -> tuple[Target, ...]:

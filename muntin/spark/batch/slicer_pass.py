@@ -7,7 +7,6 @@ from pyspark.sql import DataFrame
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.parts import FLOAT
-from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
 from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.slicer.target import Target
@@ -33,26 +32,27 @@ class SlicerPass:
 def slicer_pass(
     trees: Mapping[int, BoundTree],
     keys: Sequence[str],
+    where: str | None,
     names: Mapping[str, str],
     relations: Relations,
 ) -> SlicerPass:
     """Selects time, keys, arguments and conditions of a family's events, each once.
 
-    `names` has the column of each key. Events that no tree's filter lets in are left out.
+    `where` lets in every event that some tree takes. `names` has the column of each key.
     """
     first = next(iter(trees.values()))
     grouping = Grouping(
         relation=first.tree.grouping.relation,
         time=first.tree.grouping.time,
-        where=common_filter([bound.tree.grouping.where for bound in trees.values()]),
+        where=where,
         keys=tuple(keys),
     )
     safe = SafeExpressions(grouping.relation, relations)
     arguments, bits = Arguments(safe), ConditionBits()
     targets = []
     for number, bound in trees.items():
-        tree, where = bound.tree, bound.tree.grouping.where
-        guard = None if where == grouping.where else where
+        tree = bound.tree
+        guard = None if tree.grouping.where == where else tree.grouping.where
         entries = tuple(_entries(bound, ansi=is_ansi(relations.session)))
         targets.append(
             Target(

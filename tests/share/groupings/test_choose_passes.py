@@ -57,6 +57,25 @@ def test_what_a_filter_may_guard_shares_with_the_same_filter_only():
     assert sorted(passes(*asked)) == [["a", "b", "c"], ["d", "e"]]
 
 
+def test_filters_are_asked_first_if_they_are_few_or_leave_out_enough():
+    def leaves_out(count, share=1.0):
+        asked = tuple(query(f"q{n}", 2 + n, where=f"x > {n}") for n in range(count))
+        shares = {each.where: share for each in asked}
+        work = Workload(queries=asked, prices=ONE_GROUP_BY, shares=shares)
+        plan = optimize(work, "shared")
+        (shared,) = plan.passes
+        assert plan_from_json(plan_to_json(plan)).passes == (shared,)
+        filters = [each.where for each in asked]
+        everything = " OR ".join(f"({where})" for where in filters)
+        assert shared.filter_of(filters) == (everything if shared.leaves_out else None)
+        assert shared.filter_of(filters[:1]) == filters[0]
+        return shared.leaves_out
+
+    assert leaves_out(4)
+    assert not leaves_out(20)
+    assert leaves_out(20, share=0.01)
+
+
 def test_a_relation_that_is_computed_is_read_once_or_stored():
     asked = (query("a", keys=["device"]), query("b", 2, keys=["site"]))
     relation = asked[0].source

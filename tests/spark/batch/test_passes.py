@@ -93,6 +93,7 @@ GROUP BY {by}{"," * bool(by)} window(ts, {window})"""
                 ("state, device", "WHERE x <= 20", "'2 minutes'", "bit_xor(load) AS bits"),
                 ("device", "WHERE load IS NULL", "'4 minutes'", "max(x) AS top"),
                 ("state", "WHERE x > 1e9", "'1 minute'", "sum(x) AS total"),
+                ("", "WHERE x IS NULL", "'2 minutes'", "count(load) AS there"),
             )
         )
     )
@@ -109,8 +110,9 @@ def test_many_trees_are_folded_from_finest_slices(spark):
         "IF(id % 7 = 0, NULL, CAST(id % 5 AS INT)) AS load",
     )
     plan = optimize(workload(MANY, prices=WAYS[SLICER]), "shared")
-    assert len(plan.trees) == 9
-    assert [each.maker for each in plan.passes] == [SLICER]
+    assert len(plan.trees) == len(MANY)
+    # So many filters are not asked before all else.
+    assert [(each.maker, each.leaves_out) for each in plan.passes] == [(SLICER, False)]
     with mt.run(plan, frame) as results:
         assert_equal_answers(results, frame)
 
