@@ -111,6 +111,23 @@ def test_a_worker_loads_the_runtime_and_neither_parser_nor_optimizers():
     assert (loaded.stdout.strip(), loaded.returncode) == ("", 0), loaded.stderr
 
 
+def test_the_process_that_spark_asks_for_states_loads_nothing_that_computes():
+    # Spark starts one with each start of a stream, and so with each change of queries.
+    script = (
+        "import sys, pickle, pyarrow as pa; "
+        "from muntin.spark.stream.bucket_processor import BucketProcessor; "
+        "sys.stdout.buffer.write(pickle.dumps(BucketProcessor([], pa.schema([]), [])))"
+    )
+    pickled = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
+    script = (
+        "import sys, pickle; pickle.loads(sys.stdin.buffer.read()); "
+        "print(*(name for name in ('numpy', 'pyarrow', 'pandas', 'numba', 'muntin.runtime') "
+        "if name in sys.modules))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], input=pickled, capture_output=True)
+    assert (loaded.stdout.strip(), loaded.returncode) == (b"", 0), loaded.stderr
+
+
 def test_every_public_name_is_there():
     assert all(getattr(muntin, name) is not None for name in muntin.__all__)
 

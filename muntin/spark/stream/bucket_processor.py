@@ -1,22 +1,26 @@
 """Takes Spark's calls to the operator of a bucket of keys.
 
 To start a query, Spark unpickles the processor in a new process, only to ask for its states. So
-this module is light: what computes (`bucket_step`) is loaded with the first rows.
+this module is light: lanes stay pickled, and what computes (`bucket_step`) is not loaded, until the
+first rows are there.
 """
 
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from muntin.runtime.state.lane import Lane
 from muntin.spark.worker import begin_task
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
+    from muntin.runtime.state.lane import Lane
     from muntin.runtime.state.record_lane import RecordLane
 
 # The columns of answers with the number of their lane, and, in rows that are no answers, with a
@@ -29,12 +33,14 @@ class BucketProcessor(StatefulProcessor):
     """The operator as Spark knows it; its state is Arrow and JSON in the state store."""
 
     def __init__(
-        self, lanes: Sequence[Lane], schema: pa.Schema, records: "Sequence[RecordLane]" = ()
+        self,
+        lanes: "Sequence[Lane]",
+        schema: "pa.Schema",
+        records: "Sequence[RecordLane]",
     ) -> None:
         """`schema` is that of the answers of all lanes."""
-        self._lanes = lanes
-        self._schema = schema
-        self._records = records
+        # Lanes may have classes of the user's, which may be defined in a notebook.
+        self._pickled = cloudpickle.dumps((lanes, schema, records))  # type: ignore[no-untyped-call]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task, before anything else."""
@@ -63,6 +69,13 @@ class BucketProcessor(StatefulProcessor):
     def close(self) -> None:
         """Called at the end of a task; there is nothing to give back."""
 
+    @cached_property
+    def _work(self) -> "tuple[Sequence[Lane], pa.Schema, Sequence[RecordLane]]":
+        """The lanes, the schema of their answers, and the lanes of data windows."""
+        work: tuple[Sequence[Lane], pa.Schema, Sequence[RecordLane]]
+        work = pickle.loads(self._pickled)
+        return work
+
     def _step(self, rows: "Iterable[pd.DataFrame]", watermark: int) -> "Iterator[pd.DataFrame]":
         from muntin.runtime.slicer.packing import ROWS, TARGET
         from muntin.spark.stream.bucket_step import BucketStep
@@ -74,10 +87,11 @@ class BucketProcessor(StatefulProcessor):
                 if data:
                     packed.setdefault(lane, []).append(data)
         stored = self._remembered.get()
+        lanes, schema, records = self._work
         step = BucketStep(
-            lanes=self._lanes,
-            records=self._records,
-            schema=self._schema,
+            lanes=lanes,
+            records=records,
+            schema=schema,
             store=_SegmentStore(self._segments),
             state=None if stored is None else bytes(stored[0]),
         )
