@@ -39,15 +39,16 @@ def next_plan(
     checkpoint: Checkpoint,
     *,
     retain: int,
-    finish: Finish,
+    finish: Finish | None,
     moves: bool = False,
 ) -> tuple[BoundStream, StreamPlan]:
     """Returns the plan to continue with: the stored one if nothing has changed.
 
     A change takes effect between two batches. A batch that was cut off belongs to the plan that was
     tried last. It is finished under that plan first, if that plan has a query which the new one has
-    not, as that query's answers of the batch may be written in part. If the plan `moves`, queries
-    go to the trees in which it has them; else they stay in those in which they run.
+    not, as that query's answers of the batch may be written in part; without `finish`, nothing of
+    that batch is written. If the plan `moves`, queries go to the trees in which it has them; else
+    they stay in those in which they run.
     """
     tried, counting = _stored(checkpoint.tried()), _stored(checkpoint.counting())
     logs = checkpoint.logs
@@ -56,7 +57,7 @@ def next_plan(
     if _same(bound, tried, retain):
         return bound, resumed(tried.running, bound.plan)
     would_go_on(plan, source, counting.running, moves=moves)
-    if logs.is_cut() and _leaves(tried.running.plan, found.plan):
+    if finish is not None and logs.is_cut() and _leaves(tried.running.plan, found.plan):
         try:
             before = source.bind(with_code(tried.running.plan, plan))
             finish(before, resumed(tried.running, before.plan))

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -160,16 +161,11 @@ class Runner:
                 self._count_restart(failure)
                 patience.wait()
 
-    def halt(self) -> None:
-        """Stop what runs."""
-        self._before_trial = None
-        self._listener.leave()
-        self.run.halt()
-
     def close(self) -> None:
         """Stop what runs, for good."""
         try:
-            self.halt()
+            self._leave()
+            self.run.halt()
             self._listener.close()
             self._close_sink()
         finally:
@@ -185,17 +181,8 @@ class Runner:
         old = self.run
         # If the plan is refused, then here, before anything is stopped.
         self.made(*would_go_on(plan, self._source, old.running, moves=moves))
-        self.halt()
         try:
-            bound, running = next_plan(
-                plan,
-                self._source,
-                self.checkpoint,
-                retain=old.running.retain,
-                finish=self.finish,
-                moves=moves,
-            )
-            self.launch(bound, running)
+            self.start_run(self._next_run(plan, old, moves=moves))
             self._before_trial = old
             self._try()
         except Exception as error:
@@ -203,6 +190,29 @@ class Runner:
                 self.run.halt()
             self._fall_back(old, error)
             raise refused_change(error) from None
+
+    def _next_run(self, plan: Plan, old: StreamRun, *, moves: bool) -> StreamRun:
+        """Stop a run; returns that of another plan, which is made while Spark's query stops."""
+        self._leave()
+        old.end_batches()
+        is_between = old.is_between_batches()
+        with ThreadPoolExecutor(1) as pool:
+            stopping = pool.submit(old.stop)
+            # Spark may still finish a batch that the sink was given, or that another run began.
+            if not is_between:
+                stopping.result()
+            run = self.made(
+                *next_plan(
+                    plan,
+                    self._source,
+                    self.checkpoint,
+                    retain=old.running.retain,
+                    finish=None if is_between else self.finish,
+                    moves=moves,
+                )
+            )
+            stopping.result()
+            return run
 
     def made(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
         """Returns a run of a plan, not started; refuses what the sink would not take."""
@@ -215,6 +225,11 @@ class Runner:
             check_owner=self.owner.check,
             given_before=self.checkpoint.logs.given_before,
         )
+
+    def _leave(self) -> None:
+        """Do not look at what runs any more: it is about to be stopped."""
+        self._before_trial = None
+        self._listener.leave()
 
     def _begin(self, run: StreamRun, trigger: Mapping[str, Any]) -> None:
         run.start(

@@ -65,10 +65,12 @@ class StreamRun:
         self._sink = sink
         self._figures = figures
         self._check_owner = check_owner
-        # Held while a batch is written, and while the stream is stopped: a batch is never cut off
-        # between two of its files by a stop from this process.
+        # Held while a batch is written: a stop from this process never cuts it off between two of
+        # its files.
         self._writing = threading.Lock()
         self._halted = threading.Event()
+        # The last batch that the sink was given; -1 before the first.
+        self._written = -1
         self._session = self.answers.sparkSession
         # What the sink could not do.
         self._failed: RunError | None = None
@@ -101,12 +103,7 @@ class StreamRun:
 
     def has_finished_a_batch(self) -> bool:
         """Whether a batch was finished under this plan, so that the checkpoint is bound to it."""
-        report = self.reports.last()
-        return (
-            report is not None
-            and report["batchId"] >= self.first
-            and "addBatch" in (report["durationMs"])
-        )
+        return self._finished() >= self.first
 
     @property
     def is_halted(self) -> bool:
@@ -126,44 +123,57 @@ class StreamRun:
 
     def halt(self) -> None:
         """Stop Spark's query between two batches; after a minute, stop it anyway."""
+        self.end_batches()
+        self.stop()
+
+    def end_batches(self) -> None:
+        """Give the sink no more batches, once the one that runs is finished or a minute is over.
+
+        Spark's query is then to be stopped.
+        """
         if self.query.isActive:
-            last = self._batch()
+            last = self._finished()
             patience = time.monotonic() + _PATIENCE
             while (
                 self.query.isActive
                 and self.query.status["isTriggerActive"]
-                and self._batch() == last
+                and self._finished() == last
                 and time.monotonic() < patience
             ):
-                time.sleep(0.05)
+                time.sleep(0.02)
         with self._writing:
             self._halted.set()
-            self.query.stop()
+
+    def stop(self) -> None:
+        """Stop Spark's query, after `end_batches`."""
+        self.query.stop()
         self._figures.note(self.reports)
+
+    def is_between_batches(self) -> bool:
+        """Whether, after `end_batches`, the sink has nothing of a batch that is not finished."""
+        return self.first <= self._finished() and self._written <= self._finished()
 
     def stop_for(self, error: RunError) -> None:
         """Stop Spark's query at once, as if it had failed."""
         self._failed = self.lost = error
         self.query.stop()
 
-    def _batch(self) -> int | None:
+    def _finished(self) -> int:
+        """The number of the last batch that Spark has reported as finished; -1 before the first."""
         report = self.reports.last()
-        return None if report is None else report["batchId"]
+        if report is None:
+            return -1
+        batch: int = report["batchId"]
+        # While there is nothing to do, Spark reports the next batch, without having run it.
+        return batch if "addBatch" in report["durationMs"] else batch - 1
 
     def _take(self, frame: DataFrame, batch: int) -> None:
         """Called by Spark with each batch."""
-        # A halt holds the lock until Spark's thread has ended, and that thread is waiting here.
-        while not self._writing.acquire(timeout=0.05):
+        with self._writing:
             if self._halted.is_set():
-                break
-        else:
-            try:
-                if not self._halted.is_set():
-                    self._write(frame, batch)
-                    return
-            finally:
-                self._writing.release()
-        raise RunError("the pipeline was stopped")
+                raise RunError("the pipeline was stopped")
+            self._written = batch
+            self._write(frame, batch)
 
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Give a batch's answers to the sink."""
