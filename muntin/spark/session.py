@@ -31,6 +31,8 @@ _FORGETTING = {
     "spark.ui.retainedStages": "200",
     "spark.ui.retainedTasks": "2000",
 }
+# Before the paths of the user's, for all Python processes of Spark's.
+_PATHS = "spark.executorEnv.PYTHONPATH"
 # What may help against an error of Spark's, by its name.
 _HINTS = {
     "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE": ("; write parquet or json, or leave that column out"),
@@ -71,6 +73,8 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
         **(more or {}),
     }.items():
         conf.set(key, value)
+    paths = [str(Path(__file__).with_name("worker_site")), conf.get(_PATHS, "")]
+    conf.set(_PATHS, os.pathsep.join(filter(None, paths)))
     # The log is a file without a name: read if Spark does not start, gone when it ends. Options
     # of log4j would come too late for what the JVM itself prints.
     with tempfile.TemporaryFile() as log, _holding_ctrl_c():
