@@ -141,8 +141,7 @@ class Checkpoint:
                 running=stream_plan_from_json(data),
                 batch=int(data["batch"]),
                 mark=str(data["mark"]),
-                # Older checkpoints do not have it.
-                output=data.get("output"),
+                output=data["output"],
             )
         except RunError:
             # Of a version that this muntin does not read.

@@ -16,7 +16,6 @@ from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload, workload
-from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import check_same
 from muntin.share.evolve.move_queries import without
 from muntin.share.evolve.outlook import Outlook, outlook
@@ -39,11 +38,7 @@ from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
 from muntin.spark.sinks.memory_sink import MemorySink
 from muntin.spark.sinks.sink import Sink
 from muntin.spark.sinks.sink_like import SinkLike, sink_for
-from muntin.spark.stream.buckets import bucket_labels
-from muntin.spark.stream.source import (
-    Queries,
-    Source,
-)
+from muntin.spark.stream.source import Queries, Source
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
 
@@ -150,16 +145,7 @@ def start(
     runner.owner.refuse_if_owned()
     folder.check()
     if stored is None:
-        running = first_start(
-            bound.plan,
-            bound.needs,
-            bound.record_needs,
-            buckets=bucket_labels(session, buckets),
-            delay=source.delay,
-            retain=retained,
-            ansi=is_ansi(session),
-        )
-        first = runner.made(bound, running)
+        first = runner.made(bound, source.first_start(bound, buckets=buckets, retain=retained))
         with runner.owning():
             runner.start_run(first)
     else:

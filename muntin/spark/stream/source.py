@@ -95,16 +95,7 @@ def stream(
         approximate=approximate,
     )
     bound = source.bind(plan)
-    running = first_start(
-        bound.plan,
-        bound.needs,
-        bound.record_needs,
-        buckets=bucket_labels(session, buckets),
-        delay=source.delay,
-        retain=0,
-        ansi=is_ansi(session),
-    )
-    answers, projected = bound.run(running)
+    answers, projected = bound.run(source.first_start(bound, buckets=buckets, retain=0))
     return projected.together(answers)
 
 
@@ -139,6 +130,18 @@ class Source:
         if self._last is None or self._last[0] != known:
             self._last = (known, self._bound(plan))
         return self._last[1]
+
+    def first_start(self, bound: "BoundStream", *, buckets: int | None, retain: int) -> StreamPlan:
+        """Returns a plan as it runs from the first batch on, with no state yet."""
+        return first_start(
+            bound.plan,
+            bound.needs,
+            bound.record_needs,
+            buckets=bucket_labels(self.session, buckets),
+            delay=self.delay,
+            retain=retain,
+            ansi=is_ansi(self.session),
+        )
 
     def _bound(self, plan: Plan) -> "BoundStream":
         try:
