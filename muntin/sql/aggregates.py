@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
-from muntin.sql.functions import AGGREGATES, UNSTABLE, calls, is_call
+from muntin.sql.functions import AGGREGATES, UNSTABLE, calls, is_call, is_orderless, why_unshared
 from muntin.sql.parameters_of_calls import written_call
 from muntin.sql.tokens import NotSharedError, Span, closing, kind_at, norms, render, split
 
@@ -65,6 +65,9 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
     if follower in _FOLLOWERS:
         raise NotSharedError(f"{call} {_FOLLOWERS[follower]} is not built from slices")
 
+    if FUNCTIONS[function].has_any_order and not _is_under_orderless(tokens, place, stop):
+        raise NotSharedError(f"{call} {why_unshared(function)}")
+
     quantifier = kind_at(inside, 0)
     if quantifier in {"DISTINCT", "ALL"} and len(inside) > 1:
         if quantifier == "DISTINCT" and not FUNCTIONS[function].idempotent:
@@ -95,6 +98,17 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
     named = tuple(map(norms, arguments))
     identity = (function, named, aggregate.parameters, norms(condition))
     return Call(aggregate=aggregate, stop=stop, identity=identity)
+
+
+def _is_under_orderless(tokens: Span, place: int, stop: int) -> bool:
+    """Whether the tokens at `[place, stop)` are the list of a function that does not heed its
+    order."""
+    if kind_at(tokens, place - 1) != "L_PAREN" or place < 2 or not is_call(tokens, place - 2):
+        return False
+    follower = kind_at(tokens, stop)
+    return follower in {"R_PAREN", "COMMA"} and is_orderless(
+        tokens[place - 2].norm, has_more=follower == "COMMA"
+    )
 
 
 def check_row_expression(tokens: Span, where: str) -> None:

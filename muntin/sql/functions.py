@@ -14,9 +14,9 @@ def _names(text: str) -> frozenset[str]:
 # it reads no column, as in `collect_list(1)`.
 UNSHARED = _names(
     """
-    any_value approx_top_k_combine array_agg collect_list collect_union
-    count_min_sketch first first_value grouping grouping_id histogram_numeric last last_value
-    listagg measure product schema_of_variant_agg string_agg try_avg try_sum
+    any_value approx_top_k_combine collect_union count_min_sketch first first_value grouping
+    grouping_id histogram_numeric last last_value measure product schema_of_variant_agg try_avg
+    try_sum
     tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
     tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer
     """
@@ -25,7 +25,18 @@ UNSHARED = _names(
 AGGREGATES = UNSHARED | SPELLINGS.keys()
 
 # Of these, the answer depends on the order in which rows arrive.
-_BY_ARRIVAL = _names("any_value array_agg collect_list first first_value last last_value")
+_BY_ARRIVAL = _names(
+    """
+    any_value array_agg collect_list first first_value last last_value listagg string_agg
+    """
+)
+
+# Functions of a list whose answers do not depend on its order, and those of them that may have a
+# further argument.
+ORDERLESS = _names("array_contains array_max array_min array_size array_sort cardinality size") | {
+    "sort_array"
+}
+_WITH_MORE = _names("array_contains sort_array")
 
 # Two runs of these differ, or depend on how Spark splits the work.
 UNSTABLE = _names(
@@ -49,6 +60,12 @@ def why_unshared(name: str) -> str:
     if name in _BY_ARRIVAL:
         return "depends on the order in which rows arrive, which slices do not keep"
     return "is not built from slices"
+
+
+def is_orderless(function: str, *, has_more: bool) -> bool:
+    """Whether the answer of a function of a list, with further arguments or without, does not
+    depend on the order of the list."""
+    return function in (_WITH_MORE if has_more else ORDERLESS)
 
 
 def is_call(tokens: Span, place: int) -> bool:

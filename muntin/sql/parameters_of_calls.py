@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muntin.model.aggregates.table import FUNCTIONS, ORDER
+from muntin.sql.functions import why_unshared
 from muntin.sql.tokens import NotSharedError, Span, norms, render, split
 
 _ORDER_BY = "order by"
@@ -24,6 +25,8 @@ def written_call(
 ) -> WrittenCall:
     """Returns the arguments and parameters of a call; `order` is what stands in WITHIN GROUP."""
     row = FUNCTIONS[function]
+    if row.is_ordered_by_argument:
+        return _ordered_by_argument(text, call, function, given, order)
     if ORDER in row.parameters:
         if order is not None:
             return _ordered(text, call, given, order, parameters=len(row.parameters) - 1)
@@ -42,6 +45,18 @@ def written_call(
         arguments=tuple(given[:count]),
         parameters=tuple(render(text, each) for each in given[count:]),
     )
+
+
+def _ordered_by_argument(
+    text: str, call: str, function: str, given: Sequence[Span], order: Span | None
+) -> WrittenCall:
+    if order is None:
+        raise NotSharedError(f"{call} {why_unshared(function.removesuffix('_distinct'))}")
+    ordered = _ordered(text, call, given[1:] or [()], order, parameters=1)
+    if norms(ordered.arguments[0]) != norms(given[0]):
+        raise NotSharedError(f"{call} is ordered by something else than its values, which may tie")
+    delimiter, direction = ordered.parameters
+    return WrittenCall(arguments=(given[0],), parameters=(delimiter or "NULL", direction))
 
 
 def _ordered(

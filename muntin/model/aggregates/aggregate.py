@@ -214,6 +214,14 @@ class Aggregate:
             return text
         return f"CASE WHEN {row.has_answer(*values)} THEN {text} END"
 
+    def finished(self, summary: str) -> str:
+        """Returns the answer as Spark SQL over what a set of values was summed up to."""
+        finish = self.definition.finish
+        if finish is None:
+            return summary
+        named = zip(self.definition.parameters, self.parameters, strict=False)
+        return finish.format(p=summary, **dict(named))
+
     def to_sql(self) -> str:
         """Returns the call as Spark SQL."""
         row = self.definition
@@ -239,12 +247,14 @@ def function_call(function: str) -> Callable[..., Aggregate]:
     def call(*arguments: Any, where: str | None = None) -> Aggregate:
         first = row.arguments if row.parameters else len(arguments)
         argument, *others = arguments[:first] or (None,)
+        # What is too many is told by the aggregate.
+        names = (*row.parameters, *[""] * len(arguments))
         return Aggregate(
             function=function,
             argument=argument,
             where=where,
             others=tuple(map(str, others)),
-            parameters=tuple(map(parameter, arguments[first:])),
+            parameters=tuple(map(parameter, names, arguments[first:])),
         )
 
     call.__name__ = call.__qualname__ = function

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from muntin.errors import ModelError
-from muntin.model.aggregates.table import ORDER
+from muntin.model.aggregates.table import DELIMITER, ORDER
+from muntin.model.sql_text import literal
 
 _NUMBER = r"[+]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 # A number in Spark SQL: it may have a suffix that says its type.
@@ -14,15 +15,28 @@ _LIST = re.compile(r"\s*array\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 _ORDERS = ("ASC", "DESC")
 
 
-def parameter(value: Any) -> str:
+def parameter(name: str, value: Any) -> str:
     """Returns a parameter that was given in Python as Spark SQL.
 
-    >>> parameter([0.5, 0.95]), parameter(0.5), parameter("desc")
-    ('array(0.5, 0.95)', '0.5', 'desc')
+    >>> parameter("percentage", [0.5, 0.95]), parameter("delimiter", "-")
+    ('array(0.5, 0.95)', "'-'")
     """
+    if name == DELIMITER:
+        return _delimiter(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"array({', '.join(map(repr, value))})"
     return value if isinstance(value, str) else repr(value)
+
+
+def _delimiter(value: Any) -> str:
+    """Returns what stands between values as a literal: text, bytes, or nothing."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if not isinstance(value, str):
+        raise ModelError(f"a delimiter is text or bytes, not {value!r}")
+    return literal(value)
 
 
 def percentages(text: str) -> tuple[float, ...] | float:
@@ -49,12 +63,16 @@ def checked(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[
     """Returns the parameters of a call, an order that is left out included; raises `ModelError` if
     they are not what the function takes."""
     texts = tuple(given)
+    if not texts and names[:1] == (DELIMITER,):
+        texts = ("NULL",)
     if names and names[-1] == ORDER and len(texts) == len(names) - 1:
         texts = (*texts, "ASC")
     if len(texts) != len(names):
         wanted = ", ".join(names) or "no parameter"
         raise ModelError(f"{function} takes {wanted} behind its arguments, not {given!r}")
     for name, text in zip(names, texts, strict=True):
+        if name == DELIMITER:
+            continue
         if name != ORDER:
             percentages(text)
         elif text.upper() not in _ORDERS:

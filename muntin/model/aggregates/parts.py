@@ -77,6 +77,8 @@ class Part:
     is_never_null: bool = False
     # Of a set of values, whether -0.0 and 0.0 are two of them, as Spark's percentiles have it.
     tells_zeros_apart: bool = False
+    # Of a set of values, whether it has decimals as doubles, as Spark's percentiles have them.
+    has_doubles: bool = False
     # What compiled code reads of an event, as Spark SQL over the arguments, if not the arguments.
     reads: str | None = None
     # Whether the parameters of a call say what is kept, and not only what is answered from it.
@@ -285,7 +287,8 @@ PARTS: dict[str, Part] = {
         ),
         _entries("distinct", SET),
         _entries("frequencies", BAG),
-        replace(_entries("values", BAG), tells_zeros_apart=True),
+        replace(_entries("values", BAG), tells_zeros_apart=True, has_doubles=True),
+        replace(_entries("occurrences", BAG), tells_zeros_apart=True),
         Part(
             name="registers",
             monoids={TYPED: REGISTERS},

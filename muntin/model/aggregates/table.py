@@ -6,7 +6,7 @@ streams, SQL and costs all read the rows.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from muntin.model.aggregates import precision
@@ -15,15 +15,18 @@ from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parts import FLOAT, PARTS
 
 # The type of a function's answer: that of its values, a count that is never null, a double, a list
-# of values, or doubles, one for each percentage.
+# of values, doubles, one for each percentage, or a text that Spark joins of a list of values.
 VALUE = "value"
 COUNT = "count"
 DOUBLE = "double"
 VALUES = "values"
 PERCENTILES = "percentiles"
+TEXT = "text"
 
 # The parameter that says whether values are in ascending or descending order, `ASC` or `DESC`.
 ORDER = "order"
+# The parameter that stands between the values of a text; null is nothing.
+DELIMITER = "delimiter"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +61,13 @@ class Function:
     # Returns why a call with some parameters is left to Spark, or None.
     why_not: Callable[[tuple[str, ...]], str | None] | None = None
     # How many of the parameters say only what is answered: those that come first. And the answer as
-    # Spark SQL over what is kept, `{p}`, with these `{parameters}`, if it has no formula.
+    # Spark SQL over what is kept, `{p}`, with these `{parameters}`, if it has no formula; of a set
+    # of values, over what it is summed up to, with the parameters by name.
     own_parameters: int = 0
     finish: str | None = None
+    # Whether its answer has no order of its own: only under functions that do not heed the order is
+    # it determined.
+    has_any_order: bool = False
     # Whether its answers from slices are Spark's only within an error bound.
     is_bounded: bool = False
 
@@ -100,6 +107,11 @@ class Function:
         return any(PARTS[part].is_of_entries for part in self.parts)
 
     @cached_property
+    def is_ordered_by_argument(self) -> bool:
+        """Whether WITHIN GROUP orders by the argument of the call, which stands in both."""
+        return self.spelled is not None and self.spelled.count("{x}") > 1
+
+    @cached_property
     def casts(self) -> bool:
         """Whether Spark casts its values to doubles, one by one."""
         return any(PARTS[part].storage == FLOAT for part in self.parts)
@@ -127,6 +139,23 @@ def _ordered(name: str, summary: str, spelled: str | None = None, *parameters: s
         summary=summary,
         parameters=parameters,
         spelled=spelled,
+    )
+
+
+def _joined_text(*, is_distinct: bool) -> Function:
+    """Returns `listagg`, in the order of the values themselves."""
+    call = "listagg(DISTINCT {x}, {delimiter})" if is_distinct else "listagg({x}, {delimiter})"
+    return Function(
+        name="listagg_distinct" if is_distinct else "listagg",
+        parts=("distinct" if is_distinct else "frequencies",),
+        result=TEXT,
+        summary="ordered",
+        parameters=(DELIMITER, ORDER),
+        spelled=f"{call} WITHIN GROUP (ORDER BY {{x}} {{order}})",
+        distinct_of="listagg" if is_distinct else None,
+        aliases=() if is_distinct else ("string_agg",),
+        # Bytes are joined as strings, which are bytes to Spark, too.
+        finish="array_join(CAST({p} AS ARRAY<STRING>), coalesce(CAST({delimiter} AS STRING), ''))",
     )
 
 
@@ -251,6 +280,17 @@ FUNCTIONS: dict[str, Function] = {
         _distinct("sum", "sum"),
         _distinct("avg", "mean", DOUBLE),
         Function(name="collect_set", parts=("distinct",), result=VALUES, summary="values"),
+        Function(
+            name="collect_list",
+            parts=("occurrences",),
+            result=VALUES,
+            summary="ordered",
+            aliases=("array_agg",),
+            has_any_order=True,
+        ),
+        replace(_distinct("collect_list", "values", VALUES), has_any_order=True),
+        _joined_text(is_distinct=False),
+        _joined_text(is_distinct=True),
         _ordered("median", "percentile"),
         _ordered("percentile", "percentile", "percentile({x}, {percentage})", "percentage"),
         _ordered(

@@ -2,7 +2,7 @@
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.parts import FLOAT, INTEGER
-from muntin.model.aggregates.table import COUNT, PERCENTILES, VALUE, VALUES
+from muntin.model.aggregates.table import COUNT, PERCENTILES, TEXT, VALUE, VALUES
 
 # Elements of lists have Spark's own types.
 _ELEMENTS = {INTEGER: "bigint", FLOAT: "double"}
@@ -11,7 +11,7 @@ _ELEMENTS = {INTEGER: "bigint", FLOAT: "double"}
 def answer_storage(aggregate: Aggregate, number: str) -> str:
     """Returns the storage of an aggregate's answers, if its values are stored as `number`."""
     match aggregate.definition.result:
-        case result if result == VALUES:
+        case result if result in (VALUES, TEXT):
             return f"array<{_ELEMENTS.get(number, number)}>"
         case result if result == PERCENTILES and isinstance(aggregate.percentages, tuple):
             return "array<double>"

@@ -7,11 +7,13 @@ a list of the distinct ones, and ranks if they are to be ordered.
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin.model.aggregates.monoids import MIN
 from muntin.runtime.columns.key_codes import canonical, encoded
 from muntin.runtime.columns.partials import Coding, Int64s, PartialColumn
 from muntin.runtime.columns.typed_partials import read_typed, write_typed
+from muntin.runtime.entries.entry_column import EntryColumn
 
 # All bits but the sign: flipped in negative floats, so that greater ones have greater bits.
 _MAGNITUDE = np.int64((1 << 63) - 1)
@@ -44,6 +46,16 @@ def decode(codes: Int64s, coding: Coding) -> pa.Array:
     if pa.types.is_null(coding.kind):
         return pa.nulls(len(codes))
     return write_typed(PartialColumn(scalars=(codes,), coding=coding))
+
+
+def in_order(column: EntryColumn) -> Int64s:
+    """Returns integers that are in the order of a column's values."""
+    values = column.coding.values
+    if values is None or column.counts is not None:
+        return column.codes
+    ranks = np.empty(len(values), np.int64)
+    ranks[pc.sort_indices(values).to_numpy()] = np.arange(len(values))
+    return ranks[column.codes]
 
 
 def floats(codes: Int64s) -> np.ndarray:

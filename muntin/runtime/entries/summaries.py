@@ -7,8 +7,10 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.table import TEXT
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.entry_codes import decode, floats
+from muntin.runtime.entries.entry_codes import decode, floats, in_order
+from muntin.runtime.entries.entry_column import ends
 from muntin.runtime.entries.entry_lists import list_of
 from muntin.runtime.entries.entry_ranges import EntryRanges
 from muntin.techniques.sweeps import latest_occurrence, ranked_counts
@@ -49,6 +51,24 @@ def _mean(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Arra
 
 def _values(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
     return (list_of(sets.column),)
+
+
+def _ordered(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    """Lists the values of each window in their order, each as often as it occurs."""
+    column = sets.column
+    windows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
+    ranks = in_order(column)
+    order = np.lexsort((~ranks if aggregate.is_descending else ranks, windows))
+    counts = np.ones(len(order), np.int64) if column.counts is None else column.counts
+    places = np.repeat(order, counts[order])
+    sizes = np.bincount(windows, counts, minlength=len(column)).astype(np.int64)
+    is_text = aggregate.definition.result == TEXT
+    # A text of no values is null.
+    missing = pa.array(sizes == 0) if is_text else None
+    lists = pa.ListArray.from_arrays(
+        pa.array(ends(sizes), pa.int32()), decode(column.codes[places], column.coding), mask=missing
+    )
+    return (lists,)
 
 
 def _percentile(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
@@ -102,6 +122,7 @@ _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ..
     "sum": _sum,
     "mean": _mean,
     "values": _values,
+    "ordered": _ordered,
     "percentile": _percentile,
     "discrete": _percentile,
     "mode": _mode,

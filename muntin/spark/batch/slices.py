@@ -56,7 +56,7 @@ def number_of(component: Component, aggregate: Aggregate, types: Types) -> str:
     if component.storage is not None:
         return component.storage
     kind = types[component if component.part.is_of_entries else aggregate]
-    if component.part.tells_zeros_apart and isinstance(kind, DecimalType):
+    if component.part.has_doubles and isinstance(kind, DecimalType):
         # Spark's percentiles are doubles. So few digits are told apart as doubles, too.
         return FLOAT
     if component.part.is_chosen:

@@ -13,6 +13,7 @@ from pyspark.sql.types import (
 )
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.table import TEXT
 from muntin.model.sql_text import SqlText
 from muntin.spark.binding.relations import Relations
 
@@ -34,6 +35,13 @@ def reason_of_arguments(aggregate: Aggregate, source: SqlText, relations: Relati
         if not is_hashed_alike(argument):
             kind = argument.simpleString()
             return f"{aggregate} is of {kind}, which xxhash64 may hash otherwise than it does"
+    if aggregate.definition.result == TEXT:
+        argument = relations.type_of(source, aggregate.argument)
+        if not isinstance(argument, BinaryType) and argument != StringType():
+            kind = argument.simpleString()
+            return (
+                f"{aggregate} is of {kind}, which is ordered otherwise than text without collation"
+            )
     return None
 
 

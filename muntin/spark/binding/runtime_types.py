@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 )
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.table import TEXT
 
 # Types of answers that the compiled runtime takes.
 NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
@@ -74,7 +75,10 @@ def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
     match aggregate.definition.summary:
         case "count" | "values":
             return is_carried(kind)
-        case "mode":
+        case "ordered" if aggregate.definition.result == TEXT:
+            # Spark casts other values to text, and then knows another order than that of the text.
+            return isinstance(kind, BinaryType) or kind == StringType()
+        case "mode" | "ordered":
             return isinstance(kind, NUMERIC) or is_ordered(kind)
         case "percentile" | "discrete" if isinstance(kind, DecimalType):
             return kind.precision <= _DIGITS_OF_A_DOUBLE

@@ -5,6 +5,7 @@ import re
 from muntin.model.aggregates.table import FUNCTIONS, ORDER
 from muntin.spark.engine.catalyst import Expression, children, kind, relative_error
 from muntin.spark.frames.chain import NotSharedError
+from muntin.sql.functions import why_unshared
 
 # How often a value of `percentile` counts, unless it is said.
 _ONCE = {"1", "1L"}
@@ -21,6 +22,8 @@ def arguments_and_parameters(
         return given, ()
     if row.spelled is None:
         return _optional(function, given, row.arguments)
+    if row.is_ordered_by_argument:
+        return _ordered_by_argument(function)
     if spelled == "mode":
         order = function.reverseOpt()
         if not order.isDefined():
@@ -34,6 +37,16 @@ def arguments_and_parameters(
     if ORDER in row.parameters:
         parameters.append("DESC" if function.reverse() else "ASC")
     return given[:1], tuple(parameters)
+
+
+def _ordered_by_argument(function: Expression) -> tuple[list[Expression], tuple[str, ...]]:
+    """Returns the argument of a call that is ordered by it, and its delimiter and order."""
+    argument, delimiter, *orders = children(function)
+    if not orders:
+        raise NotSharedError(f"{function.sql()} {why_unshared(function.prettyName())}")
+    if len(orders) > 1 or not children(orders[0])[0].semanticEquals(argument):
+        raise NotSharedError(f"{function.sql()} is ordered by something else than its values")
+    return [argument], (delimiter.sql(), orders[0].direction().sql())
 
 
 def _optional(

@@ -27,7 +27,7 @@ from muntin.spark.frames.call_parameters import arguments_and_parameters
 from muntin.spark.frames.chain import NotSharedError, expressions_of
 from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import Shape
-from muntin.sql.functions import why_unshared
+from muntin.sql.functions import is_orderless, why_unshared
 
 _WINDOW = "window"
 # Literals of which `count` counts every row.
@@ -67,6 +67,7 @@ def write_query(
         column = relation.column(key, filters)
         keys[column], names[column] = quoted(column), key
     names[_WINDOW] = shape.window_column
+    _check_order([*shape.columns, *shape.having])
     aggregates: dict[str, Aggregate] = {}
     arguments: dict[str, Expression] = {}
     for call in shape.calls:
@@ -112,6 +113,27 @@ def write_query(
         names=names,
         arguments=arguments,
     )
+
+
+def _check_order(expressions: Sequence[Expression]) -> None:
+    """Refuse a list without an order of its own, unless it is under a function that heeds none."""
+    for expression in expressions:
+        above = [(None, 0, expression)]
+        above += [
+            (node, place, child)
+            for node in walk(expression)
+            for place, child in enumerate(children(node))
+        ]
+        for parent, place, call in above:
+            if kind(call) != "AggregateExpression":
+                continue
+            name = call.aggregateFunction().prettyName().lower()
+            spelled = SPELLINGS.get(name)
+            if spelled is None or not FUNCTIONS[spelled].has_any_order:
+                continue
+            has_more = parent is not None and len(children(parent)) > 1
+            if parent is None or place or not is_orderless(parent.prettyName(), has_more=has_more):
+                raise NotSharedError(f"{call.sql()} {why_unshared(name)}")
 
 
 def _aggregate(

@@ -165,12 +165,17 @@ def from_slots(
             value = f"({' + '.join(places)})"
         else:
             kind = bound.types[aggregate]
-            value = f"CAST({quoted(places[0])} AS {kind.simpleString()})"
+            value = f"CAST({_finished(aggregate, quoted(places[0]))} AS {kind.simpleString()})"
             if isinstance(kind, ArrayType) and not kind.containsNull:
                 # Spark then knows that no element is null.
                 value = f"array_compact({value})"
         answers[aggregate] = _never_null(aggregate, value)
     return answers
+
+
+def _finished(aggregate: Aggregate, slot: str) -> str:
+    """Returns an answer as SQL over its slot, which has what a set of values was summed up to."""
+    return aggregate.finished(slot) if aggregate.definition.is_of_entries else slot
 
 
 def from_columns(node: Node) -> dict[Aggregate, str]:
