@@ -14,7 +14,7 @@ def _names(text: str) -> frozenset[str]:
 # it reads no column, as in `collect_list(1)`.
 UNSHARED = _names(
     """
-    any_value approx_top_k_combine collect_union count_min_sketch first first_value grouping
+    any_value approx_top_k_combine collect_union first first_value grouping
     grouping_id histogram_numeric last last_value measure product schema_of_variant_agg try_avg
     try_sum
     tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double

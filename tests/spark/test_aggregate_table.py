@@ -16,7 +16,9 @@ from tests.support.streams import Input, at, closed, events, joined
 # What each function of one argument is taken of; other functions, of numbers that vary.
 OF = {"count_if": "i > 2", "bool_or": "i > 4", "bool_and": "i > 1"}
 OF |= dict.fromkeys(["bit_and", "bit_or", "bit_xor"], "i")
-OF |= dict.fromkeys(["sum_distinct", "mode"], "i")
+OF |= dict.fromkeys(["sum_distinct", "mode", "count_min_sketch"], "i")
+OF["bitmap_construct_agg"] = "abs(i) % 32768"
+OF |= dict.fromkeys(["bitmap_or_agg", "bitmap_and_agg"], "CAST(CAST(i AS STRING) AS BINARY)")
 # Rows with the same value here have the same y: which of several Spark chooses is not determined.
 CHOSEN = ("max_by", "min_by")
 OF |= dict.fromkeys(CHOSEN, ("y", "xxhash64(ts, x, y)"))
@@ -25,6 +27,7 @@ PARAMETERS = {
     "percentile": ([0.1, 0.5, 0.95],),
     "percentile_cont": (0.3, "DESC"),
     "percentile_disc": (0.3,),
+    "count_min_sketch": (0.1, 0.9, 5),
 }
 SCHEMA = "t LONG, device STRING, x DOUBLE, y DOUBLE, i INT"
 

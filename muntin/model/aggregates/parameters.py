@@ -12,6 +12,8 @@ _NUMBER = r"[+]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 # A number in Spark SQL: it may have a suffix that says its type.
 _PERCENTAGE = re.compile(rf"\s*({_NUMBER})(?:[dD]|[bB][dD])?\s*")
 _LIST = re.compile(r"\s*array\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
+# Parameters that Spark takes as doubles alone.
+_DOUBLES = ("eps", "confidence")
 _ORDERS = ("ASC", "DESC")
 
 
@@ -23,6 +25,8 @@ def parameter(name: str, value: Any) -> str:
     """
     if name == DELIMITER:
         return _delimiter(value)
+    if name in _DOUBLES and isinstance(value, float):
+        return f"{value!r}D"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"array({', '.join(map(repr, value))})"
     return value if isinstance(value, str) else repr(value)

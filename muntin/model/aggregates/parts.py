@@ -302,9 +302,6 @@ PARTS: dict[str, Part] = {
         ),
         _chosen("max_by", "max", MAX),
         _chosen("min_by", "min", MIN),
-        _sketch("bitmap_construct_agg", "bitmap_or_agg({p})"),
-        _sketch("bitmap_or_agg", "bitmap_or_agg({p})"),
-        _sketch("bitmap_and_agg", "bitmap_and_agg({p})"),
         _sketch("theta_sketch_agg", "theta_union_agg({p}{parameters})"),
         _sketch("theta_union_agg", "theta_union_agg({p}{parameters})"),
         _sketch(

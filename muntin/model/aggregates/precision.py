@@ -2,7 +2,8 @@
 
 import re
 from functools import cache
-from math import ceil, log
+from math import ceil, log, log1p
+from typing import NamedTuple
 
 # The relative standard deviation that Spark takes if none is given.
 _DEFAULT = "0.05"
@@ -10,6 +11,10 @@ _DEFAULT = "0.05"
 LEAST, MOST = 4, 18
 # A literal of Spark's for a decimal or a double; it takes nothing else.
 _LITERAL = re.compile(r"(\d+\.\d*|\.\d+|\d+(?=[eEdDbB]))([eE][+-]?\d+)?(BD|D)?", re.IGNORECASE)
+
+# Literals of doubles and of integers.
+_DOUBLE = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)[dD]?")
+_INTEGER = re.compile(r"([+-]?\s*\d+)[lL]?")
 
 
 @cache
@@ -39,6 +44,49 @@ def why_not(constants: tuple[str, ...]) -> str | None:
     if precision(constants):
         return None
     return f"its relative error is a number from 0.0022 to 0.39, not {', '.join(constants)}"
+
+
+class CountMin(NamedTuple):
+    """The table of a count-min sketch, and the seed of its hashes."""
+
+    depth: int
+    width: int
+    seed: int
+
+
+@cache
+def count_min(constants: tuple[str, ...]) -> CountMin | None:
+    """Returns the table of `count_min_sketch` with a relative error, a confidence and a seed; None
+    if these are not written as numbers that Spark takes.
+
+    >>> count_min(("0.5D", "0.99D", "-1"))
+    CountMin(depth=7, width=4, seed=-1)
+    """
+    if len(constants) != 3:
+        return None
+    error, confidence = (_DOUBLE.fullmatch(text.strip()) for text in constants[:2])
+    seed = _INTEGER.fullmatch(constants[2].strip())
+    if error is None or confidence is None or seed is None:
+        return None
+    eps, share = float(error[1]), float(confidence[1])
+    if not (eps > 0 and 0 < share < 1):
+        return None
+    # Seeds of 64 bits lose their upper half.
+    low = int(seed[1].replace(" ", "")) & 0xFFFFFFFF
+    return CountMin(
+        depth=ceil(-log1p(-share) / log(2)), width=ceil(2 / eps), seed=low - (low >> 31 << 32)
+    )
+
+
+def why_no_table(constants: tuple[str, ...]) -> str | None:
+    """Returns why `count_min_sketch` with these constants is left to Spark, or None.
+
+    >>> why_no_table(("e", "0.5D", "1"))
+    'its error, confidence and seed are not written as numbers: e, 0.5D, 1'
+    """
+    if count_min(constants):
+        return None
+    return f"its error, confidence and seed are not written as numbers: {', '.join(constants)}"
 
 
 def why_no_percentage(constants: tuple[str, ...]) -> str | None:

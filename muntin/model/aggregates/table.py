@@ -15,13 +15,15 @@ from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parts import FLOAT, PARTS
 
 # The type of a function's answer: that of its values, a count that is never null, a double, a list
-# of values, doubles, one for each percentage, or a text that Spark joins of a list of values.
+# of values, doubles, one for each percentage, a text that Spark joins of a list of values, or bytes
+# that are never null.
 VALUE = "value"
 COUNT = "count"
 DOUBLE = "double"
 VALUES = "values"
 PERCENTILES = "percentiles"
 TEXT = "text"
+BYTES = "bytes"
 
 # The parameter that says whether values are in ascending or descending order, `ASC` or `DESC`.
 ORDER = "order"
@@ -325,9 +327,25 @@ FUNCTIONS: dict[str, Function] = {
         ),
         Function(name="max_by", parts=("max_by",), arguments=2, finish="{p}.x"),
         Function(name="min_by", parts=("min_by",), arguments=2, finish="{p}.x"),
-        _merged("bitmap_construct_agg"),
-        _merged("bitmap_or_agg"),
-        _merged("bitmap_and_agg"),
+        Function(
+            name="bitmap_construct_agg",
+            parts=("distinct",),
+            result=BYTES,
+            summary="bitmap",
+            # What is no bitmap is a position that does not fit one.
+            finish="IF(length({p}) < 4096, raise_error(concat('[INVALID_BITMAP_POSITION] Position ',"
+            " CAST({p} AS STRING), ' is out of bounds: a bitmap has 32768 bits')), {p})",
+        ),
+        Function(name="bitmap_or_agg", parts=("distinct",), result=BYTES, summary="bits_of_some"),
+        Function(name="bitmap_and_agg", parts=("distinct",), result=BYTES, summary="bits_of_all"),
+        Function(
+            name="count_min_sketch",
+            parts=("frequencies",),
+            result=BYTES,
+            summary="count_min",
+            parameters=("eps", "confidence", "seed"),
+            why_not=precision.why_no_table,
+        ),
         _merged("theta_sketch_agg", "lgNomEntries"),
         _merged("theta_union_agg", "lgNomEntries"),
         _merged("theta_intersection_agg"),

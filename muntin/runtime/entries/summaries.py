@@ -7,8 +7,11 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.precision import count_min
 from muntin.model.aggregates.table import TEXT
 from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.entries.bitmaps import bitmaps_of_positions, combined_bitmaps
+from muntin.runtime.entries.count_min import sketches
 from muntin.runtime.entries.entry_codes import decode, floats, in_order
 from muntin.runtime.entries.entry_column import ends
 from muntin.runtime.entries.entry_lists import list_of
@@ -117,6 +120,21 @@ def _mode(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Arra
     return (values.take(pa.array(places, mask=places < 0)),)
 
 
+def _bitmap(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    return (bitmaps_of_positions(sets.column),)
+
+
+def _bits(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    is_union = aggregate.definition.summary == "bits_of_some"
+    return (combined_bitmaps(sets.column, is_union=is_union),)
+
+
+def _count_min(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    shape = count_min(aggregate.parameters)
+    assert shape is not None
+    return (sketches(sets.column, shape),)
+
+
 _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ...]]] = {
     "count": _count,
     "sum": _sum,
@@ -126,6 +144,10 @@ _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ..
     "percentile": _percentile,
     "discrete": _percentile,
     "mode": _mode,
+    "bitmap": _bitmap,
+    "bits_of_some": _bits,
+    "bits_of_all": _bits,
+    "count_min": _count_min,
 }
 
 

@@ -12,6 +12,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     IntegerType,
+    IntegralType,
     LongType,
     ShortType,
     StringType,
@@ -78,6 +79,12 @@ def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
         case "ordered" if aggregate.definition.result == TEXT:
             # Spark casts other values to text, and then knows another order than that of the text.
             return isinstance(kind, BinaryType) or kind == StringType()
+        case "bitmap":
+            return isinstance(kind, IntegralType)
+        case "bits_of_some" | "bits_of_all":
+            return isinstance(kind, BinaryType)
+        case "count_min":
+            return isinstance(kind, IntegralType | BinaryType) or kind == StringType()
         case "mode" | "ordered":
             return isinstance(kind, NUMERIC) or is_ordered(kind)
         case "percentile" | "discrete" if isinstance(kind, DecimalType):

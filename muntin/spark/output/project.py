@@ -11,7 +11,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import ArrayType, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import COUNT, VALUES
+from muntin.model.aggregates.table import BYTES, COUNT, VALUES
 from muntin.model.plan import Node
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode
@@ -184,10 +184,12 @@ def from_columns(node: Node) -> dict[Aggregate, str]:
 
 
 def _never_null(aggregate: Aggregate, value: str) -> str:
-    """Makes counts and lists not nullable, as in Spark's schema."""
+    """Makes counts, lists and bytes not nullable, as in Spark's schema."""
     match aggregate.definition.result:
         case result if result == COUNT:
             return f"coalesce({value}, 0L)"
         case result if result == VALUES:
             return f"coalesce({value}, array())"
+        case result if result == BYTES:
+            return f"coalesce({value}, X'')"
     return value

@@ -16,11 +16,20 @@ WINDOWS = [
     mt.tumbling("5 minutes"),
     mt.hopping("10 minutes", every="1 minute"),
 ]
-# Sketches whose merged bytes are Spark's, to the last bit; sixteen entries are too few for most.
-EXACT = {
+# Sketches whose bytes follow from sets of values, as Spark's, to the last bit.
+BYTES = {
     "bitmap": mt.bitmap_construct_agg("v % 32768"),
+    "few": mt.bitmap_construct_agg("CAST(v % 9 AS TINYINT)", where="v > 1000"),
     "bits": mt.bitmap_or_agg("bits"),
     "common": mt.bitmap_and_agg("bits"),
+    "short": mt.bitmap_and_agg("CAST(concat('abc', substr(v, 1, 1)) AS BINARY)", where="v > 9"),
+    "counts": mt.count_min_sketch("v", 0.05, 0.9375, 42),
+    "negative": mt.count_min_sketch("CAST(-v AS INT)", 0.3, 0.5, -7, where="v % 3 = 0"),
+    "words": mt.count_min_sketch("concat('wörter ', v % 100)", 0.01, 0.99, 1),
+    "runs": mt.count_min_sketch("unhex(hex(v))", 0.1, 0.75, 1 << 33),
+}
+# Sketches whose merged bytes are Spark's, to the last bit; sixteen entries are too few for most.
+EXACT = {
     "theta": mt.theta_sketch_agg("v"),
     "small_theta": mt.theta_sketch_agg("v", 4),
     "text_theta": mt.theta_sketch_agg("CAST(v AS STRING)", 5),
@@ -81,14 +90,17 @@ def queries(aggregates, windows=WINDOWS):
 
 
 def test_every_sketch_is_tested():
-    tested = {one.function for one in (*EXACT.values(), *BOUNDED.values())}
-    assert tested == {name for name, row in FUNCTIONS.items() if row.is_spark_only}
-    assert all(not one.definition.is_bounded for one in EXACT.values())
+    tested = {one.function for one in (*BYTES.values(), *EXACT.values(), *BOUNDED.values())}
+    assert tested == {
+        name for name, row in FUNCTIONS.items() if row.is_spark_only or row.result == "bytes"
+    }
+    assert all(not one.definition.is_bounded for one in (*BYTES.values(), *EXACT.values()))
     assert all(one.definition.is_bounded for one in BOUNDED.values())
 
 
-def test_exact_sketches_have_sparks_bytes(data):
-    asked = queries(EXACT)
+@pytest.mark.parametrize("sketches", [BYTES, EXACT], ids=["sets", "merged"])
+def test_exact_sketches_have_sparks_bytes(data, sketches):
+    asked = queries(sketches)
     with mt.run(mt.plan(asked, strategy="shared"), data) as results:
         assert not results.plan.plain
         assert len(results.plan.trees) == 1
@@ -247,9 +259,25 @@ def test_without_approximate_they_are_left_to_spark(spark, data):
     )
 
 
+def test_a_position_outside_of_a_bitmap_is_an_error(data):
+    (query,) = queries({"bitmap": mt.bitmap_construct_agg("v")}, WINDOWS[:1])
+    with mt.run([query], data) as results:
+        for frame in (results["q0"], plain(query, data)):
+            with pytest.raises(Exception, match=r"INVALID_BITMAP_POSITION.*\d is out of bounds"):
+                frame.collect()
+
+
+def test_sketches_whose_table_is_not_written_out_are_left_to_spark():
+    (query,) = mt.parse_sql(
+        "SELECT count_min_sketch(v, 1D / 3, 0.5D, 1) AS s FROM r GROUP BY window(ts, '1 minute')"
+    )
+    assert isinstance(query, mt.PlainQuery)
+    assert "not written as numbers" in query.reason
+
+
 def test_streams_refuse_them_by_name(spark, tmp_path):
     stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS v")
-    for aggregate in (EXACT["bitmap"], BOUNDED["hll"]):
+    for aggregate in (EXACT["theta"], BOUNDED["hll"]):
         query = mt.Query(name="sketch", window=WINDOWS[0], aggregates={"x": aggregate}, time="ts")
         for approximate in (False, True):
             with pytest.raises(RunError, match="'sketch'"):

@@ -1,0 +1,81 @@
+"""Bitmaps of windows, from the positions or the bitmaps that their sets of values hold."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.entries.entry_column import EntryColumn
+from muntin.runtime.registers.rows import Bytes, arrow_of, rows_of
+from muntin.techniques.compiled.compile import compiled
+
+# The bytes of a bitmap of Spark's.
+_SIZE = 4096
+
+
+def bitmaps_of_positions(column: EntryColumn) -> pa.Array:
+    """Returns the bitmap of each row's positions; where one is outside of every bitmap, it is the
+    position as text, from which Spark makes its error."""
+    bitmaps = np.zeros((len(column), _SIZE), np.uint8)
+    wrong = np.full(len(column), -1, np.int64)
+    _set(column.codes, column.offsets, bitmaps, wrong)
+    if (wrong < 0).all():
+        return _written(bitmaps)
+    return pa.array(
+        [
+            bitmap.tobytes() if entry < 0 else str(column.codes[entry]).encode()
+            for bitmap, entry in zip(bitmaps, wrong, strict=True)
+        ],
+        pa.large_binary(),
+    )
+
+
+def combined_bitmaps(column: EntryColumn, *, is_union: bool) -> pa.Array:
+    """Returns the bits that some of each row's bitmaps have, or that all of them have."""
+    bitmaps = np.full((len(column), _SIZE), 0 if is_union else 255, np.uint8)
+    if len(column.codes):
+        values = rows_of(column.coding.values.cast(pa.large_binary()))  # type: ignore[union-attr]
+        _combine(
+            column.codes, column.offsets, values.starts, values.ends, values.data, bitmaps, is_union
+        )
+    return _written(bitmaps)
+
+
+def _written(bitmaps: Bytes) -> pa.Array:
+    offsets: Int64s = np.arange(len(bitmaps) + 1) * _SIZE
+    return arrow_of(offsets, bitmaps)
+
+
+def _set_bits(positions: Any, offsets: Any, bitmaps: Any, wrong: Any) -> None:
+    bits = 8 * bitmaps.shape[1]
+    for row in range(len(bitmaps)):
+        for entry in range(offsets[row], offsets[row + 1]):
+            position = positions[entry]
+            if position < 0 or position >= bits:
+                wrong[row] = entry
+            else:
+                bitmaps[row, position >> 3] |= np.uint8(1 << (position & 7))
+
+
+def _combine_bits(
+    codes: Any, offsets: Any, starts: Any, ends: Any, data: Any, bitmaps: Any, is_union: Any
+) -> None:
+    """Combines bitmaps byte by byte; one that is too short has no bits behind its end."""
+    size = bitmaps.shape[1]
+    for row in range(len(bitmaps)):
+        for entry in range(offsets[row], offsets[row + 1]):
+            start, end = starts[codes[entry]], ends[codes[entry]]
+            length = min(end - start, size)
+            if is_union:
+                for place in range(length):
+                    bitmaps[row, place] |= data[start + place]
+            else:
+                for place in range(length):
+                    bitmaps[row, place] &= data[start + place]
+                for place in range(length, size):
+                    bitmaps[row, place] = 0
+
+
+_set: Any = compiled(_set_bits)
+_combine: Any = compiled(_combine_bits)
