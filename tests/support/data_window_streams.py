@@ -18,6 +18,8 @@ AGGREGATES = {
     "day": mt.max("CAST(ts AS DATE)"),
     "at": mt.max("ts"),
     "since": mt.min("ts - TIMESTAMP '2023-11-14 00:00:00'"),
+    "chosen": mt.max_by("load + 1L", "load"),
+    "least": mt.min_by("concat('é', load % 7)", "concat('é', load)", where="load > 1"),
 }
 VALUES = {
     "loads": mt.count_distinct("load"),
@@ -39,11 +41,7 @@ HALVES = mt.threshold(
     inside=mt.hopping("20 seconds", every="10 seconds"),
     outside=mt.hopping("40 seconds", every="20 seconds"),
 )
-SESSIONS = query(
-    "sessions",
-    mt.session("4 seconds"),
-    aggregates={**AGGREGATES, "chosen": mt.max_by("load + 1L", "load")},
-)
+SESSIONS = query("sessions", mt.session("4 seconds"))
 LONG = query("long sessions", mt.session("11 seconds"), where="load > 1", having="n > 1")
 COUNTS = query("counts", mt.count_window(5, every=2))
 RECORDS = [

@@ -333,8 +333,8 @@ FUNCTIONS: dict[str, Function] = {
             result=BYTES,
             summary="bitmap",
             # What is no bitmap is a position that does not fit one.
-            finish="IF(length({p}) < 4096, raise_error(concat('[INVALID_BITMAP_POSITION] Position ',"
-            " CAST({p} AS STRING), ' is out of bounds: a bitmap has 32768 bits')), {p})",
+            finish="IF(length({p}) < 4096, raise_error(concat('[INVALID_BITMAP_POSITION] Position "
+            "', CAST({p} AS STRING), ' is out of bounds: a bitmap has 32768 bits')), {p})",
         ),
         Function(name="bitmap_or_agg", parts=("distinct",), result=BYTES, summary="bits_of_some"),
         Function(name="bitmap_and_agg", parts=("distinct",), result=BYTES, summary="bits_of_all"),

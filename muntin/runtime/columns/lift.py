@@ -12,7 +12,7 @@ from muntin.model.aggregates.parts import FLOAT, INTEGER, is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.runtime.columns.layout import Kept
 from muntin.runtime.columns.partials import Bools, Column, PartialColumn, scalars_of
-from muntin.runtime.columns.typed_partials import read_typed, write_typed
+from muntin.runtime.columns.typed_partials import beside, read_typed, write_typed
 from muntin.runtime.entries.entry_lists import read_entries, write_entries
 from muntin.runtime.entries.entry_ranges import as_entries
 from muntin.runtime.registers.columns import of_hashes, read_registers, written
@@ -41,7 +41,8 @@ def lifted(
     if entry.monoid == REGISTERS:
         return of_hashes(entry.component, numbers(columns[0], INTEGER), there)
     if is_typed(entry.number):
-        return read_typed(columns[0], entry.monoid)
+        column = beside(*columns) if len(columns) == 2 else columns[0]
+        return read_typed(column, entry.monoid)
     if isinstance(entry.component, UserComponent):
         return _own(entry.component, columns, there)
     counts = there.astype(np.int64 if entry.number == INTEGER else np.float64)

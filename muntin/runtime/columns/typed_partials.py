@@ -135,6 +135,13 @@ def _placed(column: pa.Array, present: Bools | None) -> PartialColumn:
     return PartialColumn(scalars=(places,), present=present, coding=coding)
 
 
+def beside(by: pa.Array, values: pa.Array) -> pa.Array:
+    """Returns values beside what they are chosen by, as structs; null where that is."""
+    if pa.types.is_null(by.type):
+        return by
+    return pa.StructArray.from_arrays([by, values], ["y", "x"], mask=by.is_null())
+
+
 def chosen_values(column: PartialColumn) -> pa.Array:
     """Returns the values that others chose."""
     structs = write_typed(column)

@@ -12,7 +12,7 @@ from muntin.model.sql_text import SqlText
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.spark.batch.slices import START, arguments_of, lift, number_of
+from muntin.spark.batch.slices import START, carried_by_records, lift, number_of
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected
 from muntin.spark.binding.instants import micros
@@ -131,7 +131,7 @@ def looked_at(
     lifted: dict[str, str] = {}
     for entry in layout.kept:
         values[entry.component] = tuple(
-            lifted.setdefault(value, f"v{len(lifted)}") for value in arguments_of(entry)
+            lifted.setdefault(value, f"v{len(lifted)}") for value in carried_by_records(entry)
         )
     columns.update({name: sql for sql, name in lifted.items()})
     return columns, RecordLayout(

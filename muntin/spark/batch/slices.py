@@ -117,6 +117,18 @@ def arguments_of(entry: Kept) -> tuple[str, ...]:
     return tuple(values)
 
 
+def carried_by_records(entry: Kept) -> tuple[str, ...]:
+    """Returns what records carry for a component, as Spark SQL: what it is lifted from. A value
+    that another one chooses is beside that one, since records of a stream carry no structs."""
+    component = entry.component
+    if isinstance(component, UserComponent) or not component.part.is_chosen:
+        return arguments_of(entry)
+    value, by = component.arguments
+    if component.where is None:
+        return by, value
+    return only_where(component.where, by), only_where(component.where, value)
+
+
 def _lift_sum(component: Component, name: str, *, is_wide: bool) -> dict[str, str]:
     """Returns a sum that may overflow: two words for the runtime, or Spark's sum and a count."""
     count = call("count", component)

@@ -155,8 +155,8 @@ class Sets(Loads):
             "'q' cannot be streamed: .array.load.. is array<int>",
         ),
         (
-            query("q", mt.count_window(3), aggregates={"m": mt.max_by("temp", "load")}),
-            "'q' cannot be streamed: .* is struct<y:int,x:double>",
+            query("q", mt.count_window(3), aggregates={"m": mt.max_by("array(temp)", "load")}),
+            "'q' cannot be streamed: .* is array<double>",
         ),
         (
             query("q", mt.count_window(3), keys={"k": "make_ym_interval(load, 1)"}),
