@@ -10,7 +10,7 @@ from muntin.sql.parameters_of_calls import written_call
 from muntin.sql.tokens import NotSharedError, Span, closing, kind_at, norms, render, split
 
 # What may follow a call and change its meaning.
-_FOLLOWERS = {
+FOLLOWERS = {
     "over": "OVER",
     "filter": "FILTER",
     "ignore": "IGNORE NULLS",
@@ -62,8 +62,8 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
             raise NotSharedError(f"the FILTER of {call} is beyond the parser")
         stop = end + 1
     follower = tokens[stop].norm if stop < len(tokens) else ""
-    if follower in _FOLLOWERS:
-        raise NotSharedError(f"{call} {_FOLLOWERS[follower]} is not built from slices")
+    if follower in FOLLOWERS:
+        raise NotSharedError(f"{call} {FOLLOWERS[follower]} is not built from slices")
 
     if FUNCTIONS[function].has_any_order and not _is_under_orderless(tokens, place, stop):
         raise NotSharedError(f"{call} {why_unshared(function)}")

@@ -31,6 +31,9 @@ _BY_ARRIVAL = _names(
     """
 )
 
+# Of these, the answer is the value of some row.
+OF_ANY_ROW = _names("any_value first first_value last last_value")
+
 # Functions of a list whose answers do not depend on its order, and those of them that may have a
 # further argument.
 ORDERLESS = _names("array_contains array_max array_min array_size array_sort cardinality size") | {

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.grouping_sets import Mark
 from muntin.model.sql_text import quoted
-from muntin.sql.aggregates import is_shared, read_call, star_places
+from muntin.sql.aggregates import FOLLOWERS, is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses
 from muntin.sql.functions import (
     AGGREGATES,
     GENERATORS,
+    OF_ANY_ROW,
     UNSTABLE,
     calls,
     is_call,
@@ -126,6 +127,8 @@ class Projection:
             return None
         if self.group_by.sets is not None and here.norm in _MARKS and is_call(tokens, place):
             return self._mark(tokens, place)
+        if here.norm in OF_ANY_ROW and is_call(tokens, place):
+            return self._of_any_row(tokens, place)
         if is_window(tokens[place : place + 2]):
             stop = closing(tokens, place + 1) + 1
             if read_window(self.text, tokens[place:stop])[0] != self.group_by.window:
@@ -144,6 +147,31 @@ class Projection:
                 raise NotSharedError(f"two items of SELECT are called {here.name}")
             return Swap(stop=place + 1, text=f"({expression})")
         return None
+
+    def _of_any_row(self, tokens: Span, place: int) -> Swap | None:
+        """Returns the replacement for a value of some row that is the same in all rows of a group:
+        a key, or a literal. None if it is another one."""
+        end = closing(tokens, place + 1)
+        given = split(tokens[place + 2 : end])
+        has_follower = not FOLLOWERS.keys().isdisjoint(norms(tokens[end + 1 : end + 2]))
+        # The second argument says whether nulls count.
+        is_plain = [norms(each) for each in given[1:]] in ([], [("true",)], [("false",)])
+        # In grouping sets, a call means the column of the rows, not the key.
+        if self.group_by.sets is not None or has_follower or not given or not is_plain:
+            return None
+        keys = {
+            len(key.tokens): key
+            for key in self.group_by.keys
+            if matches(key, tokens, place + 2, self.clauses)
+        }
+        if len(given[0]) in keys:
+            value = self._key(tokens, place + 2, keys[len(given[0])]).text
+        elif len(given[0]) == 1 and given[0][0].kind in {"NUMBER", "STRING"}:
+            value = render(self.text, given[0])
+        else:
+            return None
+        # To Spark, the value of some row may be null.
+        return Swap(stop=end + 1, text=f"IF(false, NULL, {value})")
 
     def _key(self, tokens: Span, place: int, key: Key) -> Swap:
         """A column stays as it is written, in the case in which it is written."""

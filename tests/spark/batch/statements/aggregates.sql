@@ -52,8 +52,17 @@ SELECT window, percentile_cont(0.25) WITHIN GROUP (ORDER BY n) AS p FROM reading
 -- a median
 SELECT window, median(n) AS p FROM readings GROUP BY window(ts, '2 hours')
 
--- lists and sets [plain]
+-- lists and sets in an order
 SELECT window, sort_array(collect_list(n)) AS a, sort_array(collect_set(device)) AS b FROM readings GROUP BY window(ts, '2 hours')
+
+-- a list as it comes [plain]
+SELECT window, array_sort(collect_list(n), (a, b) -> b - a) AS a FROM readings GROUP BY window(ts, '2 hours')
+
+-- texts in the order of their values
+SELECT device, window, listagg(state, ', ') WITHIN GROUP (ORDER BY state) AS a, count(*) AS n FROM readings GROUP BY device, window(ts, '2 hours')
+
+-- a key of any row
+SELECT any_value(device), first(device, true) AS b, last_value(r.device) AS c, first(upper(state)) AS d, any_value('x') AS e, count(*) AS n FROM readings r GROUP BY device, upper(state), window(ts, '2 hours') HAVING first(device) IS NOT NULL
 
 -- max_by, where no two rows that differ are equal
 SELECT window, max_by(n, xxhash64(ts, n)) AS a, min_by(device, xxhash64(ts, device)) AS b FROM readings GROUP BY window(ts, '2 hours')
