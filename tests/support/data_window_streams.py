@@ -28,6 +28,9 @@ VALUES = {
     "p90": mt.percentile("temp", 0.9),
     "usual": mt.mode("concat('é', load)"),
     "about": mt.approx_count_distinct("load"),
+    "words": mt.listagg("concat('é', load)", ", ", "DESC"),
+    "bits": mt.bitmap_construct_agg("abs(load % 1000)"),
+    "counts": mt.count_min_sketch("device", 0.5, 0.9, 1),
 }
 
 

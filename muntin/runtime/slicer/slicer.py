@@ -116,8 +116,9 @@ class Slicer:
         for entry, column in zip(target.layout.kept, columns, strict=True):
             arrays |= write_partials(entry, column.where(rows))
         if isinstance(chunk, BatchChunk):
-            for name in target.carried:
-                arrays[name] = chunk.column(name).take(pa.array(firsts[rows]))
+            for place, name in enumerate(target.carried):
+                # What is carried may be a key, too. Columns are told apart by their order.
+                arrays[f"carried {place}"] = chunk.column(name).take(pa.array(firsts[rows]))
         if parts is not None:
             arrays[PART] = pa.array(parts[order])
         return packed(pa.RecordBatch.from_pydict(arrays), spans, target.number)

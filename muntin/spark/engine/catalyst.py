@@ -41,6 +41,11 @@ def named(name: str, session: SparkSession) -> Expression:
     return getattr(attributes, "MODULE$").quoted(name)
 
 
+def parsed(text: str, session: SparkSession) -> Expression:
+    """Returns SQL as an expression that is not resolved."""
+    return session._jsparkSession.sessionState().sqlParser().parseExpression(text)
+
+
 def all_of(filters: Sequence[Expression], session: SparkSession) -> Expression:
     """Returns the conjunction of conditions, in their order."""
     conjunction = getattr(session._jvm, "org.apache.spark.sql.catalyst.expressions.And")

@@ -20,6 +20,7 @@ from muntin.spark.engine.catalyst import (
     items,
     kind,
     named,
+    parsed,
     rewritten,
     walk,
 )
@@ -32,6 +33,7 @@ from muntin.sql.functions import is_orderless, why_unshared
 _WINDOW = "window"
 # Literals of which `count` counts every row.
 _ROWS = "Literal"
+_SORT = "array_sort"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,14 @@ def write_query(
 
         def chosen(part: Expression) -> Expression | None:
             own = _name_of(part, names)
-            return None if own is None else named(own, session)
+            if own is not None:
+                return named(own, session)
+            if kind(part) == _SORT:
+                # Spark writes how it compares, which is no SQL. Whether it is what SQL means is
+                # confirmed.
+                inside = rewritten(children(part)[0], chosen, session)
+                return parsed(f"array_sort({inside.sql()})", session)
+            return None
 
         over_names = rewritten(expression, chosen, session)
         if any(kind(node) == ATTRIBUTE for node in walk(over_names)):
@@ -131,7 +140,7 @@ def _check_order(expressions: Sequence[Expression]) -> None:
             spelled = SPELLINGS.get(name)
             if spelled is None or not FUNCTIONS[spelled].has_any_order:
                 continue
-            has_more = parent is not None and len(children(parent)) > 1
+            has_more = parent is not None and kind(parent) != _SORT and len(children(parent)) > 1
             if parent is None or place or not is_orderless(parent.prettyName(), has_more=has_more):
                 raise NotSharedError(f"{call.sql()} {why_unshared(name)}")
 

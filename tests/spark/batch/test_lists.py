@@ -125,11 +125,16 @@ def test_dataframes(data):
         "text": grouped.agg(
             F.expr("listagg(word, '; ') WITHIN GROUP (ORDER BY word DESC)").alias("words")
         ),
+        "compared": grouped.agg(F.array_sort(F.collect_list("n")).alias("ns")),
+        "set": grouped.agg(F.array_sort(F.collect_set("n")).alias("ns")),
         "as_it_comes": listed,
+        "reversed": grouped.agg(
+            F.array_sort(F.collect_list("n"), lambda a, b: b - a).alias("ns"), F.max("x").alias("m")
+        ),
     }
     shared = mt.share(frames)
-    assert [plain.name for plain in shared.plan.plain] == ["as_it_comes"]
-    for name in ("sorted", "above", "text"):
+    assert [plain.name for plain in shared.plan.plain] == ["as_it_comes", "reversed"]
+    for name in ("sorted", "above", "text", "compared", "set", "reversed"):
         assert shared[name].schema == frames[name].schema
         assert rows(shared[name]) == rows(frames[name])
 
