@@ -1,6 +1,6 @@
 """The table of strategies, and `optimize`, which runs one of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
@@ -50,6 +50,8 @@ _GROUPS: dict[str, Strategy] = {
 }
 # A plan that can be cheaper by this factor at most is not searched for.
 _CLOSE_ENOUGH = 1.001
+# The most queries for which `auto` tries every strategy for all groupings at once, too.
+_MOST_TOGETHER = 30
 # The most distinct windows for which `auto` tries a strategy of superlinear time.
 _MOST_WINDOWS = {
     **dict.fromkeys(("insert_then_weave", "local_search", "random"), 30),
@@ -147,17 +149,38 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
     if strategy == "unshared":
         return _united(plans, workload)
     made = _made(plans, workload)
-    if strategy != DEFAULT or len(parts) == 1 or all(len(plan.trees) < 2 for plan in plans):
+    if strategy != DEFAULT or len(parts) == 1:
         return made
-    # Several trees that are cheapest for one grouping may cost more in the pass of several.
-    fewer = [_in_one_tree(plan, part) for plan, part in zip(plans, parts, strict=True)]
-    return min(made, _made(fewer, workload), key=lambda plan: plan.cost)
+    # What is cheapest for each grouping may cost more in the pass of several.
+    ways = [made]
+    if any(len(plan.trees) > 1 for plan in plans):
+        fewer = [_in_one_tree(plan, part) for plan, part in zip(plans, parts, strict=True)]
+        ways.append(_made(fewer, workload))
+    if len(workload.shared) <= _MOST_TOGETHER:
+        ways += _by_one_strategy(plans, parts, workload)
+    return min(ways, key=lambda plan: plan.cost)
 
 
 def _made(plans: Sequence[Plan], workload: Workload) -> Plan:
     """Returns the plans of all groupings as one, in the passes that cost least."""
     united = replace(_united(plans, workload), computed=workload.computed)
     return with_passes(united, workload)
+
+
+def _by_one_strategy(
+    plans: Sequence[Plan], parts: Sequence[Workload], workload: Workload
+) -> Iterator[Plan]:
+    """Yields the plans of `auto` with the trees that one strategy has for every grouping."""
+    known = [[plan.trees for plan in plans]]
+    for name, strategy in {**_FIRST, **_TREES, **_GROUPS}.items():
+        try:
+            trees = [strategy(part).trees for part in parts]
+        except PlanError:
+            continue
+        if trees not in known:
+            known.append(trees)
+            chosen = zip(plans, trees, strict=True)
+            yield _made([replace(plan, trees=own, taken=(name,)) for plan, own in chosen], workload)
 
 
 def _in_one_tree(plan: Plan, workload: Workload) -> Plan:

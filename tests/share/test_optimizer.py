@@ -10,6 +10,7 @@ from muntin.model.passes import SLICER
 from muntin.model.plan import cost_of, made_together
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE, SECOND
+from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.share.costs.lower_bounds import (
@@ -46,6 +47,18 @@ def test_auto_is_never_dearer_than_any_other_strategy(workload):
         plan = optimize(workload, name)
         assert plan.strategy == name
         assert least <= plan.cost * THOUSANDTH
+
+
+def test_auto_knows_what_trees_of_several_groupings_cost_in_one_pass():
+    """One tree of eight and twelve seconds has edges every four, which three do not go well with;
+    two trees have fewer edges beside these."""
+    lengths = {"a": (16, 8, []), "b": (6, 3, ["device"]), "c": (24, 12, [])}
+    asked = tuple(
+        my.query(name, CumulateWindow(size=size * SECOND, slide=every * SECOND), keys=keys)
+        for name, (size, every, keys) in lengths.items()
+    )
+    workload = Workload(queries=asked, rate=10.0)
+    assert optimize(workload, "auto").cost < 0.9 * optimize(workload, "shared").cost
 
 
 def generated(seed):
