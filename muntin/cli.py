@@ -363,8 +363,8 @@ def stream_verb(
     each once. The first must be there at the first start, to find the columns in. Answers in csv
     are always flat, as with --flatten. With --watch, queries that you add to FILE.sql, change or
     remove are so in the stream; if they are wrong, the error is shown and the old ones go on.
-    With --remote, the query runs on the server, into folders such as query=hot, and its queries do
-    not change.
+    With --remote, the stream runs on the server, into folders such as query=hot, and without
+    --late and --compact.
     """
     stream(
         Job(

@@ -311,7 +311,7 @@ def test_files_and_folders_are_checked_before_spark_starts(
     sql, csv, tmp_path, refused, monkeypatch
 ):
     monkeypatch.setattr("muntin.terminal.answer.session_at", None)
-    monkeypatch.setattr("muntin.terminal.stream.local_session", None)
+    monkeypatch.setattr("muntin.terminal.stream.session_at", None)
     out = tmp_path / "out"
     run = ["run", sql, "--input", csv, "--output"]
     stream = ["stream", sql, "--input", csv.parent, "--format", "csv"]

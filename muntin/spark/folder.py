@@ -1,9 +1,13 @@
 """A folder on any file system that Spark's Hadoop client reaches."""
 
+from typing import Protocol
+
 from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
 from muntin.spark.engine.file_system import FileSystem
+from muntin.spark.engine.server_folder import ServerFolder
+from muntin.spark.engine.session_kind import is_connect
 
 # Options of a write to a hidden folder, from which files are moved when all of them are there.
 # Hadoop's client for local files sets the permissions of each new file and of the file with its
@@ -15,6 +19,35 @@ STAGED = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
+
+
+class Texts(Protocol):
+    """Texts by their path below one directory, which any kind of session reaches."""
+
+    def has(self, name: str) -> bool:
+        """Whether there is a text of a name."""
+
+    def names(self, name: str = "") -> list[str]:
+        """Returns the names in a folder, in no order; none if there is no folder."""
+
+    def beginning(self, prefix: str) -> list[str]:
+        """Returns the names in the directory that begin so, in no order."""
+
+    def read(self, name: str) -> str:
+        """The text of a name."""
+
+    def write(self, name: str, text: str) -> None:
+        """Put a text in place of an older one."""
+
+    def delete(self, name: str) -> None:
+        """Delete a text."""
+
+
+def texts_in(session: SparkSession, directory: str) -> Texts:
+    """Returns the texts in a directory, as the session reaches them."""
+    if is_connect(session):
+        return ServerFolder(session, directory)
+    return Folder(session, directory)
 
 
 class Folder:
@@ -36,6 +69,10 @@ class Folder:
         if not self._system.exists(path):
             return []
         return [status.getPath().getName() for status in self._system.listStatus(path)]
+
+    def beginning(self, prefix: str) -> list[str]:
+        """Returns the names in the directory that begin so, in no order."""
+        return [name for name in self.names() if name.startswith(prefix)]
 
     def sizes(self, name: str) -> dict[str, int]:
         """Returns the size of each file in a folder, in bytes."""

@@ -1,6 +1,5 @@
 """`muntin stream`: queries over files that keep coming, answered until Ctrl-C."""
 
-import os
 import threading
 from pathlib import Path
 
@@ -12,15 +11,15 @@ from rich.console import Console
 from muntin.console.progress import Steps
 from muntin.errors import MuntinError
 from muntin.model.query import PlainQuery, Query
+from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.files import FileKind, stream_files
-from muntin.spark.folder import Folder
+from muntin.spark.folder import texts_in
 from muntin.spark.pipeline.pipeline import Pipeline, start
-from muntin.spark.session import local_session, one_line
+from muntin.spark.session import one_line, session_at
 from muntin.spark.settings import settings
 from muntin.terminal.edits import Difference, Edits
 from muntin.terminal.interrupt import asked_to_stop
 from muntin.terminal.live import View, since, view
-from muntin.terminal.remote_stream import stream_remotely
 from muntin.terminal.sql_file import SqlFile
 from muntin.terminal.stream_job import INPUT, Job
 
@@ -32,11 +31,8 @@ def stream(job: Job) -> None:
     """Run until Ctrl-C, or, where the trigger is "available now", until all is answered."""
     edits = Edits(job.file)
     file = job.check()
-    if job.remote is not None:
-        stream_remotely(job, file)
-        return
     with Steps(1) as bar, bar.step("starting Spark"):
-        session = local_session()
+        session = session_at(job.remote)
     with asked_to_stop() as stop:
         file.check_syntax(session)
         with file.blamed():
@@ -50,16 +46,16 @@ def stream(job: Job) -> None:
 
 
 def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -> Pipeline:
-    remembered = Folder(session, job.checkpoint)
+    remembered = texts_in(session, job.checkpoint)
     is_new = not remembered.has(INPUT)
     kind = (
-        FileKind.found(session, job.input, job.format)
+        FileKind.found(session, job.input, job.format, is_here=job.remote is None)
         if is_new
         else FileKind.from_json(remembered.read(INPUT))
     )
     format = job.format or "parquet"
-    # As many partitions of state as there are cores here; Spark keeps what a checkpoint began with.
-    with settings(session, {"spark.sql.shuffle.partitions": str(os.cpu_count())}):
+    # As many partitions of state as there are cores; Spark keeps what a checkpoint began with.
+    with settings(session, {"spark.sql.shuffle.partitions": str(cores_of(session))}):
         pipeline = start(
             queries,
             _events(session, job, kind),

@@ -52,17 +52,12 @@ class Job:
         return sql_file
 
     def _check_remote(self) -> None:
-        """Refuse what only a pipeline does, which works with the files of its checkpoint."""
-        given = {
-            "--watch": self.watch,
-            "--late": self.late is not None,
-            "--retain": parse_duration(self.retain) > 0,
-            "--compact": self.compact > 1,
-        }
+        """Refuse what needs the process that starts batches, or files that can be moved."""
+        given = {"--late": self.late is not None, "--compact": self.compact > 1}
         for option in (option for option, is_given in given.items() if is_given):
             raise RunError(
-                f"{option} does not go with --remote: a client of Spark Connect does not reach the "
-                f"files of the checkpoint"
+                f"{option} does not go with --remote: a client of Spark Connect reaches neither "
+                f"the batches of a stream nor its files"
             )
 
     def _check_paths(self) -> None:

@@ -20,7 +20,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from muntin.spark.checkpoint.checkpoint_check import check_whole
 from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, damaged
-from muntin.spark.folder import Folder
+from muntin.spark.folder import texts_in
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
@@ -46,17 +46,19 @@ class Checkpoint:
     def __init__(self, session: SparkSession, directory: str) -> None:
         self.directory = directory
         try:
-            self.folder = Folder(session, directory)
-            names = self.folder.names()
+            self.folder = texts_in(session, directory)
+            self._written = self._plans()
+            names = [] if self._written else self.folder.names()
         except Py4JJavaError as error:
             said = said_by_java(error)
             raise RunError(f"the checkpoint {directory} cannot be read: {said}") from None
         self.logs = SparkLogs(self.folder)
         # How many plans are kept: as many as batches of which Spark keeps its logs.
         self._kept = int(session.conf.get(_RETAINED, None) or 100)
-        self._written = _plans(names)
-        others = [name for name in names if name not in self._written and name[0] not in "._"]
-        if others and not self._written:
+        # The plans that the one which was stored last has replaced.
+        self._replaced: dict[str, str] = {}
+        others = [name for name in names if name[0] not in "._"]
+        if others:
             raise RunError(
                 f"{directory} has {sorted(others)[0]!r} in it and no plan of muntin's; "
                 f"a checkpoint is a new folder, or one that a stream of muntin's left"
@@ -86,7 +88,7 @@ class Checkpoint:
 
     def is_as_read(self) -> bool:
         """Whether the plans are those that were there when this was made."""
-        return self._written == _plans(self.folder.names())
+        return self._written == self._plans()
 
     def tried(self) -> Stored | None:
         """The plan that was stored last, whether a batch was finished under it or not."""
@@ -106,6 +108,7 @@ class Checkpoint:
         counting = self._counting()
         only_tried = [name for name in self._written if counting is None or name > counting]
         try:
+            self._replaced = {name: self.folder.read(name) for name in only_tried}
             for name in reversed(only_tried):
                 self.folder.delete(name)
                 self._written.remove(name)
@@ -125,6 +128,20 @@ class Checkpoint:
         """Whether a plan is the one that was stored last, maybe with other costs or techniques."""
         stored = self.tried()
         return stored is not None and state_of_running(stored.running) == state_of_running(running)
+
+    def take_back(self, running: StreamPlan) -> None:
+        """Delete the plan that was stored last and never ran, and put back what it replaced."""
+        name = _name(running.generation)
+        self._written.remove(name)
+        if name not in self._replaced:
+            self.folder.delete(name)
+        for earlier, text in self._replaced.items():
+            self.folder.write(earlier, text)
+            self._written.append(earlier)
+
+    def _plans(self) -> list[str]:
+        """The names of the plans that are there, in order."""
+        return sorted(name for name in self.folder.beginning(_PREFIX) if name.endswith(_SUFFIX))
 
     def _counting(self) -> str | None:
         """The name of the plan that counts."""
@@ -149,10 +166,6 @@ class Checkpoint:
         except (*FILE_ERRORS, MuntinError) as error:
             what = f"the plan {name} cannot be read ({said_by_java(error)})"
             raise damaged(self.directory, what) from None
-
-
-def _plans(names: list[str]) -> list[str]:
-    return sorted(name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX))
 
 
 def _name(generation: int) -> str:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 
 from muntin.spark.checkpoint.spark_logs import SPARK, LogEntry, SparkLogs, damaged
-from muntin.spark.folder import Folder
+from muntin.spark.folder import Texts
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
 
 def check_whole(
-    folder: Folder, logs: SparkLogs, *, directory: str, first_batches: Sequence[int]
+    folder: Texts, logs: SparkLogs, *, directory: str, first_batches: Sequence[int]
 ) -> None:
     """Refuse a checkpoint that is damaged; `first_batches` are those that its plans may run.
 
@@ -26,7 +26,7 @@ def check_whole(
         raise damaged(directory, problem)
 
 
-def _problem(folder: Folder, logs: SparkLogs, first_batches: Sequence[int]) -> str | None:
+def _problem(folder: Texts, logs: SparkLogs, first_batches: Sequence[int]) -> str | None:
     offsets, commits = logs.numbers("offsets"), logs.numbers("commits")
     last, begun = max(commits, default=-1), max(offsets, default=-1)
     if max(first_batches, default=0) > last + 1:
@@ -48,7 +48,7 @@ def _problem(folder: Folder, logs: SparkLogs, first_batches: Sequence[int]) -> s
     )
 
 
-def _problem_of_entries(folder: Folder, logs: SparkLogs, last: int, begun: int) -> str | None:
+def _problem_of_entries(folder: Texts, logs: SparkLogs, last: int, begun: int) -> str | None:
     entry: LogEntry | None = None
     read = [("offsets", number) for number in range(max(begun - 1, 0), begun + 1)]
     if last >= 0:
@@ -68,7 +68,7 @@ def _problem_of_entries(folder: Folder, logs: SparkLogs, last: int, begun: int) 
     return next((problem for problem in problems if problem is not None), None)
 
 
-def _problem_of_source(folder: Folder, place: str, offset: str) -> str | None:
+def _problem_of_source(folder: Texts, place: str, offset: str) -> str | None:
     # Only a source that reads files counts the entries of a log of its own.
     counted = re.fullmatch(r'\{"logOffset":(\d+)\}', offset.strip())
     if counted is None:
@@ -89,7 +89,7 @@ def _problem_of_source(folder: Folder, place: str, offset: str) -> str | None:
     return None if is_whole else f"{place}/{entries[last]} is cut short"
 
 
-def _problem_of_state(folder: Folder, logs: SparkLogs, last: int) -> str | None:
+def _problem_of_state(folder: Texts, logs: SparkLogs, last: int) -> str | None:
     if last < 0:
         return None
     operators = [name for name in folder.names(f"{SPARK}/state") if name.isdigit()]
@@ -106,7 +106,7 @@ def _problem_of_state(folder: Folder, logs: SparkLogs, last: int) -> str | None:
     return None
 
 
-def _problem_of_metadata(folder: Folder) -> str | None:
+def _problem_of_metadata(folder: Texts) -> str | None:
     name = f"{SPARK}/metadata"
     if not folder.has(name):
         return f"{name} is gone"

@@ -16,7 +16,7 @@ from typing import Any
 
 from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
-from muntin.spark.folder import Folder
+from muntin.spark.folder import Texts
 
 SPARK = "spark"
 
@@ -35,7 +35,7 @@ class LogEntry:
 class SparkLogs:
     """Reads what Spark wrote to a checkpoint."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Texts) -> None:
         self._folder = folder
 
     def numbers(self, log: str) -> list[int]:

@@ -95,3 +95,17 @@ def _strip(message: Any, numbers: dict[int, int] | None) -> None:
                 inside = [value] if hasattr(value, "ListFields") else list(value)
             for each in inside:
                 _strip(each, numbers)
+
+
+def paths_of_relation(relation: Relation) -> list[str]:
+    """Returns the paths of files that an operator and all below it read."""
+    name, operator = operator_of(relation)
+    if name == "read":
+        source = operator.data_source
+        return [*source.paths, *(source.options[key] for key in source.options if key == "path")]
+    return [
+        path
+        for field in ("input", "left", "right")
+        if field in operator.DESCRIPTOR.fields_by_name and operator.HasField(field)
+        for path in paths_of_relation(getattr(operator, field))
+    ]

@@ -1,11 +1,13 @@
 """The file systems that Spark's Hadoop client reaches."""
 
+from posixpath import normpath
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.engine.session_kind import needs_jvm
+from muntin.spark.engine.connect_plans import paths_of_relation, relation_of
+from muntin.spark.engine.session_kind import is_connect, needs_jvm
 
 
 class FileSystem:
@@ -22,13 +24,17 @@ class FileSystem:
 
 
 def whole_path(session: SparkSession, path: str) -> str:
-    """Returns a path with its scheme and from the root on."""
+    """Returns a path with its scheme and from the root on; on a server, as far as it is known."""
+    if is_connect(session):
+        return normpath(path.removeprefix("file://").removeprefix("file:"))
     system = FileSystem(session, path)
     return str(system.system.makeQualified(system.path(path)).toString())
 
 
 def paths_of_stream(data: DataFrame) -> list[str]:
     """Returns the folders, files and patterns that a stream reads; none if it reads no files."""
+    if is_connect(data.sparkSession):
+        return paths_of_relation(relation_of(data))
     try:
         leaves = data._jdf.queryExecution().analyzed().collectLeaves()
         sources = [leaves.apply(index) for index in range(leaves.size())]

@@ -1,9 +1,14 @@
 """What the JVM tells of streaming queries: to a listener of ours, or when it is asked."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql.streaming.query import StreamingQuery
+
+# What Spark tells of a batch.
+_Report = Mapping[str, Any]
 
 
 def java_listener(events: Any) -> Any:
@@ -12,6 +17,49 @@ def java_listener(events: Any) -> Any:
     return SparkContext._jvm.PythonStreamingQueryListenerWrapper(events)
 
 
-def java_query(query: StreamingQuery) -> Any:
-    """Returns the JVM's own query. Its reports are text, which PySpark would make objects of."""
-    return query._jsq
+def last_report(query: StreamingQuery) -> _Report | None:
+    """Returns Spark's latest report of a query; None before the first."""
+    if not _is_java(query):
+        progress = query.lastProgress
+        return None if progress is None else report_of_server(json.loads(progress.json))
+    # The JVM's reports are text, which PySpark would make objects of.
+    report = query._jsq.lastProgress()
+    return None if report is None else dict(json.loads(report.json()))
+
+
+def recent_reports(query: StreamingQuery) -> list[_Report]:
+    """Returns the reports that Spark remembers of a query, the oldest first."""
+    if not _is_java(query):
+        return [report_of_server(json.loads(progress.json)) for progress in query.recentProgress]
+    return [json.loads(report.json()) for report in query._jsq.recentProgress()]
+
+
+def report_of_server(report: _Report) -> _Report:
+    """Returns a report as the JVM would have said it.
+
+    A server leaves out sums over the sources, and writes rows with their schema and all nulls.
+    """
+    sources = report["sources"]
+    observed = report.get("observedMetrics") or {}
+    sums = {
+        name: sum(source[name] or 0 for source in sources)
+        for name in ("numInputRows", "inputRowsPerSecond", "processedRowsPerSecond")
+    }
+    metrics = {name: _without_schema(row) for name, row in observed.items()}
+    return {**sums, **report, "observedMetrics": metrics}
+
+
+def _without_schema(value: Any) -> Any:
+    """Returns rows as the values of their columns by name, without nulls."""
+    if isinstance(value, list):
+        return [_without_schema(each) for each in value]
+    if not isinstance(value, dict) or value.keys() != {"values", "schema"}:
+        return value
+    names = (field["name"] for field in value["schema"]["fields"])
+    columns = zip(names, value["values"], strict=True)
+    return {name: _without_schema(each) for name, each in columns if each is not None}
+
+
+def _is_java(query: StreamingQuery) -> bool:
+    """Whether the JVM is at hand, as it is not on Spark Connect."""
+    return hasattr(query, "_jsq")

@@ -5,6 +5,7 @@ import re
 import sys
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
@@ -16,6 +17,14 @@ _SOME_CORES = 8
 def is_connect(session: SparkSession) -> bool:
     """Whether a session talks to a server of Spark Connect, so that there is no JVM to ask."""
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether an error says that there is no JVM, or no server, to talk to any more."""
+    # Only a session of Spark Connect has what the class of its errors needs installed.
+    return isinstance(error, Py4JError | OSError) or (
+        type(error).__name__ == "SparkConnectGrpcException"
+    )
 
 
 def needs_jvm(session: SparkSession, what: str, instead: str) -> None:

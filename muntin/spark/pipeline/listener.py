@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pyspark.sql import SparkSession
 
-from muntin.spark.pipeline.reports import Report, ReportListener
+from muntin.spark.pipeline.reports import QueryReports, Report, ReportListener
 from muntin.spark.pipeline.status import Figures
 
 log = logging.getLogger("muntin")
@@ -36,6 +36,9 @@ class Listener(ReportListener):
         if not self._is_listening:
             self._session.streams.addListener(self)
             self._is_listening = True
+
+    def catch_up(self, reports: QueryReports) -> None:
+        """Do nothing: Spark calls with every report."""
 
     def leave(self) -> None:
         """Listen to no run: the one that was followed is about to be stopped."""

@@ -25,19 +25,22 @@ from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.engine.file_system import paths_of_stream
-from muntin.spark.engine.session_kind import needs_jvm
+from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.input_paths import check_apart, check_late_folder
-from muntin.spark.pipeline.resume import next_plan, would_go_on
+from muntin.spark.pipeline.local_site import LocalSite
+from muntin.spark.pipeline.resume import as_stored, next_plan, would_go_on
 from muntin.spark.pipeline.runner import Runner
+from muntin.spark.pipeline.site import Site
 from muntin.spark.pipeline.status import QueryStatus, Status
+from muntin.spark.pipeline.stream_run import InUseError
 from muntin.spark.pipeline.trigger import trigger_of
+from muntin.spark.server.server_site import ServerSite
 from muntin.spark.session import one_line
-from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
-from muntin.spark.sinks.memory_sink import MemorySink
+from muntin.spark.sinks.late_rows import LateLike
 from muntin.spark.sinks.sink import Sink
-from muntin.spark.sinks.sink_like import SinkLike, sink_for
+from muntin.spark.sinks.sink_like import FileOptions, SinkLike
 from muntin.spark.stream.source import Queries, Source
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
@@ -87,9 +90,6 @@ def start(
     """
     given = stream_input(queries, data, watermark)
     data = given.data
-    needs_jvm(
-        data.sparkSession, "mt.start", "write the frame of mt.stream with a writeStream of your own"
-    )
     source = Source(data, given.watermark)
     plan = plan_for_stream(
         given.queries,
@@ -104,27 +104,12 @@ def start(
     retained = parse_duration(retain)
     stored = folder.tried()
     mark = uuid4().hex[:8] if stored is None else stored.mark
-    where = sink_for(
-        sink,
-        session,
-        mark=mark,
-        checkpoint=folder.directory,
-        format=format,
-        flatten=flatten,
-        options=options,
-        compact=compact,
+    files = FileOptions(
+        mark=mark, checkpoint=folder.directory, format=format, flatten=flatten, options=options
     )
-    late_sink = None
-    if late is not None:
-        late_sink = LateRowsSink(
-            late,
-            session,
-            mark=mark,
-            checkpoint=folder.directory,
-            format=format,
-            flatten=flatten,
-            options=options,
-        )
+    site = site_of(session)
+    where = site.sink(sink, files, compact=compact)
+    late_sink = site.late_sink(late, files)
     written = {"checkpoint": folder.directory}
     if where.output is not None:
         written["sink"] = where.output
@@ -134,6 +119,7 @@ def start(
     check_apart(session, paths_of_stream(data), written)
     pipeline = Pipeline(session, where)
     runner = pipeline._runner = Runner(
+        site=site,
         source=source,
         checkpoint=folder,
         sink=where,
@@ -156,10 +142,28 @@ def start(
         runner.made(*would_go_on(plan, source, counting.running))
         with runner.owning():
             runner.warn_of_lost_output()
-            bound, running = next_plan(plan, source, folder, retain=retained, finish=runner.finish)
-            runner.launch(bound, running)
+            bound, running = next_plan(
+                plan,
+                source,
+                folder,
+                retain=retained,
+                finish=runner.finish,
+            )
+            try:
+                runner.launch(bound, running)
+            except InUseError:
+                # The stream that runs may answer the same queries by another plan.
+                known = as_stored(plan, source, folder, retain=retained)
+                if known is None:
+                    raise
+                runner.launch(*known)
     runner.watch()
     return pipeline
+
+
+def site_of(session: SparkSession) -> Site:
+    """Returns the place that pipelines of a session run at."""
+    return ServerSite(session) if is_connect(session) else LocalSite(session)
 
 
 class Pipeline:
@@ -306,9 +310,7 @@ class Pipeline:
                     raise run.failure() or error from None
 
     def answers(self, name: str) -> DataFrame:
-        """Returns a query's answers so far, if the sink is memory."""
-        if not isinstance(self._sink, MemorySink):
-            raise RunError("answers are kept in memory only where no sink was given")
+        """Returns a query's answers so far, if no sink was given."""
         self.plan.query(name)
         answers = self._sink.answers(name)
         if answers is not None:

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.model.time import MILLISECOND
-from muntin.spark.engine.listeners import java_listener, java_query
+from muntin.spark.engine.listeners import java_listener, last_report, recent_reports
 
 Report = Mapping[str, Any]
 
@@ -28,16 +28,15 @@ class QueryReports:
     """Reads what Spark remembers of one query's batches."""
 
     def __init__(self, query: StreamingQuery) -> None:
-        self._query = java_query(query)
+        self._query = query
 
     def last(self) -> Report | None:
         """Returns the latest report; None before the first."""
-        progress = self._query.lastProgress()
-        return None if progress is None else _read(progress)
+        return last_report(self._query)
 
     def recent(self) -> list[Report]:
         """The latest hundred reports, the oldest first."""
-        return [_read(progress) for progress in self._query.recentProgress()]
+        return recent_reports(self._query)
 
 
 class ReportListener(StreamingQueryListener):
@@ -79,7 +78,7 @@ class _Events:
         pass
 
     def onQueryProgress(self, event: Any) -> None:
-        self._listener.on_report(_read(event.progress()))
+        self._listener.on_report(json.loads(event.progress().json()))
 
     def onQueryIdle(self, event: Any) -> None:
         pass
@@ -105,8 +104,3 @@ def given_in(report: Report | None) -> int | None:
 def instant_of(text: str) -> int:
     """Returns an instant as Spark reports it, in microseconds."""
     return round(datetime.fromisoformat(text).timestamp() * 1000) * MILLISECOND
-
-
-def _read(progress: Any) -> Report:
-    report: Report = json.loads(progress.json())
-    return report

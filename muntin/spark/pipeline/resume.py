@@ -80,6 +80,19 @@ def next_plan(
     return bound, replace(running, retain=retain)
 
 
+def as_stored(
+    plan: Plan, source: Source, checkpoint: Checkpoint, *, retain: int
+) -> tuple[BoundStream, StreamPlan] | None:
+    """Returns the stored plan, if it answers the same queries as a plan that may be made otherwise,
+    with other figures; else None."""
+    running = _stored(checkpoint.tried()).running
+    asked = {query.name: definition(query) for query in plan.queries}
+    if retain != running.retain or asked != {q.name: definition(q) for q in running.asked}:
+        return None
+    bound = source.bind(with_code(running.plan, plan))
+    return bound, resumed(running, bound.plan)
+
+
 def _transition(plan: Plan, running: StreamPlan, *, given: int | None, moves: bool) -> Transition:
     """Returns the plan as it can go on where another runs; all up to `given` was given out."""
     known = {query.name: definition(query) for query in plan.queries}

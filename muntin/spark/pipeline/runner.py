@@ -15,13 +15,13 @@ from muntin.model.plan import Plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.share.evolve.move_queries import without
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
-from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
-from muntin.spark.pipeline.listener import Listener
+from muntin.spark.engine.session_kind import is_gone
 from muntin.spark.pipeline.passing_failures import Patience, was_stopped
 from muntin.spark.pipeline.reports import given_in
 from muntin.spark.pipeline.resume import next_plan, refused_change, would_go_on
+from muntin.spark.pipeline.site import Site
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.pipeline.stream_run import StreamRun
+from muntin.spark.pipeline.stream_run import InUseError, StreamRun
 from muntin.spark.session import one_line
 from muntin.spark.sinks.late_rows import LateRowsSink
 from muntin.spark.sinks.sink import Sink
@@ -41,6 +41,7 @@ class Runner:
     def __init__(
         self,
         *,
+        site: Site,
         source: Source,
         checkpoint: Checkpoint,
         sink: Sink,
@@ -50,6 +51,7 @@ class Runner:
         lock: threading.Lock,
     ) -> None:
         """`lock` is held by whoever changes what runs."""
+        self._site = site
         self._source = source
         self.checkpoint = checkpoint
         self._sink = sink
@@ -59,14 +61,9 @@ class Runner:
         self._lock = lock
         self.figures = Figures()
         self._ended = threading.Event()
-        self._listener = Listener(
-            source.session, self.figures, checkpoint.directory, self._ended.set
-        )
-        self.owner = CheckpointOwner(
-            checkpoint.folder,
-            checkpoint.directory,
-            is_active=self._is_active,
-            on_loss=self._stop_for,
+        self._watcher = site.watcher(self.figures, checkpoint.directory, self._ended.set)
+        self.owner = site.owner(
+            checkpoint.directory, is_active=self._is_active, on_loss=self._stop_for
         )
         self.run: StreamRun
         self._patience = Patience()
@@ -84,7 +81,8 @@ class Runner:
     def start_run(self, run: StreamRun) -> None:
         """Start a run that was made for the plan that is to go on."""
         running, logs = run.running, self.checkpoint.logs
-        if not self.checkpoint.holds(running):
+        is_new = not self.checkpoint.holds(running)
+        if is_new:
             self.checkpoint.save(
                 Stored(
                     running=running,
@@ -94,9 +92,15 @@ class Runner:
                 )
             )
         run.claim()
-        self._begin(run, self._trigger)
+        try:
+            self._begin(run, self._trigger, is_new=is_new)
+        except InUseError:
+            # Batches that the other stream finishes would count as this plan's.
+            if is_new:
+                self.checkpoint.take_back(running)
+            raise
         self.run = run
-        self._listener.follow(run.query.runId)
+        self._watcher.follow(run.query.runId)
         names = ", ".join(query.name for query in running.asked)
         log.info(
             "started %s, generation %d: %s", self.checkpoint.directory, running.generation, names
@@ -130,8 +134,8 @@ class Runner:
         names = [query.name for query in stored.running.asked]
         for name in self._sink.missing(names):
             self.warn(
-                f"query {name!r}: {stored.output}/{name} was deleted since the last run; its "
-                f"earlier answers are gone, and only later ones will be there"
+                f"query {name!r}: its folder in {stored.output} was deleted since the last run; "
+                f"its earlier answers are gone, and only later ones will be there"
             )
 
     def warn(self, told: str) -> None:
@@ -149,7 +153,7 @@ class Runner:
         while True:
             run = self.made(bound, running)
             run.claim()
-            self._begin(run, {"once": True})
+            self._begin(run, {"once": True}, is_new=False)
             try:
                 run.query.awaitTermination()
                 self.figures.note(run.reports)
@@ -166,7 +170,7 @@ class Runner:
         try:
             self._leave()
             self.run.halt()
-            self._listener.close()
+            self._watcher.close()
             self._close_sink()
         finally:
             self._end()
@@ -216,26 +220,27 @@ class Runner:
 
     def made(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
         """Returns a run of a plan, not started; refuses what the sink would not take."""
-        return StreamRun(
+        return self._site.run(
             bound,
             running,
             sink=self._sink,
             late=self._late,
             figures=self.figures,
-            check_owner=self.owner.check,
-            given_before=self.checkpoint.logs.given_before,
+            owner=self.owner,
+            checkpoint=self.checkpoint,
         )
 
     def _leave(self) -> None:
         """Do not look at what runs any more: it is about to be stopped."""
         self._before_trial = None
-        self._listener.leave()
+        self._watcher.leave()
 
-    def _begin(self, run: StreamRun, trigger: Mapping[str, Any]) -> None:
+    def _begin(self, run: StreamRun, trigger: Mapping[str, Any], *, is_new: bool) -> None:
         run.start(
             checkpoint=self.checkpoint.for_spark,
             trigger=trigger,
             first=self.checkpoint.logs.last_commit() + 1,
+            is_new=is_new,
         )
 
     def _try(self) -> None:
@@ -267,7 +272,7 @@ class Runner:
         if not self._patience.allows(failure, finished=self.checkpoint.logs.last_commit()):
             return False
         self._count_restart(failure)
-        self._listener.leave()
+        self._watcher.leave()
         self._patience.wait()
         self.launch(self.run.bound, self.run.running)
         return True
@@ -288,7 +293,9 @@ class Runner:
                         self._look()
                     finally:
                         self._lock.release()
-        except (Py4JError, OSError):
+        except Exception as error:
+            if not is_gone(error):
+                raise
             # Spark itself has ended.
             self.is_over = True
             self.owner.forget()
@@ -305,6 +312,7 @@ class Runner:
                 self._before_trial = None
                 self._go_back(old, error)
                 return
+        self._watcher.catch_up(self.run.reports)
         if self.run.query.isActive:
             self._leave_what_is_empty()
             return

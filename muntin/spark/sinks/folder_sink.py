@@ -46,6 +46,19 @@ def writing_to(directory: str) -> Iterator[None]:
         raise RunError(f"{directory} cannot be written: {said_by_java(error)}") from None
 
 
+def check_columns(schemas: Mapping[str, StructType], format: str) -> None:
+    """Refuse columns that a format has no place for."""
+    # A csv file has lines of plain values.
+    for name, schema in schemas.items() if format == "csv" else ():
+        for field in schema.fields:
+            if isinstance(field.dataType, _NOT_IN_CSV):
+                raise RunError(
+                    f"query {name!r}: csv has no place for {field.name}, a "
+                    f"{field.dataType.typeName()}; select window.start and window.end "
+                    f"instead of window, or write parquet or json"
+                )
+
+
 class FolderSink(Sink):
     """Files in `directory/query`, named by the checkpoint's mark and the batch.
 
@@ -98,15 +111,7 @@ class FolderSink(Sink):
         """Refuse what the format has no place for, and folders that hold other answers."""
         schemas = self._written(schemas)
         self._owner.check(schemas)
-        # A csv file has lines of plain values.
-        for name, schema in schemas.items() if self._format == "csv" else ():
-            for field in schema.fields:
-                if isinstance(field.dataType, _NOT_IN_CSV):
-                    raise RunError(
-                        f"query {name!r}: csv has no place for {field.name}, a "
-                        f"{field.dataType.typeName()}; select window.start and window.end "
-                        f"instead of window, or write parquet or json"
-                    )
+        check_columns(schemas, self._format)
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
         """Write the owner into each query's folder."""

@@ -133,6 +133,10 @@ class Sink(ABC):
     def close(self, batch: int) -> None:  # noqa: B027 a default
         """Called when the pipeline ends; `batch` is the last one that was finished."""
 
+    def answers(self, name: str) -> DataFrame | None:
+        """Returns all answers of a query so far; None if there are none yet."""
+        raise RunError("answers are kept only where no sink was given")
+
 
 @contextmanager
 def writing(batch: int, *names: str) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypedDict
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,6 +17,23 @@ from muntin.spark.sinks.tables import Tables, TableSink
 # A folder for a subfolder per query, tables, a function `f(name, frame, batch)`, a `Sink` of the
 # user's own, or none: memory.
 SinkLike = str | Path | Tables | Callable[[str, DataFrame, int], None] | Sink | None
+
+
+class FileOptions(TypedDict):
+    """What is known of the files that a sink may write: the mark of the checkpoint and its folder,
+    which identify them, their format, and how they are written."""
+
+    mark: str
+    checkpoint: str
+    format: str
+    flatten: bool
+    options: Mapping[str, str] | None
+
+
+NO_SINK = (
+    "a sink is a folder, mt.Tables, a function f(name, frame, batch), an instance of a class "
+    "that extends mt.Sink, or none, not {!r}"
+)
 
 
 def sink_for(
@@ -49,7 +67,4 @@ def sink_for(
         return sink
     if callable(sink) and not isinstance(sink, type):
         return FunctionSink(sink)
-    raise RunError(
-        f"a sink is a folder, mt.Tables, a function f(name, frame, batch), an instance of a class "
-        f"that extends mt.Sink, or none, not {sink!r}"
-    )
+    raise RunError(NO_SINK.format(sink))

@@ -183,12 +183,6 @@ def stream(session, readings):
     folder = Path(mkdtemp())
     readings.coalesce(1).write.parquet(str(folder / "in"))
     data = session.readStream.schema(readings.schema).parquet(str(folder / "in"))
-    queries = mt.parse_sql(STATEMENTS)[:2]
-    try:
-        mt.start(queries, data, checkpoint=folder / "check")
-        refused = None
-    except RunError as error:
-        refused = str(error)
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
     late = data.withWatermark("ts", "0 seconds")
@@ -226,11 +220,150 @@ def stream(session, readings):
         answers = found.where(F.col("query") == name).select(*closed.columns)
         if rows(answers) != rows(closed):
             different.append(name)
-    return {"refused": refused, "different": different, "rows": found.count()}
+    return {"different": different, "rows": found.count()}
+
+
+def closed(session, query, readings):
+    """A query's answers to all readings, of the windows that a stream has given out."""
+    readings.createOrReplaceTempView("readings")
+    passed = readings.agg(F.max("ts")).first()[0]
+    return session.sql(query.to_sql().fill()).where(F.col("window.end") <= F.lit(passed))
+
+
+def refusal(*given, **more):
+    try:
+        mt.start(*given, **more).stop()
+    except RunError as error:
+        return str(error)
+    return None
+
+
+def write_json(folder):
+    """Returns a sink that is pickled, so that it knows the folder and nothing else of this file."""
+
+    def write(name, frame, batch):
+        frame.write.mode("overwrite").json(f"{folder}/{name}/{batch}")
+
+    return write
+
+
+def fail(name, frame, batch):
+    raise ValueError(f"no room for {name}")
+
+
+class Files:
+    """Readings that arrive as files, in order of time."""
+
+    def __init__(self, session, readings):
+        self.session, self.readings = session, readings.drop("alarm")
+        self.folder = Path(mkdtemp())
+        self.there = self.readings.limit(0)
+        self.data = session.readStream.schema(self.readings.schema).parquet(f"{self.folder}/in")
+
+    def put(self, first, until):
+        part = self.readings.where(f"unix_seconds(ts) >= {first} AND unix_seconds(ts) < {until}")
+        part.coalesce(1).write.mode("append").parquet(f"{self.folder}/in")
+        self.there = self.there.union(part)
+
+    def different(self, query, answers):
+        expected = closed(self.session, query, self.there)
+        if answers.columns != expected.columns or rows(answers) != rows(expected):
+            return [query.name, answers.schema.simpleString(), len(rows(answers))]
+        return []
+
+
+def pipeline(session, readings):
+    """Starts, changes, cuts off and restarts a pipeline without a sink."""
+    files = Files(session, readings)
+    hot, day = mt.parse_sql(STATEMENTS)[:2]
+    (later,) = mt.parse_sql("""
+      -- name: later
+      SELECT window, count(*) AS n, avg(temp) AS mean FROM readings
+      GROUP BY window(ts, '1 minute')
+    """)
+    place = {"checkpoint": f"{files.folder}/check", "watermark": "0 seconds", "buckets": 2}
+    files.put(0, 200)
+    found = {"different": []}
+    with mt.start([hot, day], files.data, **place) as running:
+        running.process_all_available()
+        status = running.status()
+        found["first"] = [status.is_active, status.rows_in, status.queries["hot"].rows > 0]
+        found["state"] = status.state_rows > 0 and status.state_bytes > 0
+        found["watermark"] = status.watermark
+        found["explained"] = "2 queries" in running.explain()
+        complete = running.add(later)["later"]
+        files.put(200, 400)
+        running.process_all_available()
+        found["different"] += files.different(day, running.answers("day"))
+        running.remove("day")
+        # A second start with the same queries takes over, and one with others does not.
+        found["in use"] = refusal([hot, day], files.data, **place)
+        with mt.start([hot, later], files.data, **place) as other:
+            found["taken over"] = [running.await_termination(60), other.status().is_active]
+            files.put(400, 500)
+            other.process_all_available()
+    # As if the server had died between the answers of a batch and the commit of it.
+    commits = files.folder / "check" / "spark" / "commits"
+    last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+    for path in (commits / str(last), commits / f".{last}.crc"):
+        path.unlink(missing_ok=True)
+    files.put(500, 600)
+    again = {**place, "trigger": "available now"}
+    with mt.start([hot, later], files.data, **again) as running:
+        found["ended"] = running.await_termination(120)
+        found["different"] += files.different(hot, running.answers("hot"))
+        expected = closed(session, later, files.there)
+        expected = expected.where(f"unix_micros(window.start) >= {complete}")
+        if rows(running.answers("later")) != rows(expected):
+            found["different"].append("later")
+        found["later"] = [running.answers("later").count() > 0, complete > 0]
+        found["error"] = running.status().error
+    return found
+
+
+def sinks(session, readings):
+    """Gives answers to a folder, to a function on the server, and to one that fails."""
+    files = Files(session, readings)
+    hot, day = mt.parse_sql(STATEMENTS)[:2]
+    files.put(0, 600)
+    found = {"different": []}
+
+    def place(name, **more):
+        checkpoint = f"{files.folder}/{name}"
+        return {"checkpoint": checkpoint, "watermark": "0 seconds", "buckets": 2, **more}
+
+    output = f"{files.folder}/out"
+    end = {"trigger": "available now"}
+    with mt.start([hot, day], files.data, sink=output, **place("a", **end)) as running:
+        running.await_termination(120)
+    for query in (hot, day):
+        answers = session.read.parquet(f"{output}/query={query.name}").drop("batch")
+        found["different"] += files.different(query, answers)
+    made = f"{files.folder}/made"
+    with mt.start(hot, files.data, sink=write_json(made), **place("b", **end)) as running:
+        running.await_termination(120)
+    found["lines"] = (
+        session.read.text(f"{made}/hot/*").count() == closed(session, hot, files.there).count()
+    )
+    with mt.start(hot, files.data, sink=fail, **place("c", **end)) as running:
+        try:
+            running.await_termination(120)
+        except RunError as error:
+            found["failed"] = str(error)
+    typed = mt.parse_sql(STATEMENTS.replace("max(temp)", "count(*)"))[0]
+    found["refused"] = [
+        refusal(hot, files.data, sink=output, **place("d")),
+        refusal(typed, files.data, sink=output, **place("a")),
+        refusal(hot, files.data, sink=f"{files.folder}/in/x", **place("d")),
+        refusal(hot, files.data, **{**place("a"), "watermark": "1 second"}),
+        refusal(hot, files.data, **{**place("in")}),
+    ]
+    found["left"] = sorted(path.name for path in files.folder.iterdir())
+    return found
 
 
 def commands(session, readings, url):
-    """Runs `muntin run` and `muntin stream` on the server; the second stream has other queries."""
+    """Runs `muntin run` and `muntin stream` on the server; the third stream has other queries."""
     folder = Path(mkdtemp())
     readings.drop("alarm").coalesce(1).write.parquet(str(folder / "in"))
     file = folder / "queries.sql"
@@ -242,7 +375,7 @@ def commands(session, readings, url):
     streamed = [cli(["stream", *common, *live]) for _ in range(2)]
     file.write_text(file.read_text().replace("max(", "min("))
     streamed.append(cli(["stream", *common, *live]))
-    answers = session.read.parquet(str(folder / "live")).where("query = 'hot'").drop("query")
+    answers = session.read.parquet(str(folder / "live" / "query=hot")).drop("batch")
     batch = session.read.parquet(str(folder / "out" / "hot"))
     passed = readings.agg(F.max("ts")).first()[0]
     closed = batch.where(F.col("window.end") <= F.lit(passed))
@@ -272,6 +405,8 @@ def main(url: str, *parts: str) -> None:
         "fuzzed": lambda: fuzzed(readings, 56),
         "commands": lambda: commands(session, readings, url),
         "stream": lambda: stream(session, readings),
+        "pipeline": lambda: pipeline(session, readings),
+        "sinks": lambda: sinks(session, readings),
     }
     print("FOUND" + json.dumps({part: does[part]() for part in parts}))
     session.stop()

@@ -36,13 +36,50 @@ def test_streams_of_connect(client):
         return
     assert found["different"] == []
     assert found["rows"] > 0
-    assert "mt.start does not run on Spark Connect" in found["refused"]
+
+
+@pytest.mark.slow
+def test_a_pipeline_runs_on_a_server(client):
+    found = client("pipeline")["pipeline"]
+    assert found["different"] == []
+    assert found["first"] == [True, 200, True]
+    assert found["state"]
+    assert found["watermark"] == "1970-01-01T00:03:19.000Z"
+    assert found["explained"]
+    assert "a stream with other queries runs on" in found["in use"]
+    assert found["taken over"] == [True, True]
+    assert found["ended"]
+    assert found["later"] == [True, True]
+    assert found["error"] is None
+
+
+@pytest.mark.slow
+def test_sinks_of_a_pipeline_run_on_the_server(client):
+    found = client("sinks")["sinks"]
+    assert found["different"] == []
+    assert found["lines"]
+    assert "query 'hot': the answers of batch" in found["failed"]
+    assert "no room for hot" in found["failed"]
+    for said, words in zip(
+        found["refused"],
+        [
+            "out belongs to the checkpoint",
+            "the column hottest is double, and the query has bigint",
+            "the stream would read what it writes",
+            "started with a watermark of 0 seconds",
+            "no plan of muntin's",
+        ],
+        strict=True,
+    ):
+        assert words in said
+    # What was refused has left nothing.
+    assert found["left"] == ["a", "b", "c", "in", "made", "out"]
 
 
 @pytest.mark.slow
 def test_commands_run_on_a_server(client):
     found = client("commands")["commands"]
-    assert found["codes"] == [0, 0, 0, 2]
+    assert found["codes"] == [0, 0, 0, 0]
     assert found["same"]
     assert found["rows"] > 0
 

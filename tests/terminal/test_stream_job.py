@@ -1,14 +1,12 @@
-"""`muntin stream --remote` refuses what needs the files of a checkpoint, before Spark is asked."""
+"""`muntin stream --remote` refuses what a server does not do, before Spark is asked."""
 
 import pytest
 
 from muntin.cli import main
 
 
-@pytest.mark.parametrize(
-    "option", [["--watch"], ["--late", "late"], ["--retain", "1 hour"], ["--compact", "3"]]
-)
-def test_what_only_a_pipeline_does_is_refused(tmp_path, capsys, option):
+@pytest.mark.parametrize("option", [["--late", "late"], ["--compact", "3"]])
+def test_what_a_server_does_not_do_is_refused(tmp_path, capsys, option):
     file = tmp_path / "queries.sql"
     file.write_text("SELECT window, count(*) AS n FROM r GROUP BY window(ts, '1 minute')")
     paths = ["--input", "in", "--output", "out", "--checkpoint", "check"]

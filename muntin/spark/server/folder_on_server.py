@@ -1,0 +1,243 @@
+"""Puts a pipeline's answers into files on a server, a folder for each query and batch.
+
+output/query=hot/batch=7    the answers of batch 7
+output/_muntin.json         the mark of the checkpoint that fills it, the format and the columns
+
+A client cannot move files, so files are not put in place one by one: Spark's writer replaces all
+that is in the folder of a query and a batch. Spark's own file sink would leave out a batch whose
+answers it has, and with it the state that this batch leaves behind, so a stream would not go on
+after a cut.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr, lit
+from pyspark.sql.types import StringType, StructField, StructType
+
+from muntin.errors import RunError
+from muntin.model.sql_text import literal
+from muntin.spark.engine.server_folder import ServerFolder
+from muntin.spark.engine.session_kind import cores_of
+from muntin.spark.files import check_format
+from muntin.spark.folder import Texts, texts_in
+from muntin.spark.output.flatten import FLAT_FORMATS, flat_schema, flatten
+from muntin.spark.sinks.folder_sink import check_columns
+from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, writing
+
+# The columns that folders are named after.
+QUERY, BATCH = "query", "batch"
+_CLAIM = "_muntin.json"
+# The folder of a checkpoint in which answers are kept.
+_KEPT = "answers"
+_ELSEWHERE = "give another sink, or move that folder away"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Claim:
+    """Who fills a folder, and what is in its files."""
+
+    mark: str
+    checkpoint: str
+    format: str
+    # The types of columns by name, for each query.
+    columns: Mapping[str, Mapping[str, str]]
+
+
+class FolderOnServer(Sink):
+    """Files in `directory/query=name/batch=number`: writing a batch again replaces its files.
+
+    It is pickled for the server, where it writes. The rest is done by the client.
+    """
+
+    is_stacked = True
+
+    def __init__(
+        self,
+        session: SparkSession,
+        directory: str,
+        *,
+        mark: str,
+        checkpoint: str,
+        format: str,
+        flatten: bool,
+        options: Mapping[str, str] | None,
+    ) -> None:
+        """`mark` is that of the checkpoint."""
+        check_format(format)
+        self.output = directory
+        self._directory = directory.rstrip("/")
+        self._texts: Texts = texts_in(session, directory)
+        self._mark, self._checkpoint = mark, checkpoint
+        self._format, self._options = format, dict(options or {})
+        self._flat = flatten or format in FLAT_FORMATS
+        # Whether a batch was written by this process.
+        self._has_written = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what the server needs, which does not have this session."""
+        return {name: value for name, value in self.__dict__.items() if name != "_texts"}
+
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """Refuse columns that have no place in the files, and folders that hold other answers."""
+        schemas = self._written(schemas)
+        check_columns(schemas, self._format)
+        for query, schema in schemas.items():
+            for name in (field.name for field in schema.fields):
+                if name.lower() in (QUERY, BATCH):
+                    raise RunError(
+                        f"query {query!r} has a column called {name!r}, which files on a server "
+                        f"have for the {name.lower()} that they are of; name it otherwise"
+                    )
+        claim = self._claim()
+        if claim is not None:
+            self._compare(claim, {name: _columns(schema) for name, schema in schemas.items()})
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Write to the folder who fills it, before anything else is written there."""
+        before = self._claim()
+        columns = {name: _columns(schema) for name, schema in self._written(schemas).items()}
+        claim = _Claim(
+            mark=self._mark,
+            checkpoint=self._checkpoint,
+            format=self._format,
+            columns={**({} if before is None else before.columns), **columns},
+        )
+        if claim != before:
+            self._texts.write(_CLAIM, json.dumps(asdict(claim)))
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries among these that the folder does not know."""
+        claim = self._claim()
+        return [name for name in names if claim is None or name not in claim.columns]
+
+    def write(self, batch: int, answers: Answers) -> None:
+        """Put the batch in the place of an earlier try of it; called on the server."""
+        with answers.stacks() as stacks:
+            if not self._has_written:
+                self._clear(stacks, batch)
+            for stack in stacks:
+                self._write(stack, batch)
+        self._has_written = True
+
+    def _write(self, stack: Stack, batch: int) -> None:
+        """Write a stack in one job."""
+        names = " ".join(f"WHEN {number} THEN {literal(of)}" for number, of in stack.names.items())
+        # A file for each query, however many partitions the state has.
+        parallel = min(len(stack.names), cores_of(stack.frame.sparkSession))
+        rows = stack.frame.repartition(parallel, INDEX)
+        rows = rows.withColumn(INDEX, expr(f"CASE {INDEX} {names} END"))
+        rows = self._flattened(rows).withColumnRenamed(INDEX, QUERY).withColumn(BATCH, lit(batch))
+        with writing(batch, *stack.names.values()):
+            writer = rows.write.format(self._format).options(**self._options)
+            writer = writer.partitionBy(QUERY, BATCH).mode("overwrite")
+            writer.option("partitionOverwriteMode", "dynamic").save(self._directory)
+
+    def _clear(self, stacks: Sequence[Stack], batch: int) -> None:
+        """Empty the folders of a batch that another plan may have begun: a query may have no rows
+        in it now."""
+        session = stacks[0].frame.sparkSession
+        places = ServerFolder(session, self._directory).places(f"{QUERY}=*/{BATCH}={batch}")
+        # Spark escapes some characters of names.
+        there = {unquote(place): place for place in places}
+        for stack in stacks:
+            nothing = self._flattened(stack.frame.drop(INDEX)).schema
+            for name in stack.names.values():
+                if (place := there.get(f"{QUERY}={name}/{BATCH}={batch}")) is not None:
+                    with writing(batch, name):
+                        empty = session.createDataFrame([], nothing).write.format(self._format)
+                        empty = empty.options(**self._options).mode("overwrite")
+                        empty.save(f"{self._directory}/{place}")
+
+    def _flattened(self, rows: DataFrame) -> DataFrame:
+        return flatten("all", rows) if self._flat else rows
+
+    def _written(self, schemas: Mapping[str, StructType]) -> Mapping[str, StructType]:
+        """The columns of each query's files."""
+        if not self._flat:
+            return schemas
+        return {name: flat_schema(name, schema) for name, schema in schemas.items()}
+
+    def _claim(self) -> _Claim | None:
+        if not self._texts.has(_CLAIM):
+            return None
+        try:
+            return _Claim(**json.loads(self._texts.read(_CLAIM)))
+        except (ValueError, TypeError) as error:
+            raise RunError(
+                f"{self.output}/{_CLAIM} cannot be read ({error}); {_ELSEWHERE}"
+            ) from None
+
+    def _compare(self, claim: _Claim, queries: Mapping[str, Mapping[str, str]]) -> None:
+        if claim.mark != self._mark:
+            raise RunError(
+                f"{self.output} belongs to the checkpoint {claim.checkpoint}; {_ELSEWHERE}"
+            )
+        if claim.format != self._format:
+            raise RunError(
+                f"{self.output} has files of the format {claim.format}, not {self._format}; "
+                f"{_ELSEWHERE}"
+            )
+        for query, columns in queries.items():
+            known = claim.columns.get(query, columns)
+            for name, kind in columns.items():
+                if known.get(name, kind) != kind:
+                    raise RunError(
+                        f"query {query!r}: in {self.output} the column {name} is {known[name]}, "
+                        f"and the query has {kind}; {_ELSEWHERE}, or name the query otherwise"
+                    )
+            # Lines of csv do not say which columns they have.
+            if self._format == "csv" and list(known) != list(columns):
+                raise RunError(
+                    f"query {query!r}: the csv files in {self.output} have the columns "
+                    f"{', '.join(known)}, and the query has {', '.join(columns)}; {_ELSEWHERE}, "
+                    f"or name the query otherwise"
+                )
+
+
+class KeptOnServer(FolderOnServer):
+    """Keeps answers in the checkpoint's folder: for tests and notebooks, where no sink is given."""
+
+    def __init__(self, session: SparkSession, *, mark: str, checkpoint: str) -> None:
+        super().__init__(
+            session,
+            f"{checkpoint}/{_KEPT}",
+            mark=mark,
+            checkpoint=checkpoint,
+            format="parquet",
+            flatten=False,
+            options=None,
+        )
+        self._session = session
+        self._schemas: Mapping[str, StructType] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what the server needs."""
+        return {name: of for name, of in super().__getstate__().items() if name != "_session"}
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Write to the folder who fills it."""
+        super().claim(schemas)
+        self._schemas = schemas
+
+    def answers(self, name: str) -> DataFrame | None:
+        """Returns all answers of a query so far, those of earlier starts among them."""
+        # Without a schema, Spark would take a query that is called 1 for a number.
+        of_files = StructType([*self._schemas[name].fields, StructField(QUERY, StringType())])
+        try:
+            rows = self._session.read.schema(of_files).parquet(self._directory)
+            return rows.where(f"{QUERY} = {literal(name)}").drop(QUERY, BATCH)
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            return None
+
+
+def _columns(schema: StructType) -> dict[str, str]:
+    """Returns the types of columns by name; files do not keep which may be null."""
+    return {field.name: field.dataType.simpleString() for field in schema.fields}
