@@ -37,6 +37,9 @@ def written_call(
             raise NotSharedError(
                 f"{call} picks any of the most frequent values; mode(..., true) picks the least"
             )
+    if function == "percentile" and [norms(each) for each in given[2:]] == [("1",)]:
+        # Each value counts once, as it does if nothing is said.
+        given = given[:2]
     count = len(given) if row.takes_more and given else row.arguments
     least = count + (len(row.parameters) if row.spelled else 0)
     if not least <= len(given) <= count + len(row.parameters):

@@ -172,7 +172,8 @@ def literal_sql(value: Any) -> str:
             number = getattr(value, kind)
             return f"{number}{_NUMBERS[kind]}" if number >= 0 else f"({number}{_NUMBERS[kind]})"
         case "double":
-            return f"({value.double!r}D)"
+            text = f"{value.double!r}D"
+            return f"({text})" if text.startswith("-") else text
         case "decimal":
             return f"({value.decimal.value}BD)"
         case "string":
