@@ -1,5 +1,6 @@
 """Writes an expression of Spark Connect as SQL, with the meaning of each column for its name."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -140,7 +141,9 @@ class ExpressionSql:
 
     def _written(self, text: str) -> str:
         """Returns an expression that the user wrote as SQL."""
-        self._check(functions_of(text))
+        # What stands in WITHIN GROUP is no call.
+        ordered = {"group"} if re.search(r"\bwithin\s+group\b", text, re.IGNORECASE) else set()
+        self._check(functions_of(text) - ordered)
         return f"({self._read(text).text})"
 
     def _read(self, text: str) -> SelectItem:
