@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, stddev, sum_
 from muntin.model.query import Query
-from muntin.model.time import SECOND
+from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.spark.batch.results import run
 from muntin.spark.settings import settings as configured
@@ -89,6 +89,40 @@ def joined(batches: list[list[dict]]) -> list[dict]:
     return [row for batch in batches for row in batch]
 
 
+def batches_of_files(checkpoint: Path) -> dict[str, int]:
+    """The batch that has read each file, in the order in which Spark has taken them.
+
+    The source numbers the entries of its own log. A batch without files, which Spark runs for the
+    watermark alone, has no entry there, so these numbers fall behind those of batches. Spark's
+    offsets have, for each batch, the last entry that was read: after a crash there may be several.
+    """
+    spark = checkpoint / "spark"
+    entries: dict[int, list[str]] = {}
+    for log in (spark / "sources" / "0").glob("[0-9]*"):
+        for line in log.read_text().splitlines():
+            if line.startswith("{"):
+                entry = json.loads(line)
+                entries.setdefault(entry["batchId"], []).append(Path(entry["path"]).name)
+    read: dict[int, int] = {}
+    for path in (spark / "offsets").glob("[0-9]*"):
+        read[int(path.name)] = json.loads(path.read_text().splitlines()[2])["logOffset"]
+    return {
+        name: min(batch for batch, last in read.items() if last >= number)
+        for number in sorted(entries)
+        # An entry is written before the batch that reads it is begun.
+        if number <= max(read.values())
+        for name in entries[number]
+    }
+
+
+def given_before(checkpoint: Path, batch: int) -> int:
+    """The watermark up to which windows had been given out when a batch ran."""
+    if batch == 0:
+        return 0
+    entry = (checkpoint / "spark" / "offsets" / str(batch - 1)).read_text().splitlines()[1]
+    return int(json.loads(entry)["batchWatermarkMs"]) * MILLISECOND
+
+
 class Input:
     """A folder that a stream and a batch read; files appear whole and in order."""
 
@@ -108,14 +142,8 @@ class Input:
             self._number += 1
 
     def taken(self, checkpoint: Path) -> list[str]:
-        """The files in the order in which Spark has taken them, one a batch."""
-        batches = {}
-        for log in (checkpoint / "spark" / "sources" / "0").glob("[0-9]*"):
-            for line in log.read_text().splitlines():
-                if line.startswith("{"):
-                    entry = json.loads(line)
-                    batches[entry["batchId"]] = Path(entry["path"]).name
-        return [batches[number] for number in sorted(batches)]
+        """The files in the order in which Spark has taken them."""
+        return list(batches_of_files(checkpoint))
 
     def assert_read_in_order(self, checkpoint: Path) -> None:
         """Files were taken in their order, so that no row can have been late."""

@@ -23,7 +23,9 @@ from tests.support.streams import (
     SLIDE,
     WARM,
     Input,
+    batches_of_files,
     events,
+    given_before,
     with_late_rows,
 )
 
@@ -83,24 +85,12 @@ def promised(base: Path, name: str) -> list[tuple[int | None, int]]:
     return list(found.items())
 
 
-def given_before(base: Path) -> dict[str, int]:
-    """For each file, the watermark up to which windows had been given out when it was read."""
-    watermarks, files = [], {}
-    for number in range(commits(base)):
-        entry = (base / "check" / "spark" / "offsets" / str(number)).read_text().splitlines()[1]
-        watermarks.append(json.loads(entry)["batchWatermarkMs"] * MILLISECOND)
-    for log in (base / "check" / "spark" / "sources" / "0").glob("[0-9]*"):
-        for line in log.read_text().splitlines():
-            if line.startswith("{"):
-                entry = json.loads(line)
-                files[Path(entry["path"]).name] = entry["batchId"]
-    assert max(files.values()) < len(watermarks)
-    return {name: watermarks[batch - 1] if batch else 0 for name, batch in files.items()}
-
-
 def expected_answers(spark, base: Path, query) -> DataFrame:
     """What plain Spark gives for rows of which each counts for the windows that were open."""
-    given = [f"WHEN '{name}' THEN {instant}" for name, instant in given_before(base).items()]
+    given = [
+        f"WHEN '{name}' THEN {given_before(base / 'check', batch)}"
+        for name, batch in batches_of_files(base / "check").items()
+    ]
     rows = (
         spark.read.schema(SCHEMA)
         .json(str(base / "in"))
@@ -171,6 +161,7 @@ def killed(
     assert process.returncode == 0
     assert ("late 0" in lines) != is_late
     source.assert_read_in_order(base / "check")
+    assert len(source.taken(base / "check")) == len(made)
     for query in (MINUTE, SLIDE):
         assert assert_promise_kept(spark, base, query) > 3 * kills
     comers = [assert_promise_kept(spark, base, query) for query in (SITES, WARM)]

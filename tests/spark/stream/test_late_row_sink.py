@@ -13,7 +13,14 @@ from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.pipeline.pipeline import start
-from tests.support.streams import Input, events, joined, with_late_rows
+from tests.support.streams import (
+    Input,
+    batches_of_files,
+    events,
+    given_before,
+    joined,
+    with_late_rows,
+)
 
 LOADED = Query(
     name="loaded",
@@ -58,18 +65,32 @@ def is_open(row: dict, given: int, sessions: bool) -> bool | None:
 
 def told(checkpoint: Path) -> dict[str, tuple[int, int]]:
     """The batch of each file, and the watermark of the batch before it."""
-    spark = checkpoint / "spark"
-    found = {}
-    for log in (spark / "sources" / "0").glob("[0-9]*"):
-        for line in log.read_text().splitlines():
-            if line.startswith("{"):
-                entry = json.loads(line)
-                batch, given = entry["batchId"], 0
-                if batch:
-                    before = (spark / "offsets" / str(batch - 1)).read_text().splitlines()[1]
-                    given = json.loads(before)["batchWatermarkMs"] * MILLISECOND
-                found[Path(entry["path"]).name] = batch, given
-    return found
+    return {
+        name: (batch, given_before(checkpoint, batch))
+        for name, batch in batches_of_files(checkpoint).items()
+    }
+
+
+def test_files_are_numbered_by_the_batches_that_read_them(tmp_path):
+    # Batch 2 has read no file. Before batch 4, a process died between an entry and its batch.
+    logs = {"offsets": tmp_path / "spark" / "offsets", "sources": tmp_path / "spark/sources/0"}
+    for log in logs.values():
+        log.mkdir(parents=True)
+    for batch, (watermark, entry) in enumerate([(0, 0), (5, 1), (9, 1), (9, 2), (12, 4)]):
+        lines = [
+            "v1",
+            json.dumps({"batchWatermarkMs": watermark}),
+            json.dumps({"logOffset": entry}),
+        ]
+        (logs["offsets"] / str(batch)).write_text("\n".join(lines))
+    for entry in range(6):
+        line = json.dumps({"path": f"file:///in/{entry}.json", "batchId": entry})
+        (logs["sources"] / str(entry)).write_text(f"v1\n{line}")
+    placed = {f"{number}.json": batch for number, batch in enumerate([0, 1, 3, 4, 4])}
+    assert batches_of_files(tmp_path) == placed
+    givens = [given // MILLISECOND for _, given in told(tmp_path).values()]
+    # When file 2 was read, all up to 9 had been given out, by the batch without a file.
+    assert givens == [0, 0, 9, 9, 9]
 
 
 def late_rows(made: list[list[dict]], checkpoint: Path, sessions: int = 9) -> Counter:
