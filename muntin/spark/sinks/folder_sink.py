@@ -133,8 +133,9 @@ class FolderSink(Sink):
         last, self._last = self._last, None
         is_known = last is not None and batch > last
         if not is_known:
-            # What a first try of this batch published is deleted, and held to be published again,
-            # maybe by a later batch: answers may be held for more batches than before.
+            # What a first try of this batch published is deleted. Batches before it that it had
+            # published are still held. They are published again, maybe by a later batch: answers
+            # may be held for longer than before.
             self._held.take_back(batch)
             self._clean(self._prefix(batch))
         if not is_known or self._compact > 1:

@@ -80,22 +80,31 @@ class HeldBatches:
         self._folder.write(_PUBLISHED, json.dumps(told))
 
     def take_back(self, batch: int) -> None:
-        """Forget that a batch published something: it comes again, and its files are deleted."""
+        """Forget what a first try of a batch published and held: it comes again, and its files are
+        deleted."""
         published = self.published()
         if published is not None and published.batch >= batch:
             self._folder.delete(_PUBLISHED)
+            published = None
+        # Whoever writes it now may hold nothing, and then nobody else would replace these.
+        left = self._without([number for number in self.numbers() if number >= batch])
+        if not left and published is None:
+            self._folder.delete("")
 
     def forget(self, until: int) -> None:
         """Delete the batches up to a number: they were published, by a batch that is finished."""
-        numbers = self.numbers()
-        if not any(number > until for number in numbers):
-            self._folder.delete("")
-            return
-        for number in numbers:
-            if number <= until:
-                self._folder.delete(_name(number))
-                self._folder.delete(f"{_name(number)}.json")
+        left = self._without([number for number in self.numbers() if number <= until])
+        # After them: as long as one of them is there, this tells that it was published.
         self._folder.delete(_PUBLISHED)
+        if not left:
+            self._folder.delete("")
+
+    def _without(self, numbers: list[int]) -> list[int]:
+        """Delete batches; returns those that are still held."""
+        for number in numbers:
+            self._folder.delete(f"{_name(number)}.json")
+            self._folder.delete(_name(number))
+        return self.numbers()
 
     def stacks(self, until: int) -> list[Stack]:
         """Returns the answers of the batches up to a number, of all queries that had some."""

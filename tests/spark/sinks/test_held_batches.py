@@ -5,6 +5,7 @@ import json
 import pytest
 
 from muntin.errors import RunError
+from muntin.spark.folder import Folder
 from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.memory_sink import MemorySink
 from muntin.spark.sinks.sink_like import sink_for
@@ -66,6 +67,50 @@ def test_a_batch_that_has_published_comes_again_and_holds_for_longer(spark, tmp_
     found = visible(spark, tmp_path)
     assert (found["a"][0], found["b"][0]) == ([0, 1, 2, 3], [0, 2])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_held_batch_that_comes_again_without_holding_is_not_published_later(spark, tmp_path):
+    first = sink(spark, tmp_path, 3)
+    for number in (0, 1):
+        first.write(number, batch(spark, number))
+    # Batch 1 was cut off, and comes again in a process that holds nothing, with another query.
+    second = sink(spark, tmp_path, 1)
+    second.write(1, Given(answer(spark, "a", 1, 1), answer(spark, "c", 1, 1)))
+    assert visible(spark, tmp_path)["a"] == ([0, 1], 2)
+    # That process is killed, too, and the next one holds again.
+    third = sink(spark, tmp_path, 2)
+    for number in (2, 3):
+        third.write(number, batch(spark, number))
+    third.close(3)
+    found = visible(spark, tmp_path)
+    assert {name: rows for name, (rows, _) in found.items()} == {
+        "a": [0, 1, 2, 3],
+        "b": [0, 2],
+        "c": [1],
+    }
+
+
+def test_a_cut_among_deleted_files_publishes_nothing_again(spark, tmp_path, monkeypatch):
+    first = sink(spark, tmp_path, 2)
+    for number in (0, 1):
+        first.write(number, batch(spark, number))
+    real = Folder.delete
+
+    def cut(self, name):
+        """A file system deletes the files of a folder in any order."""
+        if name == "":
+            real(self, "published.json")
+            raise Cut
+        real(self, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "delete", cut)
+        with pytest.raises(Cut):
+            first.write(2, batch(spark, 2))
+    again = sink(spark, tmp_path, 2)
+    for number in (2, 3):
+        again.write(number, batch(spark, number))
+    assert visible(spark, tmp_path) == {"a": ([0, 1, 2, 3], 2), "b": ([0, 2], 2)}
 
 
 # Every step of a batch that publishes: the cut may come before or after it.
