@@ -119,19 +119,19 @@ def test_a_start_during_a_change_is_refused(tmp_path, source, monkeypatch):
         pipeline.process_all_available()
         runner = pipeline._runner
         halted, asked = threading.Event(), threading.Event()
-        is_active, launch_plan = runner.owner._is_active, runner.launch
+        is_active, start_run = runner.owner._is_active, runner.start_run
 
         def is_active_asked():
             asked.set()
             return is_active()
 
-        def launch_when_asked(*plan):
+        def start_when_asked(run):
             halted.set()
             assert asked.wait(60)
-            launch_plan(*plan)
+            start_run(run)
 
         monkeypatch.setattr(runner.owner, "_is_active", is_active_asked)
-        monkeypatch.setattr(runner, "launch", launch_when_asked)
+        monkeypatch.setattr(runner, "start_run", start_when_asked)
         change = threading.Thread(target=pipeline.replace, args=[[MINUTE, SITES]])
         change.start()
         assert halted.wait(60)
