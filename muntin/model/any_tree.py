@@ -1,6 +1,7 @@
 """The common base of trees of periodic windows and trees of data windows."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Protocol, Self
 
 from muntin.errors import ModelError
@@ -43,7 +44,7 @@ class AnyTree:
         """Operations per second of the whole tree."""
         return self.cut_cost + sum(node.cost for node in self.nodes)
 
-    @property
+    @cached_property
     def aggregates(self) -> tuple[Aggregate, ...]:
         """Every aggregate that some node needs, once each."""
         return tuple(dict.fromkeys(a for node in self.nodes for a in node.aggregates))

@@ -171,7 +171,7 @@ class Aggregate:
         """The function's row of the table."""
         return FUNCTIONS[self.function]
 
-    @property
+    @cached_property
     def components(self) -> tuple[Component, ...]:
         """The components that a slice keeps for this aggregate."""
         kept = self.parameters[self.definition.own_parameters :]

@@ -1,6 +1,7 @@
 """Finds the edges of many windows, as few progressions, and counts them."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import groupby
 from math import gcd, lcm
 
@@ -24,6 +25,8 @@ _MOST_ESTIMATED = 1 << 11
 _GRID_FACTOR = 2.0
 _FEW_PROGRESSIONS = 8
 _MOST_PROGRESSIONS = 32
+# The search for passes asks for the same slices over and over.
+_MOST_REMEMBERED = 1 << 12
 
 
 def edges_of(windows: Iterable[Window]) -> tuple[Edges, ...]:
@@ -179,6 +182,7 @@ def common_slicing(slicings: Iterable[Slicing]) -> Slicing:
     return _slicing_at(distinct(edge for slicing in slicings for edge in slicing.edges))
 
 
+@lru_cache(_MOST_REMEMBERED)
 def _slicing_at(edges: tuple[Edges, ...]) -> Slicing:
     cell = grid(edges)
     uniform = Slicing(edges=(cell,), rate=SECOND / cell.period)

@@ -52,7 +52,8 @@ def group_by_pass(
         where=where,
         keys=tuple(keys),
     )
-    safe = SafeExpressions(grouping.relation, relations)
+    filters = (bound.tree.grouping.where for bound in trees.values())
+    safe = SafeExpressions(grouping.relation, relations, filters)
     bits = ConditionBits()
     layouts, components, masks = {}, {}, {}
     for number, bound in trees.items():

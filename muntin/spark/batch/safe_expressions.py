@@ -1,5 +1,7 @@
 """Tells which expressions of a relation fail for no row, so that no filter need guard them."""
 
+from collections.abc import Iterable
+
 from pyspark.sql.types import DoubleType, FloatType, NumericType
 
 from muntin.model.aggregates.aggregate import Component
@@ -10,12 +12,27 @@ from muntin.sql.filters import conjuncts, is_reference, is_simple
 
 
 class SafeExpressions:
-    """What is known of the expressions over one relation."""
+    """What is known of the expressions over one relation, of which `filters` will be asked."""
 
-    def __init__(self, relation: SqlText, relations: Relations) -> None:
+    def __init__(
+        self, relation: SqlText, relations: Relations, filters: Iterable[str | None]
+    ) -> None:
         self._relation, self._relations = relation, relations
-        self._conditions: dict[str, bool] = {}
+        self._conditions = self._without_casts(filters)
         self._numbers: dict[str, NumericType | None] = {}
+
+    def _without_casts(self, filters: Iterable[str | None]) -> dict[str, bool]:
+        """Returns all simple conditions of filters, if none has a cast: that is one question."""
+        simple = dict.fromkeys(
+            condition
+            for where in filters
+            if where is not None
+            for condition in conjuncts(where)
+            if is_simple(condition)
+        )
+        if not simple or self._relations.casts(self._relation, ", ".join(simple)):
+            return {}
+        return dict.fromkeys(simple, True)
 
     def is_filter(self, where: str) -> bool:
         """Whether every conjunct can be evaluated for any row."""

@@ -47,7 +47,8 @@ def slicer_pass(
         where=where,
         keys=tuple(keys),
     )
-    safe = SafeExpressions(grouping.relation, relations)
+    filters = (bound.tree.grouping.where for bound in trees.values())
+    safe = SafeExpressions(grouping.relation, relations, filters)
     arguments, bits = Arguments(safe), ConditionBits()
     targets = []
     for number, bound in trees.items():

@@ -215,8 +215,11 @@ def _number(
         wanted = [str(number) for number, queries in enumerate(asked) if queries]
         frame = frame.where(f"{NODE} IN ({', '.join(wanted)})")
     if all(len(numbers) <= 1 for numbers in asked):
-        first = [str(numbers[0] if numbers else 0) for numbers in asked]
-        return frame.selectExpr("*", f"{pick(first, NODE)} AS {NUMBER}")
+        first = [numbers[0] if numbers else 0 for numbers in asked]
+        # Mostly, queries are in the order of their nodes.
+        is_ordered = len(first) > 1 and first == list(range(len(first)))
+        number = NODE if is_ordered else pick([*map(str, first)], NODE)
+        return frame.selectExpr("*", f"{number} AS {NUMBER}")
     lists = [f"array({', '.join(map(str, numbers or [0]))})" for numbers in asked]
     return frame.selectExpr("*", f"explode({pick(lists, NODE)}) AS {NUMBER}")
 

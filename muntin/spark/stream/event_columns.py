@@ -40,9 +40,10 @@ class EventColumns:
                     f"and {_told(relation)}, and those of a stream read one relation; put what "
                     f"differs into WHERE, or start a pipeline for each"
                 )
-        self._safe = SafeExpressions(first.relation, relations)
+        filters = [grouping.where for grouping in groupings]
+        self._safe = SafeExpressions(first.relation, relations, filters)
         self.arguments, self._bits = Arguments(self._safe), ConditionBits()
-        self._common = common_filter([grouping.where for grouping in groupings])
+        self._common = common_filter(filters)
         self._first, self._time_type = first, bound[0].time_type
         self._watched = watched
         self._others: dict[str, str] = {}
