@@ -28,14 +28,13 @@ from muntin.spark.files import check_format
 from muntin.spark.folder import Texts, texts_in
 from muntin.spark.output.flatten import FLAT_FORMATS, flat_schema, flatten
 from muntin.spark.sinks.folder_sink import check_columns
+from muntin.spark.sinks.output_owner import ELSEWHERE, OWNER, columns_of, why_other_columns
 from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, writing
 
 # The columns that folders are named after.
 QUERY, BATCH = "query", "batch"
-_CLAIM = "_muntin.json"
 # The folder of a checkpoint in which answers are kept.
 _KEPT = "answers"
-_ELSEWHERE = "give another sink, or move that folder away"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +95,12 @@ class FolderOnServer(Sink):
                     )
         claim = self._claim()
         if claim is not None:
-            self._compare(claim, {name: _columns(schema) for name, schema in schemas.items()})
+            self._compare(claim, {name: columns_of(schema) for name, schema in schemas.items()})
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
         """Write to the folder who fills it, before anything else is written there."""
         before = self._claim()
-        columns = {name: _columns(schema) for name, schema in self._written(schemas).items()}
+        columns = {name: columns_of(schema) for name, schema in self._written(schemas).items()}
         claim = _Claim(
             mark=self._mark,
             checkpoint=self._checkpoint,
@@ -109,7 +108,7 @@ class FolderOnServer(Sink):
             columns={**({} if before is None else before.columns), **columns},
         )
         if claim != before:
-            self._texts.write(_CLAIM, json.dumps(asdict(claim)))
+            self._texts.write(OWNER, json.dumps(asdict(claim)))
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """The queries among these that the folder does not know."""
@@ -164,40 +163,28 @@ class FolderOnServer(Sink):
         return {name: flat_schema(name, schema) for name, schema in schemas.items()}
 
     def _claim(self) -> _Claim | None:
-        if not self._texts.has(_CLAIM):
+        if not self._texts.has(OWNER):
             return None
         try:
-            return _Claim(**json.loads(self._texts.read(_CLAIM)))
+            return _Claim(**json.loads(self._texts.read(OWNER)))
         except (ValueError, TypeError) as error:
-            raise RunError(
-                f"{self.output}/{_CLAIM} cannot be read ({error}); {_ELSEWHERE}"
-            ) from None
+            raise RunError(f"{self.output}/{OWNER} cannot be read ({error}); {ELSEWHERE}") from None
 
     def _compare(self, claim: _Claim, queries: Mapping[str, Mapping[str, str]]) -> None:
         if claim.mark != self._mark:
             raise RunError(
-                f"{self.output} belongs to the checkpoint {claim.checkpoint}; {_ELSEWHERE}"
+                f"{self.output} belongs to the checkpoint {claim.checkpoint}; {ELSEWHERE}"
             )
         if claim.format != self._format:
             raise RunError(
                 f"{self.output} has files of the format {claim.format}, not {self._format}; "
-                f"{_ELSEWHERE}"
+                f"{ELSEWHERE}"
             )
         for query, columns in queries.items():
             known = claim.columns.get(query, columns)
-            for name, kind in columns.items():
-                if known.get(name, kind) != kind:
-                    raise RunError(
-                        f"query {query!r}: in {self.output} the column {name} is {known[name]}, "
-                        f"and the query has {kind}; {_ELSEWHERE}, or name the query otherwise"
-                    )
-            # Lines of csv do not say which columns they have.
-            if self._format == "csv" and list(known) != list(columns):
-                raise RunError(
-                    f"query {query!r}: the csv files in {self.output} have the columns "
-                    f"{', '.join(known)}, and the query has {', '.join(columns)}; {_ELSEWHERE}, "
-                    f"or name the query otherwise"
-                )
+            problem = why_other_columns(query, str(self.output), known, columns, self._format)
+            if problem is not None:
+                raise RunError(problem)
 
 
 class KeptOnServer(FolderOnServer):
@@ -236,8 +223,3 @@ class KeptOnServer(FolderOnServer):
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
             return None
-
-
-def _columns(schema: StructType) -> dict[str, str]:
-    """Returns the types of columns by name; files do not keep which may be null."""
-    return {field.name: field.dataType.simpleString() for field in schema.fields}

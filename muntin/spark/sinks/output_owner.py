@@ -20,6 +20,7 @@ from muntin.spark.folder import Folder
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
 OWNER = "_muntin.json"
+ELSEWHERE = "give another sink, or move that folder away"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ class OutputOwner:
             if claim is None:
                 claim = self._earlier(name)
             if claim is not None:
-                self._compare(name, claim, _columns(schema))
+                self._compare(name, claim, columns_of(schema))
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
         """Write to each query's folder who fills it, before anything else is written there."""
@@ -72,7 +73,7 @@ class OutputOwner:
                 mark=self._mark,
                 checkpoint=self._checkpoint,
                 format=self._format,
-                columns={**known, **_columns(schema)},
+                columns={**known, **columns_of(schema)},
             )
             if claim != before:
                 self._folder.make(name)
@@ -90,7 +91,7 @@ class OutputOwner:
         except FILE_ERRORS as error:
             raise RunError(
                 f"query {name!r}: {self._directory}/{name}/{OWNER} cannot be read "
-                f"({said_by_java(error)}); {_ELSEWHERE}"
+                f"({said_by_java(error)}); {ELSEWHERE}"
             ) from None
 
     def _earlier(self, name: str) -> _Claim | None:
@@ -102,17 +103,17 @@ class OutputOwner:
         if foreign:
             raise RunError(
                 f"query {name!r}: {self._directory}/{name} has files that this checkpoint did not "
-                f"write, {sorted(foreign)[0]!r} among them; {_ELSEWHERE}"
+                f"write, {sorted(foreign)[0]!r} among them; {ELSEWHERE}"
             )
         formats = [format for format in FORMATS if f".{format}" in files[0]]
         columns: Mapping[str, str] = {}
         if formats == ["parquet"]:
             try:
-                columns = _columns(self._session.read.parquet(f"{self._directory}/{name}").schema)
+                columns = columns_of(self._session.read.parquet(f"{self._directory}/{name}").schema)
             except PySparkException as error:
                 raise RunError(
                     f"query {name!r}: {self._directory}/{name} cannot be read ({error}); "
-                    f"{_ELSEWHERE}"
+                    f"{ELSEWHERE}"
                 ) from None
         return _Claim(
             mark=self._mark,
@@ -125,36 +126,16 @@ class OutputOwner:
         where = f"{self._directory}/{name}"
         if claim.mark != self._mark:
             raise RunError(
-                f"query {name!r}: {where} belongs to the checkpoint {claim.checkpoint}; "
-                f"{_ELSEWHERE}"
+                f"query {name!r}: {where} belongs to the checkpoint {claim.checkpoint}; {ELSEWHERE}"
             )
         if claim.format != self._format and self._has_answers(name):
             raise RunError(
                 f"query {name!r}: {where} has files of the format {claim.format}, not "
-                f"{self._format}; {_ELSEWHERE}"
+                f"{self._format}; {ELSEWHERE}"
             )
-        known = claim.columns
-        other = [
-            column for column in columns if known.get(column, columns[column]) != columns[column]
-        ]
-        if other and self._has_answers(name):
-            column = other[0]
-            raise RunError(
-                f"query {name!r}: in {where} the column {column} is {claim.columns[column]}, and "
-                f"the query has {columns[column]}; {_ELSEWHERE}, or name the query otherwise"
-            )
-        # Lines of csv do not say which columns they have.
-        if (
-            self._format == "csv"
-            and claim.columns
-            and list(claim.columns) != list(columns)
-            and self._has_answers(name)
-        ):
-            raise RunError(
-                f"query {name!r}: the csv files in {where} have the columns "
-                f"{', '.join(claim.columns)}, and the query has {', '.join(columns)}; "
-                f"{_ELSEWHERE}, or name the query otherwise"
-            )
+        problem = why_other_columns(name, where, claim.columns, columns, self._format)
+        if problem is not None and self._has_answers(name):
+            raise RunError(problem)
 
     def _has_answers(self, name: str) -> bool:
         return bool(self._files(name)) or name in self._held()
@@ -163,9 +144,25 @@ class OutputOwner:
         return [file for file in self._folder.names(name) if file[0] not in "._"]
 
 
-_ELSEWHERE = "give another sink, or move that folder away"
-
-
-def _columns(schema: StructType) -> dict[str, str]:
+def columns_of(schema: StructType) -> dict[str, str]:
     """Returns the types of columns by name; files do not keep which may be null."""
     return {field.name: field.dataType.simpleString() for field in schema.fields}
+
+
+def why_other_columns(
+    query: str, where: str, known: Mapping[str, str], columns: Mapping[str, str], format: str
+) -> str | None:
+    """Returns why files with the columns `known` cannot have more answers of a query, or None."""
+    for name, kind in columns.items():
+        if known.get(name, kind) != kind:
+            return (
+                f"query {query!r}: in {where} the column {name} is {known[name]}, and the query "
+                f"has {kind}; {ELSEWHERE}, or name the query otherwise"
+            )
+    # Lines of csv do not say which columns they have.
+    if format == "csv" and known and list(known) != list(columns):
+        return (
+            f"query {query!r}: the csv files in {where} have the columns {', '.join(known)}, and "
+            f"the query has {', '.join(columns)}; {ELSEWHERE}, or name the query otherwise"
+        )
+    return None
