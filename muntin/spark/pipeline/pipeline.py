@@ -27,9 +27,9 @@ from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.engine.file_system import paths_of_stream
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.frames.stream_frames import stream_input
+from muntin.spark.local.local_site import LocalSite
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.input_paths import check_apart, check_late_folder
-from muntin.spark.pipeline.local_site import LocalSite
 from muntin.spark.pipeline.resume import as_stored, next_plan, would_go_on
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.site import Site

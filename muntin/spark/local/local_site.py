@@ -9,8 +9,8 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
 from muntin.spark.folder import Folder
-from muntin.spark.pipeline.listener import Listener
-from muntin.spark.pipeline.local_run import LocalRun
+from muntin.spark.local.listener import Listener
+from muntin.spark.local.local_run import LocalRun
 from muntin.spark.pipeline.site import Owner
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.sinks.late_rows import LateLike, LateRowsSink

@@ -1,0 +1,1 @@
+"""Runs a pipeline whose JVM, files and batches this process reaches."""
