@@ -9,15 +9,19 @@ from muntin.spark.engine.file_system import FileSystem
 from muntin.spark.engine.server_folder import ServerFolder
 from muntin.spark.engine.session_kind import is_connect
 
-# Options of a write to a hidden folder, from which files are moved when all of them are there.
 # Hadoop's client for local files sets the permissions of each new file and of the file with its
 # checksum, and starts a process for either: ten small files cost as much as a hundred thousand
-# answers in them. And nobody reads the mark of success beside them.
+# answers in them. With these options it writes neither checksums nor permissions.
+RAW_FILES = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+# Options of a write to a hidden folder, from which files are moved when all of them are there.
+# Nobody reads the mark of success beside them.
 STAGED = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
-    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "fs.file.impl.disable.cache": "true",
+    **RAW_FILES,
 }
 
 
@@ -91,14 +95,14 @@ class Folder:
         """Put a file in place, whole or not at all; an older one is deleted first."""
         parent, _, last = name.rpartition("/")
         hidden = f"{parent}/.{last}.new" if parent else f".{last}.new"
-        self.put(hidden, text)
+        self.put(hidden, text.encode())
         self.move(hidden, name)
 
-    def put(self, name: str, text: str) -> None:
+    def put(self, name: str, data: bytes) -> None:
         """Write a file in place of an older one; a reader may meanwhile see a part of it."""
         stream = self._system.create(self._at(name), True)
         try:
-            stream.write(bytearray(text.encode()))
+            stream.write(bytearray(data))
         finally:
             stream.close()
 

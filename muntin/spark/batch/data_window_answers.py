@@ -1,6 +1,6 @@
 """Runs one tree of data windows on Spark: its records, and its queries' answers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack
-from muntin.spark.sinks.sink import Stack
+from muntin.spark.sinks.sink import Stack, Whole
 from muntin.spark.worker import begin_task
 
 
@@ -64,8 +64,9 @@ class RecordAnswers:
             number = self._bound.tree.number_of(query.name)
             return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
 
-    def stacks(self) -> Iterator[Stack]:
-        """Yields the answers of all queries, those with the same columns in one frame.
+    def stacks(self, is_at_once: Callable[[Whole], bool]) -> Iterator[Stack | Whole]:
+        """Yields the answers of all queries, those with the same columns in one frame, or all of
+        them where `is_at_once` takes that.
 
         If there are several frames, Spark stores the answers when the first is computed.
         """
@@ -74,8 +75,15 @@ class RecordAnswers:
             return
         with blaming_one(self.answer, self.queries):
             stacks = stacked(
-                self._projections, list(self.queries), self._bound.tree.nodes, self._combined
+                self._projections,
+                list(self.queries),
+                self._bound.tree.nodes,
+                self._combined,
+                is_at_once,
             )
+        if isinstance(stacks, Whole):
+            yield stacks
+            return
         if self._kept is None and len(stacks) > 1:
             self._kept = stored(self._combined)
         yield from stacks

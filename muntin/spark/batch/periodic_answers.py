@@ -1,6 +1,6 @@
 """Answers the queries with periodic windows over one family, from the slices of its passes."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
 
 from pyspark.sql import DataFrame
@@ -27,7 +27,7 @@ from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import RESERVED, Projection, from_columns, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack, united
-from muntin.spark.sinks.sink import Stack
+from muntin.spark.sinks.sink import Stack, Whole
 
 
 class FamilyAnswers:
@@ -168,8 +168,9 @@ class FamilyAnswers:
             )
         )
 
-    def stacks(self) -> Iterator[Stack]:
-        """Yields the answers of all queries, those with the same columns in one frame.
+    def stacks(self, is_at_once: Callable[[Whole], bool]) -> Iterator[Stack | Whole]:
+        """Yields the answers of all queries, those with the same columns in one frame, or all of
+        them where `is_at_once` takes that.
 
         Each is to be used once. The first computes all that the compiled runtime answers; if there
         are others, Spark stores the answers until `release_answers`.
@@ -193,10 +194,14 @@ class FamilyAnswers:
                     [query.name for query in compiled],
                     nodes,
                     combined,
+                    is_at_once,
                 )
-            if len(stacks) > 1:
-                self._answers = stored(combined)
-            yield from stacks
+            if isinstance(stacks, Whole):
+                yield stacks
+            else:
+                if len(stacks) > 1:
+                    self._answers = stored(combined)
+                yield from stacks
         yield from by_columns({name: self.answer(name) for name in others})
 
     def release_answers(self) -> None:

@@ -12,7 +12,7 @@ from muntin.model.workload import Workload
 from muntin.share.optimizer import DEFAULT
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
-from muntin.spark.batch.write import write
+from muntin.spark.batch.write import WriteTo
 from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.decide_batch import decide_batch
@@ -131,30 +131,32 @@ class Results(Mapping[str, DataFrame]):
         flatten: bool = False,
         **options: str,
     ) -> None:
-        """Write every answer to a folder of its query's name, in a job for each list of columns.
+        """Write every answer to a folder of its query's name, in few jobs.
+
+        Parquet files of all queries over a relation are written by one job, unless you give
+        options, flatten, or have columns of nested types; else a job writes the answers of all
+        queries with the same columns.
 
         `mode` is "error" (the default: refuse if a folder is there), "overwrite" or "append".
         `flatten` writes the fields of structs as columns: `window_start` and `window_end` instead
         of `window`. Files of csv, which have no place for structs, are always flat.
         Nothing is put in place before everything has been computed and written.
         """
+        to = WriteTo(
+            self._relations.session,
+            directory,
+            format=format,
+            mode=mode,
+            is_flat=flatten,
+            options=options,
+        )
         stacks = chain(
-            chain.from_iterable(each.stacks() for each in self._answering),
+            chain.from_iterable(each.stacks(to.is_at_once) for each in self._answering),
             # A plain query may have an order, which is that of its files.
             *(by_columns({query.name: self[query.name]}) for query in self.plan.plain),
         )
-        session = self._relations.session
         try:
-            write(
-                session,
-                stacks,
-                list(self),
-                directory,
-                format=format,
-                mode=mode,
-                flat=flatten,
-                options=options,
-            )
+            to.write(stacks, list(self))
         finally:
             for each in self._answering:
                 each.release_answers()

@@ -1,7 +1,7 @@
 """Writes answers to folders: computes them once, writes them beside their place, moves them."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,9 +9,16 @@ from pyspark.sql.functions import col
 
 from muntin.errors import RunError, nearest
 from muntin.spark.engine.session_kind import is_connect
-from muntin.spark.folder import Folder
+from muntin.spark.folder import RAW_FILES, Folder
 from muntin.spark.output.flatten import FLAT_FORMATS, flatten
-from muntin.spark.sinks.sink import INDEX, Stack
+from muntin.spark.sinks.files_at_once import (
+    can_be_at_once,
+    file_without_rows,
+    kind_of_files,
+    query_of,
+    write_at_once,
+)
+from muntin.spark.sinks.sink import INDEX, Stack, Whole
 
 MODES = ("error", "overwrite", "append")
 # Formats whose folders hold files and nothing else, so that parts of one folder can be moved.
@@ -19,123 +26,144 @@ _FILES = frozenset(["avro", "csv", "json", "orc", "parquet", "text", "xml"])
 _SUCCESS = "_SUCCESS"
 
 
-def write(
-    session: SparkSession,
-    stacks: Iterable[Stack],
-    names: list[str],
-    directory: str,
-    *,
-    format: str,
-    mode: str,
-    flat: bool,
-    options: Mapping[str, str],
-) -> None:
-    """Write every answer to `directory/name`; none is in place before all are written."""
-    if mode not in MODES:
-        raise RunError(f"no write mode is called {mode!r}; {nearest(mode, list(MODES))}")
-    if is_connect(session):
-        _write_one_by_one(
-            stacks,
-            directory,
-            format=format,
-            mode=mode,
-            flat=flat or format in FLAT_FORMATS,
-            options=options,
+class WriteTo:
+    """Where answers are written to, and how."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        directory: str,
+        *,
+        format: str,
+        mode: str,
+        is_flat: bool,
+        options: Mapping[str, str],
+    ) -> None:
+        if mode not in MODES:
+            raise RunError(f"no write mode is called {mode!r}; {nearest(mode, list(MODES))}")
+        self._session = session
+        self._directory = directory
+        self._format = format
+        self._mode = mode
+        self._is_flat = is_flat or format in FLAT_FORMATS
+        self._options = options
+
+    def is_at_once(self, whole: Whole) -> bool:
+        """Whether one job can write the files of all queries, which have different columns."""
+        return not is_connect(self._session) and can_be_at_once(
+            whole, format=self._format, is_flat=self._is_flat, options=self._options
         )
-        return
-    folder = Folder(session, directory)
-    if mode == "error":
-        for name in names:
-            if folder.has(name):
-                raise RunError(
-                    f"query {name!r}: {directory}/{name} is there already; "
-                    f"write elsewhere, or with mode='overwrite' or mode='append'"
-                )
-    staging = _Staging(
-        folder=folder,
-        directory=directory,
-        name=f".muntin-{uuid4().hex}",
-        format=format,
-        is_flat=flat or format in FLAT_FORMATS,
-        options=options,
-    )
-    staged: dict[str, str] = {}
-    try:
-        for number, stack in enumerate(stacks):
-            staged |= staging.write(stack, str(number))
-        for name in names:
-            if mode == "append" and folder.has(name):
-                folder.move_files(staged[name], name)
-            else:
-                folder.move(staged[name], name)
-    finally:
-        folder.delete(staging.name)
 
+    def write(self, stacks: Iterable[Stack | Whole], names: Sequence[str]) -> None:
+        """Write every answer to `directory/name`; none is in place before all are written."""
+        if is_connect(self._session):
+            self._write_one_by_one(stacks)
+            return
+        folder = Folder(self._session, self._directory)
+        if self._mode == "error":
+            for name in names:
+                if folder.has(name):
+                    raise RunError(
+                        f"query {name!r}: {self._directory}/{name} is there already; "
+                        f"write elsewhere, or with mode='overwrite' or mode='append'"
+                    )
+        staging = f".muntin-{uuid4().hex}"
+        staged: dict[str, str] = {}
+        try:
+            for number, stack in enumerate(stacks):
+                staged |= self._stage(stack, f"{staging}/{number}", folder)
+            for name in names:
+                if self._mode == "append" and folder.has(name):
+                    folder.move_files(staged[name], name)
+                else:
+                    folder.move(staged[name], name)
+        finally:
+            folder.delete(staging)
 
-def _write_one_by_one(
-    stacks: Iterable[Stack],
-    directory: str,
-    *,
-    format: str,
-    mode: str,
-    flat: bool,
-    options: Mapping[str, str],
-) -> None:
-    """Writes each answer to its place at once: Spark Connect cannot move files."""
-    for stack in stacks:
-        several = len(stack.names) > 1
-        for index, name in stack.names.items():
-            frame = flatten(name, stack.frame) if flat else stack.frame
-            rows = frame.where(f"{INDEX} = {index}").drop(INDEX) if several else frame
-            writer = rows.write.format(format).options(**options).mode(mode)
-            writer.save(f"{directory}/{name}")
+    def _write_one_by_one(self, stacks: Iterable[Stack | Whole]) -> None:
+        """Writes each answer to its place at once: Spark Connect cannot move files."""
+        for stack in stacks:
+            assert isinstance(stack, Stack)
+            several = len(stack.names) > 1
+            for index, name in stack.names.items():
+                frame = flatten(name, stack.frame) if self._is_flat else stack.frame
+                rows = frame.where(f"{INDEX} = {index}").drop(INDEX) if several else frame
+                writer = rows.write.format(self._format).options(**self._options).mode(self._mode)
+                writer.save(f"{self._directory}/{name}")
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Staging:
-    """A hidden folder that answers are written to."""
-
-    folder: Folder
-    directory: str
-    name: str
-    format: str
-    is_flat: bool
-    options: Mapping[str, str]
-
-    def write(self, stack: Stack, place: str) -> dict[str, str]:
-        """Write the answers of some queries; returns the folder of each."""
+    def _stage(self, stack: Stack | Whole, place: str, folder: Folder) -> dict[str, str]:
+        """Writes the answers of some queries to a hidden folder; returns the folder of each."""
+        if isinstance(stack, Whole):
+            return self._stage_at_once(stack, place, folder)
         first = next(iter(stack.names.values()))
-        frame = flatten(first, stack.frame) if self.is_flat else stack.frame
+        frame = flatten(first, stack.frame) if self._is_flat else stack.frame
         if len(stack.names) == 1:
             return {first: self._save(frame, place)}
-        if self.format.lower() not in _FILES:
+        if self._format.lower() not in _FILES:
             return {
                 name: self._save(frame.where(f"{INDEX} = {index}").drop(INDEX), f"{place}-{index}")
                 for index, name in stack.names.items()
             }
-        return self._write_in_one_job(stack.names, frame, place)
+        return self._stage_by_query(stack.names, frame, place, folder)
 
-    def _write_in_one_job(
-        self, names: Mapping[int, str], frame: DataFrame, place: str
+    def _stage_by_query(
+        self, names: Mapping[int, str], frame: DataFrame, place: str, folder: Folder
     ) -> dict[str, str]:
         """Writes a folder for each query; one without rows gets what Spark writes for no rows."""
-        # A file for each query, or several if it has many rows, instead of one for each partition.
-        root = self._save(frame.hint("rebalance", col(INDEX)), place, INDEX)
-        there = set(self.folder.names(root))
-        staged = {name: f"{root}/{INDEX}={index}" for index, name in names.items()}
+        self._save(_gathered(frame), place, INDEX)
+        there = set(folder.names(place))
+        staged = {name: f"{place}/{INDEX}={index}" for index, name in names.items()}
         missing = [name for index, name in names.items() if f"{INDEX}={index}" not in there]
         if _SUCCESS in there:
             for name in staged.keys() - missing:
-                self.folder.put(f"{staged[name]}/{_SUCCESS}", "")
+                folder.put(f"{staged[name]}/{_SUCCESS}", b"")
         if missing:
             nothing = self._save(frame.drop(INDEX).limit(0), f"{place}-empty")
             for name in missing:
-                self.folder.copy(nothing, staged[name])
+                folder.copy(nothing, staged[name])
+        return staged
+
+    def _stage_at_once(self, whole: Whole, place: str, folder: Folder) -> dict[str, str]:
+        """Writes a folder for each query, whatever its columns; each has a file at least."""
+        gathered = replace(whole, frame=_gathered(whole.frame))
+        write_at_once(gathered, f"{self._directory}/{place}", RAW_FILES)
+        there = folder.names(place)
+        files: dict[int, list[str]] = {}
+        for name in there:
+            number = query_of(name)
+            if number is not None:
+                files.setdefault(number, []).append(name)
+        kind = kind_of_files(self._session)
+        staged = {}
+        for part in whole.parts:
+            for number, query in part.names.items():
+                staged[query] = target = f"{place}/{number}"
+                folder.make(target)
+                paths = [
+                    f"{place}/{source}/{file}"
+                    for source in files.get(number, ())
+                    for file in folder.names(f"{place}/{source}")
+                ]
+                for index, path in enumerate(paths):
+                    # Spark's name, which is unique, and what kind of file it is.
+                    name = path.rpartition("/")[2].partition(".")[0]
+                    folder.rename(path, f"{target}/{name}-{index}{kind}")
+                if not paths:
+                    name = f"part-00000-{uuid4()}"
+                    data = file_without_rows(self._session, part)
+                    folder.put(f"{target}/{name}{kind}", data)
+                if _SUCCESS in there:
+                    folder.put(f"{target}/{_SUCCESS}", b"")
         return staged
 
     def _save(self, frame: DataFrame, place: str, *by: str) -> str:
         """Writes a frame, its rows in folders by the columns `by`; returns the folder."""
-        path = f"{self.name}/{place}"
-        writer = frame.write.format(self.format).options(**self.options)
-        (writer.partitionBy(*by) if by else writer).save(f"{self.directory}/{path}")
-        return path
+        writer = frame.write.format(self._format).options(**self._options)
+        (writer.partitionBy(*by) if by else writer).save(f"{self._directory}/{place}")
+        return place
+
+
+def _gathered(frame: DataFrame) -> DataFrame:
+    """Returns rows such that a query has a file, or several if it has many rows, instead of one for
+    each partition."""
+    return frame.hint("rebalance", col(INDEX))

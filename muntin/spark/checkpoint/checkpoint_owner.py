@@ -138,7 +138,7 @@ class CheckpointOwner:
                 )
             self._count += 1
             # Write in place: the file must be there at all times.
-            self._folder.put(OWNER, self._text())
+            self._folder.put(OWNER, self._text().encode())
             self._renewed = time.monotonic()
 
     def _refuse_if_alive(self, owner: dict[str, Any]) -> None:

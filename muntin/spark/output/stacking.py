@@ -18,8 +18,8 @@ from muntin.model.sql_text import literal
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Projection
-from muntin.spark.output.together import Numbered, merged, merged_in_order, numbered
-from muntin.spark.sinks.sink import INDEX, Part, Stack
+from muntin.spark.output.together import Numbered, merged_in_order, numbered
+from muntin.spark.sinks.sink import INDEX, Part, Stack, Whole
 
 
 class Stacking:
@@ -30,7 +30,9 @@ class Stacking:
         self._numbers = {name: number for number, name in enumerate(rows.outputs)}
         self._alike = alike
         self._columns = [
-            merged({name: of if name in names else () for name, of in rows.outputs.items()})
+            merged_in_order(
+                {name: of if name in names else () for name, of in rows.outputs.items()}
+            )
             for names in alike
         ]
         self._rows = rows.frame
@@ -82,10 +84,12 @@ def stacked(
     queries: Sequence[str],
     nodes: Sequence[Node | RecordNode],
     frame: DataFrame,
-) -> list[Stack]:
+    is_at_once: Callable[[Whole], bool],
+) -> list[Stack] | Whole:
     """Returns the answers of queries over rows of nodes, a stack for those with equal columns.
 
-    `project` returns the projections of some of the queries, over rows with their numbers.
+    `project` returns the projections of some of the queries, over rows with their numbers. If there
+    would be several stacks, all answers are in one frame instead, where `is_at_once` takes it.
     """
 
     def stack(names: Sequence[str]) -> Stack:
@@ -101,7 +105,11 @@ def stacked(
         return [stack(queries)]
     rows = numbered(project(queries), nodes, frame)
     groups = alike(schemas_of(rows))
-    return [_stack(rows)] if len(groups) == 1 else [stack(names) for names in groups]
+    if len(groups) == 1:
+        return [_stack(rows)]
+    stacking = Stacking(rows, groups)
+    whole = Whole(frame=stacking.frame, parts=stacking.parts)
+    return whole if is_at_once(whole) else [stack(names) for names in groups]
 
 
 def _stack(rows: Numbered) -> Stack:

@@ -200,8 +200,15 @@ def merged(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
 
 
 def merged_in_order(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
-    """Returns the columns of queries that have the same ones, over rows with the query's number."""
-    return [_merge(columns) for columns in zip(*outputs.values(), strict=True)]
+    """Returns the columns of queries that have the same ones, over rows with the query's number.
+
+    `outputs` has the columns of every query, by number; an empty one if they are not wanted.
+    """
+    width = max(map(len, outputs.values()))
+    return [
+        _merge([of_query[index] if of_query else None for of_query in outputs.values()])
+        for index in range(width)
+    ]
 
 
 def _number(

@@ -1,4 +1,4 @@
-"""Writes the Parquet files of all queries of a batch in one Spark job, whatever their columns.
+"""Writes the Parquet files of many queries in one Spark job, whatever their columns.
 
 A job of Spark's writes files with one set of columns, and to plan and start a job costs as much as
 tens of thousands of answers. So here tasks make the bytes of whole files with Arrow, and Spark's
@@ -30,6 +30,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.sinks.sink import INDEX, Part, Whole
 from muntin.spark.worker import begin_task
 
@@ -57,8 +58,14 @@ _PLAIN = (BinaryType, BooleanType, DateType, DecimalType, NumericType)
 _GROUP, _FILE = 1 << 25, 1 << 26
 
 
-def can_be_at_once(session: SparkSession, parts: Sequence[Part]) -> bool:
-    """Whether Arrow makes the files of these queries as Spark would."""
+def can_be_at_once(whole: Whole, *, format: str, is_flat: bool, options: Mapping[str, str]) -> bool:
+    """Whether queries have different columns, and Arrow makes their files as Spark would."""
+    is_asked = format.lower() == "parquet" and not is_flat and not options
+    return is_asked and len(whole.parts) > 1 and _are_plain(whole.frame.sparkSession, whole.parts)
+
+
+def _are_plain(session: SparkSession, parts: Sequence[Part]) -> bool:
+    """Whether Spark and Arrow agree about all columns."""
     codec, instants = session.conf.get(_CODEC), session.conf.get(_INSTANTS)
     times: tuple[type[DataType], ...] = (TimestampType, TimestampNTZType)
     if codec not in _CODECS or instants not in (_OF_OLD, _MICROS):
@@ -76,28 +83,38 @@ def kind_of_files(session: SparkSession) -> str:
 
 
 def write_at_once(whole: Whole, place: str, options: Mapping[str, str]) -> None:
-    """Write a batch to files `place/INDEX=query-number/`, with the options of the writer."""
+    """Write all answers to files `place/INDEX=query-number/`, with the options of the writer."""
     session = whole.frame.sparkSession
-    is_of_old = session.conf.get(_INSTANTS) == _OF_OLD
-    codec, _ = _codec(session)
     makers: dict[int, _Maker] = {}
     for part in whole.parts:
-        maker = _Maker(
-            struct=part.struct,
-            metadata={_VERSION: session.version, _COLUMNS: part.schema.json()},
-            codec=codec,
-            is_of_old=is_of_old and not _is_plain(part.schema, (*_PLAIN, TimestampNTZType)),
-        )
-        makers |= dict.fromkeys(part.names, maker)
+        makers |= dict.fromkeys(part.names, _maker(session, part))
     files: DataFrame = whole.frame.mapInArrow(partial(_files, makers=makers), _FILES)
     writer = files.write.options(**options).option("lineSep", _END.decode())
     writer.option("compression", "none").partitionBy(INDEX).mode("overwrite").text(place)
+
+
+def file_without_rows(session: SparkSession, part: Part) -> bytes:
+    """Returns the file of a query that has no answers: its columns."""
+    file = _File(_maker(session, part))
+    schema = arrow_schema(part.schema)
+    file.add(pa.RecordBatch.from_pylist([], schema))
+    return file.end() + _END
 
 
 def query_of(folder: str) -> int | None:
     """Returns the number of the query that a folder of files is of."""
     name, _, value = folder.partition("=")
     return int(value.partition("-")[0]) if name == INDEX else None
+
+
+def _maker(session: SparkSession, part: Part) -> "_Maker":
+    has_instants = not _is_plain(part.schema, (*_PLAIN, TimestampNTZType))
+    return _Maker(
+        struct=part.struct,
+        metadata={_VERSION: session.version, _COLUMNS: part.schema.json()},
+        codec=_codec(session)[0],
+        is_of_old=session.conf.get(_INSTANTS) == _OF_OLD and has_instants,
+    )
 
 
 def _codec(session: SparkSession) -> tuple[str, str]:
@@ -108,7 +125,9 @@ def _codec(session: SparkSession) -> tuple[str, str]:
 def _is_plain(kind: DataType, plain: tuple[type[DataType], ...]) -> bool:
     """Whether Parquet has the type, and Spark and Arrow agree how."""
     if isinstance(kind, StructType):
-        return bool(kind.fields) and all(_is_plain(field.dataType, plain) for field in kind.fields)
+        # Spark refuses a file with two columns of a name.
+        is_named = len({name.lower() for name in kind.names}) == len(kind.fields) > 0
+        return is_named and all(_is_plain(field.dataType, plain) for field in kind.fields)
     return isinstance(kind, plain) or kind == StringType()
 
 

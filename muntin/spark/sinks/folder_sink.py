@@ -192,10 +192,8 @@ class FolderSink(Sink):
         return f"part-{self._mark}-{batch:08d}-"
 
     def _is_at_once(self, whole: Whole) -> bool:
-        """Whether queries have different columns, and one job can write all of their files."""
-        is_spelled = self._format == "parquet" and not self._flat and not self._options
-        session = whole.frame.sparkSession
-        return is_spelled and len(whole.parts) > 1 and can_be_at_once(session, whole.parts)
+        """Whether one job can write the files of all queries, which have different columns."""
+        return can_be_at_once(whole, format=self._format, is_flat=self._flat, options=self._options)
 
     def _fill_at_once(self, whole: Whole, batch: int) -> int:
         """Write all answers to files in one job, and put these in place; returns their size."""

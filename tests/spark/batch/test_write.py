@@ -9,6 +9,7 @@ import pytest
 
 from muntin.model.aggregates.aggregate import Aggregate, count, max_
 from muntin.model.query import Column, Query
+from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.batch.results import run
 
@@ -63,8 +64,8 @@ def test_the_jobs_do_not_grow_with_the_queries(spark, readings, tmp_path):
     with run(queries, readings) as results:
         with counted_jobs(spark) as jobs:
             results.write(str(tmp_path / "shared"))
-        # A job for each list of columns, and one that computes the answers.
-        assert jobs[0] <= 10
+        # One makes the slices, one gathers the answers, one writes them: for nine lists of columns.
+        assert jobs[0] <= 3
         results["q0"].write.parquet(str(tmp_path / "alone" / "q0"))
         results["q19"].write.parquet(str(tmp_path / "alone" / "q19"))
         long = results.together().drop("window").collect()
@@ -83,12 +84,12 @@ def test_the_jobs_do_not_grow_with_the_queries(spark, readings, tmp_path):
         assert values == sorted(asked)
 
 
-def of_minute(name: str, **more) -> Query:
+def of_minute(name: str, keys=("device",), **more) -> Query:
     return Query(
         name=name,
         window=tumbling("1 minute"),
         aggregates={"n": count()},
-        keys=["device"],
+        keys=list(keys),
         time="ts",
         **more,
     )
@@ -124,15 +125,53 @@ def test_a_folder_is_as_if_its_query_were_written_alone(spark, readings, tmp_pat
         assert sorted(map(repr, frames[0].collect())) == sorted(map(repr, frames[1].collect()))
 
 
-def test_folders_are_added_to_and_written_over(readings, tmp_path):
-    with run(ALIKE, readings) as results:
+# Other lists of columns, one of them of a query without rows.
+UNLIKE = [
+    *ALIKE,
+    of_minute("by load", where="load > 99", keys=["load"]),
+    Query(
+        name="sessions",
+        window=session("5 minutes"),
+        aggregates={"top": max_("temp"), "n": count()},
+        keys=["device"],
+        time="ts",
+    ),
+    Query(
+        name="counts",
+        window=session("1 minute"),
+        aggregates={"n": count()},
+        time="ts",
+    ),
+]
+
+
+def test_a_folder_is_so_beside_queries_with_other_columns_too(spark, readings, tmp_path):
+    with run(UNLIKE, readings) as results, counted_jobs(spark) as jobs:
+        results.write(str(tmp_path / "together"))
+    # Two passes, of periodic windows and of sessions; each computes, gathers and writes.
+    assert jobs[0] <= 6
+    for query in UNLIKE:
+        with run([query], readings) as results:
+            results.write(str(tmp_path / "alone"))
+        both = [tmp_path / way / query.name for way in ("together", "alone")]
+        for path in both:
+            kinds = {name.partition("-")[0] for name in os.listdir(path) if name[0] != "."}
+            assert kinds == {"part", "_SUCCESS"}
+        frames = [spark.read.parquet(str(path)) for path in both]
+        assert frames[0].schema == frames[1].schema
+        assert sorted(map(repr, frames[0].collect())) == sorted(map(repr, frames[1].collect()))
+
+
+@pytest.mark.parametrize("queries", [ALIKE, UNLIKE], ids=["alike", "unlike"])
+def test_folders_are_added_to_and_written_over(readings, tmp_path, queries):
+    with run(queries, readings) as results:
         results.write(str(tmp_path))
-        before = {query.name: rows_in(tmp_path / query.name) for query in ALIKE}
+        before = {query.name: rows_in(tmp_path / query.name) for query in queries}
         results.write(str(tmp_path), mode="append")
         for name, rows in before.items():
             assert rows_in(tmp_path / name) == sorted(rows * 2)
         results.write(str(tmp_path), mode="overwrite")
-        assert {query.name: rows_in(tmp_path / query.name) for query in ALIKE} == before
+        assert {query.name: rows_in(tmp_path / query.name) for query in queries} == before
     assert sorted(os.listdir(tmp_path)) == sorted(before)
 
 

@@ -1,5 +1,7 @@
 """Files of queries with different columns, by one job: Spark reads what it would have written."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,7 +12,7 @@ from muntin.spark.settings import settings
 from muntin.spark.sinks import files_at_once
 from muntin.spark.sinks.files_at_once import can_be_at_once
 from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import INDEX, Answer, Part
+from muntin.spark.sinks.sink import INDEX, Answer, Part, Whole
 from tests.support.made_answers import NESTED, Given, answer
 
 # Nulls, NaN, both zeros, times before 1900, 1582 and 1970, a long decimal, text of any kind.
@@ -40,6 +42,13 @@ def with_columns(spark, name, columns, rows=5):
     ]
     frame = spark.range(rows).select(*named)
     return Answer(name=name, rows=rows, frame=frame.localCheckpoint())
+
+
+def is_at_once(frame, struct):
+    """Whether a query with the columns of a frame, and another one, are written at once."""
+    part = Part(names={0: "some"}, struct=struct, schema=frame.schema)
+    whole = Whole(frame=frame, parts=[part, replace(part, names={1: "more"})])
+    return can_be_at_once(whole, format="parquet", is_flat=False, options={})
 
 
 def test_spark_reads_what_it_would_have_written(spark, tmp_path):
@@ -84,12 +93,12 @@ def test_spark_reads_what_it_would_have_written(spark, tmp_path):
 )
 def test_other_types_and_options_are_written_by_spark_alone(spark, tmp_path, columns):
     other, short = with_columns(spark, "other", columns), answer(spark, "short", 0, 3, NESTED)
-    part = Part(names={0: "other"}, struct="g0", schema=other.frame.schema)
-    assert not can_be_at_once(spark, [part])
+    assert not is_at_once(other.frame, "g0")
     both = with_columns(spark, "both", {"at": EVERY_TYPE["at"], "local": EVERY_TYPE["local"]})
     # Arrow would write local times as if they were instants, too.
-    part = Part(names={0: "both"}, struct="g0", schema=both.frame.schema)
-    assert not can_be_at_once(spark, [part])
+    assert not is_at_once(both.frame, "g0")
+    twice = short.frame.selectExpr("device", "device AS Device")
+    assert not is_at_once(twice, "g0")
     options = {"compression": "gzip"} if "many" in columns else {}
     FolderSink(spark, str(tmp_path), mark="m", options=options).write(0, Given(other, short))
     found = spark.read.parquet(str(tmp_path / "other"))
