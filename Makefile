@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 N ?= 2000
 KILLS ?= 100
-# Processes that share the tests; each has a Spark of its own, of at most 2 GB.
-JOBS ?= 2
+# Processes that share the tests; each has a Spark of its own, of at most 2 GB. One more than two cores
+# have room for: tests of streams wait.
+JOBS ?= 3
 # Compiled tests are kept, whatever the environment says: each process would compile them anew.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 
