@@ -20,7 +20,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from muntin.spark.checkpoint.checkpoint_check import check_whole
 from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, damaged
-from muntin.spark.folder import texts_in
+from muntin.spark.folder import Folder, texts_in
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
@@ -164,6 +164,13 @@ class Checkpoint:
             # Of a version that this muntin does not read.
             raise
         except (*FILE_ERRORS, MuntinError) as error:
+            is_folder = any(part.startswith("part-") for part in self.folder.names(name))
+            if is_folder and isinstance(self.folder, Folder):
+                raise RunError(
+                    f"the checkpoint {self.directory} was made by a pipeline on Spark Connect, "
+                    f"which keeps each plan as a folder; go on with a Spark Connect session, or "
+                    f"start with a new checkpoint and a new sink"
+                ) from None
             what = f"the plan {name} cannot be read ({said_by_java(error)})"
             raise damaged(self.directory, what) from None
 

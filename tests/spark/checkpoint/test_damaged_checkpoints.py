@@ -56,6 +56,14 @@ def remove(path):
     (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
 
 
+def as_a_folder(file):
+    """Turns a file into what Spark writes for a text."""
+    text = file.read_text()
+    remove(file)
+    file.mkdir()
+    (file / "part-00000-c000.txt").write_text(text)
+
+
 DAMAGE = {
     "all commits": (lambda c: remove(c / "spark" / "commits"), "commit is gone"),
     "the last two commits": (
@@ -118,6 +126,16 @@ def test_damage_is_refused(healthy, tmp_path, kind):
         with pytest.raises(RunError, match=f"is damaged: .*{message}.*; restore it"):
             go(base, source, queries, kind)
     assert (contents(base / kind), contents(base / "out")) == before
+
+
+def test_plans_that_spark_connect_wrote_are_told_from_damage(healthy):
+    base, source = healthy
+    check = base / "of connect"
+    shutil.copytree(base / "check", check)
+    for file in sorted(check.glob("muntin-*.json")):
+        as_a_folder(file)
+    with pytest.raises(RunError, match="made by a pipeline on Spark Connect"):
+        go(base, source, [MINUTE, SITES], check.name)
 
 
 @pytest.mark.parametrize("kind", ["as it was", "a cut batch", "old batches deleted"])
