@@ -247,6 +247,18 @@ def write_json(folder):
     return write
 
 
+class JsonSink(mt.Sink):
+    """Writes the answers of each batch, to a folder of their own."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def write(self, batch, answers):
+        with answers.each() as each:
+            for answer in each:
+                answer.frame.write.mode("overwrite").json(f"{self._folder}/{answer.name}/{batch}")
+
+
 def fail(name, frame, batch):
     raise ValueError(f"no room for {name}")
 
@@ -319,6 +331,42 @@ def pipeline(session, readings):
         found["later"] = [running.answers("later").count() > 0, complete > 0]
         found["error"] = running.status().error
     return found
+
+
+def changes(session, readings):
+    """Replaces queries and the plan of a pipeline that retains slices, with a sink of its own."""
+    files = Files(session, readings)
+    hot, day = mt.parse_sql(STATEMENTS)[:2]
+    (warm,) = mt.parse_sql("""
+      -- name: warm
+      SELECT device, window, count(*) AS n FROM readings GROUP BY device, window(ts, '2 minutes')
+    """)
+    made = f"{files.folder}/made"
+    place = {"checkpoint": f"{files.folder}/check", "watermark": "0 seconds", "buckets": 2}
+    files.put(0, 200)
+    with mt.start([hot, day], files.data, sink=JsonSink(made), retain="10 minutes", **place) as run:
+        run.process_all_available()
+        run.replace([hot, warm])
+        complete = run.status().queries["warm"].complete_from
+        files.put(200, 400)
+        run.process_all_available()
+        outlook = run.replan(least=-1e9)
+        files.put(400, 600)
+        run.process_all_available()
+        queries = sorted(run.status().queries)
+
+    def count(query, since=0):
+        there = session.read.json(f"{made}/{query.name}/*").count()
+        expected = closed(session, query, files.there)
+        return [there, expected.where(f"unix_micros(window.start) >= {since}").count()]
+
+    return {
+        "queries": queries,
+        "replanned": outlook.is_new,
+        "hot": count(hot),
+        "warm": count(warm, complete),
+        "complete": complete,
+    }
 
 
 def sinks(session, readings):
@@ -406,6 +454,7 @@ def main(url: str, *parts: str) -> None:
         "commands": lambda: commands(session, readings, url),
         "stream": lambda: stream(session, readings),
         "pipeline": lambda: pipeline(session, readings),
+        "changes": lambda: changes(session, readings),
         "sinks": lambda: sinks(session, readings),
     }
     print("FOUND" + json.dumps({part: does[part]() for part in parts}))

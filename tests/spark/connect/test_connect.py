@@ -54,6 +54,18 @@ def test_a_pipeline_runs_on_a_server(client):
 
 
 @pytest.mark.slow
+def test_queries_and_plans_are_replaced_on_the_server(client):
+    changed = client("changes")["changes"]
+    assert changed["queries"] == ["hot", "warm"]
+    assert changed["replanned"]
+    # Its first windows are built from slices that were retained.
+    assert changed["complete"] <= 240 * 10**6
+    for name in ("hot", "warm"):
+        there, expected = changed[name]
+        assert there == expected > 0
+
+
+@pytest.mark.slow
 def test_sinks_of_a_pipeline_run_on_the_server(client):
     found = client("sinks")["sinks"]
     assert found["different"] == []
