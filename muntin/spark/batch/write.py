@@ -18,7 +18,7 @@ from muntin.spark.sinks.files_at_once import (
     query_of,
     write_at_once,
 )
-from muntin.spark.sinks.sink import INDEX, Stack, Whole
+from muntin.spark.sinks.sink import INDEX, Part, Stack, Whole
 
 MODES = ("error", "overwrite", "append")
 # Formats whose folders hold files and nothing else, so that parts of one folder can be moved.
@@ -128,33 +128,33 @@ class WriteTo:
         gathered = replace(whole, frame=_gathered(whole.frame))
         write_at_once(gathered, f"{self._directory}/{place}", RAW_FILES)
         there = folder.names(place)
-        files: dict[int, list[str]] = {}
+        # A query has a folder for each of its files.
+        folders: dict[int, list[str]] = {}
         for name in there:
             number = query_of(name)
             if number is not None:
-                files.setdefault(number, []).append(name)
-        kind = kind_of_files(self._session)
+                folders.setdefault(number, []).append(f"{place}/{name}")
         staged = {}
         for part in whole.parts:
             for number, query in part.names.items():
                 staged[query] = target = f"{place}/{number}"
                 folder.make(target)
-                paths = [
-                    f"{place}/{source}/{file}"
-                    for source in files.get(number, ())
-                    for file in folder.names(f"{place}/{source}")
-                ]
-                for index, path in enumerate(paths):
-                    # Spark's name, which is unique, and what kind of file it is.
-                    name = path.rpartition("/")[2].partition(".")[0]
-                    folder.rename(path, f"{target}/{name}-{index}{kind}")
-                if not paths:
-                    name = f"part-00000-{uuid4()}"
-                    data = file_without_rows(self._session, part)
-                    folder.put(f"{target}/{name}{kind}", data)
+                self._name_files(folders.get(number, []), target, part, folder)
                 if _SUCCESS in there:
                     folder.put(f"{target}/{_SUCCESS}", b"")
         return staged
+
+    def _name_files(self, sources: list[str], target: str, part: Part, folder: Folder) -> None:
+        """Moves a query's files into one folder, under names that tell what kind they are of."""
+        kind = kind_of_files(self._session)
+        paths = [f"{source}/{file}" for source in sources for file in folder.names(source)]
+        for index, path in enumerate(paths):
+            # The first part of Spark's own name, which is unique.
+            name = path.rpartition("/")[2].partition(".")[0]
+            folder.rename(path, f"{target}/{name}-{index}{kind}")
+        if not paths:
+            data = file_without_rows(self._session, part)
+            folder.put(f"{target}/part-00000-{uuid4()}{kind}", data)
 
     def _save(self, frame: DataFrame, place: str, *by: str) -> str:
         """Writes a frame, its rows in folders by the columns `by`; returns the folder."""
