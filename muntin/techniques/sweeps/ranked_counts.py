@@ -90,17 +90,49 @@ def _rank_at(tree: Any, position: Any) -> Any:
 _rank_at = inlined(_rank_at)
 
 
+def totals_of(entries: Ranked, lows: Any, highs: Any) -> Any:
+    """Returns how many values each window has."""
+    before = np.concatenate([[0], np.cumsum(entries.counts)])[entries.offsets]
+    return before[highs] - before[lows]
+
+
 def positions_of(entries: Ranked, lows: Any, highs: Any, find: Any) -> tuple[Any, Any]:
     """Returns how many values each window has, and the ranks at two positions for each percentage.
 
     Ranks are places among the ranks of all runs; -1 in a window without values. `find` has the
     percentage, whether to find the discrete one, and whether values descend, row by row.
     """
-    totals = np.zeros(len(lows), np.int64)
+    totals = totals_of(entries, lows, highs)
     found = np.full((len(find), 2, len(lows)), -1, np.int64)
-    if len(lows):
-        _select(*entries[:5], lows, highs, find, totals, found)
+    full = np.flatnonzero(totals)
+    positions = np.empty((len(full), len(find), 2), np.int64)
+    for index, (percentage, is_discrete, descends) in enumerate(find):
+        many = totals[full]
+        if is_discrete:
+            # The first value whose share of the values up to it is the percentage or more.
+            lower = upper = np.maximum(np.ceil(percentage * many).astype(np.int64) - 1, 0)
+        else:
+            between = (many - 1) * percentage
+            lower, upper = np.floor(between).astype(np.int64), np.ceil(between).astype(np.int64)
+        positions[:, index, 0] = many - 1 - lower if descends else lower
+        positions[:, index, 1] = many - 1 - upper if descends else upper
+    starts = np.zeros(len(lows) + 1, np.int64)
+    np.cumsum((totals > 0) * (2 * len(find)), out=starts[1:])
+    ranks = ranks_at(entries, lows, highs, starts, positions.ravel())
+    found[:, :, full] = ranks.reshape(positions.shape).transpose(1, 2, 0)
     return totals, found
+
+
+def ranks_at(entries: Ranked, lows: Any, highs: Any, starts: Any, positions: Any) -> Any:
+    """Returns the ranks at positions among a window's values in order, from zero.
+
+    Those of window `w` are `positions[starts[w] : starts[w + 1]]`, and all of them lie inside.
+    Ranks are as in `positions_of`.
+    """
+    found = np.empty(len(positions), np.int64)
+    if len(lows):
+        _select(*entries[:5], lows, highs, starts, positions, found)
+    return found
 
 
 def _select_positions(
@@ -111,13 +143,12 @@ def _select_positions(
     firsts: Any,
     lows: Any,
     highs: Any,
-    find: Any,
-    totals: Any,
+    starts: Any,
+    positions: Any,
     found: Any,
 ) -> None:
     run = 0
     low = high = 0
-    total = 0
     tree = np.zeros(1, np.int64)
     end = 0
     for window in range(len(lows)):
@@ -127,42 +158,21 @@ def _select_positions(
             end = runs[run + 1]
             tree = np.zeros(firsts[run + 1] - firsts[run] + 1, np.int64)
             low = high = lows[window]
-            total = 0
         if lows[window] >= high:
-            # All values leave, and rows in between never enter.
             for entry in range(offsets[low], offsets[high]):
                 _add(tree, ranks[entry], -counts[entry])
             low = high = lows[window]
-            total = 0
         for entry in range(offsets[high], offsets[highs[window]]):
             _add(tree, ranks[entry], counts[entry])
-            total += counts[entry]
         high = highs[window]
         for entry in range(offsets[low], offsets[lows[window]]):
             _add(tree, ranks[entry], -counts[entry])
-            total -= counts[entry]
         low = lows[window]
-        totals[window] = total
-        if total == 0:
-            continue
-        for index in range(len(find)):
-            if find[index, 1] > 0:
-                # The first value whose share of the values up to it is the percentage or more.
-                lower = np.int64(np.ceil(find[index, 0] * total)) - 1
-                if lower < 0:
-                    lower = np.int64(0)
-                upper = lower
+        for place in range(starts[window], starts[window + 1]):
+            if place > starts[window] and positions[place] == positions[place - 1]:
+                found[place] = found[place - 1]
             else:
-                position = (total - 1) * find[index, 0]
-                lower = np.int64(np.floor(position))
-                upper = np.int64(np.ceil(position))
-            if find[index, 2] > 0:
-                lower = total - 1 - lower
-                upper = total - 1 - upper
-            found[index, 0, window] = firsts[run] + _rank_at(tree, lower)
-            found[index, 1, window] = (
-                found[index, 0, window] if upper == lower else firsts[run] + _rank_at(tree, upper)
-            )
+                found[place] = firsts[run] + _rank_at(tree, positions[place])
 
 
 _select = compiled(_select_positions)
@@ -171,10 +181,24 @@ _select = compiled(_select_positions)
 def most_frequent(entries: Ranked, lows: Any, highs: Any, *, is_descending: bool) -> Any:
     """Returns the rank of the most frequent value of each window: of several the least, or the
     greatest if values descend; -1 in a window without values. Ranks are as in `positions_of`."""
-    found = np.full(len(lows), -1, np.int64)
+    starts = np.arange(len(lows) + 1)
+    return leaders(entries, lows, highs, starts, is_descending=is_descending)[0]
+
+
+def leaders(
+    entries: Ranked, lows: Any, highs: Any, starts: Any, *, is_descending: bool = False
+) -> tuple[Any, Any]:
+    """Returns the ranks of the most frequent values of each window, and how often each occurs.
+
+    The most frequent comes first: of several the least, or the greatest if values descend. Window
+    `w` has places `[starts[w], starts[w + 1])`; a rank is -1, and a count 0, where it has no more
+    values. Ranks are as in `positions_of`.
+    """
+    found = np.full(starts[-1], -1, np.int64)
+    totals = np.zeros(starts[-1], np.int64)
     if len(lows):
-        _lead(*entries[:5], lows, highs, is_descending, found)
-    return found
+        _lead(*entries[:5], lows, highs, starts, is_descending, found, totals)
+    return found, totals
 
 
 def _raise_leaf(tree: Any, rank: Any, count: Any) -> None:
@@ -201,8 +225,10 @@ def _most_frequent(
     firsts: Any,
     lows: Any,
     highs: Any,
+    starts: Any,
     is_descending: bool,
     found: Any,
+    totals: Any,
 ) -> None:
     run = 0
     low = high = 0
@@ -228,16 +254,24 @@ def _most_frequent(
         for entry in range(offsets[low], offsets[lows[window]]):
             _raise_leaf(tree, ranks[entry], -counts[entry])
         low = lows[window]
-        if tree[1] == 0:
-            continue
-        node = 1
-        while node < len(tree) // 2:
-            node *= 2
-            if is_descending:
-                node += tree[node + 1] == tree[node >> 1]
-            else:
-                node += tree[node] != tree[node >> 1]
-        found[window] = firsts[run] + node - len(tree) // 2
+        last = starts[window]
+        while last < starts[window + 1] and tree[1] > 0:
+            node = 1
+            while node < len(tree) // 2:
+                node *= 2
+                if is_descending:
+                    node += tree[node + 1] == tree[node >> 1]
+                else:
+                    node += tree[node] != tree[node >> 1]
+            rank = node - len(tree) // 2
+            found[last] = firsts[run] + rank
+            totals[last] = tree[node]
+            last += 1
+            if last < starts[window + 1]:
+                # It steps back for the next one.
+                _raise_leaf(tree, rank, -tree[node])
+        for place in range(starts[window], min(last, starts[window + 1] - 1)):
+            _raise_leaf(tree, found[place] - firsts[run], totals[place])
 
 
 _lead = compiled(_most_frequent)

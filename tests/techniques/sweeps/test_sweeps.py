@@ -112,6 +112,23 @@ def test_order_statistics(seed):
             else:
                 wanted = max(most) if is_descending else min(most)
                 assert case.codes[entries[leader]] == wanted
+    # All positions of each window, the last one first, and its most frequent values.
+    sizes = [bag.total() for bag in case.bags]
+    starts = np.cumsum([0, *sizes]).astype(np.int64)
+    positions = np.array([size - 1 - at for size in sizes for at in range(size)], np.int64)
+    ranks = ranked.ranks_at(swept, case.lows, case.highs, starts, positions)
+    assert case.codes[entries[ranks]].tolist() == [
+        value for bag in case.bags for value in sorted(bag.elements(), reverse=True)
+    ]
+    for most in (1, 3, 500):
+        starts = np.arange(len(case.bags) + 1) * most
+        leaders, counts = ranked.leaders(swept, case.lows, case.highs, starts)
+        for window, bag in enumerate(case.bags):
+            here = slice(starts[window], starts[window] + min(most, len(bag)))
+            found = zip(case.codes[entries[leaders[here]]], counts[here], strict=True)
+            order = sorted(bag.items(), key=lambda pair: (-pair[1], pair[0]))
+            assert list(found) == order[:most]
+            assert set(leaders[here.stop : starts[window + 1]].tolist()) <= {-1}
 
 
 class Counted(list):
