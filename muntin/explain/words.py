@@ -169,7 +169,7 @@ def sets_of_values(plan: Plan) -> Iterator[str]:
     told: set[str] = set()
     for tree in plan.trees:
         sets = (each for each in tree.aggregates if each.definition.is_of_entries)
-        parts = (part for aggregate in sets for part in aggregate.components)
+        parts = (part for aggregate in sets for part in aggregate.components_of_entries)
         for value in dict.fromkeys(part.value_in_set for part in parts):
             if tree.is_alone or value in told:
                 continue

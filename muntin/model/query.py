@@ -227,7 +227,8 @@ class Query:
     def values_in_sets(self) -> tuple[str, ...]:
         """The values that slices keep in sets for it, as Spark SQL, each once."""
         sets = (each for each in self.aggregates.values() if each.definition.is_of_entries)
-        return tuple(dict.fromkeys(part.value_in_set for each in sets for part in each.components))
+        parts = (part for each in sets for part in each.components_of_entries)
+        return tuple(dict.fromkeys(part.value_in_set for part in parts))
 
     @property
     def is_periodic(self) -> bool:

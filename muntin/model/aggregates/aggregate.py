@@ -186,6 +186,11 @@ class Aggregate:
             for part in self.definition.parts
         )
 
+    @property
+    def components_of_entries(self) -> tuple[Component, ...]:
+        """Those of its components that are sets of values."""
+        return tuple(each for each in self.components if each.part.is_of_entries)
+
     @cached_property
     def percentages(self) -> tuple[float, ...] | float:
         """The percentages that are asked for, or the only one."""

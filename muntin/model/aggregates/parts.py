@@ -290,6 +290,16 @@ PARTS: dict[str, Part] = {
         replace(_entries("values", BAG), tells_zeros_apart=True, has_doubles=True),
         replace(_entries("occurrences", BAG), tells_zeros_apart=True),
         Part(
+            name="nulls",
+            monoids={INTEGER: ADD},
+            storage=INTEGER,
+            calls={},
+            scalars={},
+            of_record=lambda there, x: (x,),
+            is_never_null=True,
+            reads="IF(({x}) IS NULL, 1L, 0L)",
+        ),
+        Part(
             name="registers",
             monoids={TYPED: REGISTERS},
             storage="binary",
@@ -314,9 +324,8 @@ PARTS: dict[str, Part] = {
         _sketch("hll_union_agg", "hll_union_agg({p}{parameters})"),
         *(
             _sketch(
-                f"kll_{part}_agg_{kind}", f"kll_merge_agg_{kind}({{p}}{{parameters}})", monoid=TALLY
+                f"kll_merge_agg_{kind}", f"kll_merge_agg_{kind}({{p}}{{parameters}})", monoid=TALLY
             )
-            for part in ("sketch", "merge")
             for kind in ("bigint", "double", "float")
         ),
         _sketch("approx_top_k_accumulate", "approx_top_k_combine({p}{parameters})", monoid=TALLY),

@@ -89,6 +89,66 @@ def why_no_table(constants: tuple[str, ...]) -> str | None:
     return f"its error, confidence and seed are not written as numbers: {', '.join(constants)}"
 
 
+# The accuracy that Spark takes for a KLL sketch if none is given, and its bounds.
+_K, _LEAST_K, _MOST_K = 200, 8, 65535
+# The items that `approx_top_k` answers, and those that it may track, unless a call says otherwise.
+_TOP, _TRACKED, _MOST_TRACKED = 5, 10_000, 1_000_000
+
+
+@cache
+def kll_accuracy(constants: tuple[str, ...]) -> int | None:
+    """Returns the accuracy k of a KLL sketch; None if it is not a number that Spark takes.
+
+    >>> kll_accuracy(()), kll_accuracy(("400",)), kll_accuracy(("7",))
+    (200, 400, None)
+    """
+    (k,) = _whole_numbers(constants, (_K,))
+    return k if k is not None and _LEAST_K <= k <= _MOST_K else None
+
+
+def why_no_accuracy(constants: tuple[str, ...]) -> str | None:
+    """Returns why a KLL sketch with this accuracy is left to Spark, or None.
+
+    >>> why_no_accuracy(("7",))
+    'its k is a whole number from 8 to 65535, not 7'
+    """
+    if kll_accuracy(constants):
+        return None
+    return f"its k is a whole number from {_LEAST_K} to {_MOST_K}, not {constants[0]}"
+
+
+@cache
+def top_k(constants: tuple[str, ...]) -> int | None:
+    """Returns how many items `approx_top_k` answers; None if that, or how many it tracks, is not a
+    number that Spark takes.
+
+    >>> top_k(()), top_k(("3", "100")), top_k(("30", "10"))
+    (5, 3, None)
+    """
+    k, tracked = _whole_numbers(constants, (_TOP, _TRACKED))
+    return k if k and tracked and k <= tracked <= _MOST_TRACKED else None
+
+
+def why_no_top(constants: tuple[str, ...]) -> str | None:
+    """Returns why `approx_top_k` with these constants is left to Spark, or None.
+
+    >>> why_no_top(("0",))
+    'its k is a whole number up to maxItemsTracked, and that up to 1000000: 0'
+    """
+    if top_k(constants):
+        return None
+    given = ", ".join(constants)
+    return f"its k is a whole number up to maxItemsTracked, and that up to {_MOST_TRACKED}: {given}"
+
+
+def _whole_numbers(constants: tuple[str, ...], defaults: tuple[int, ...]) -> tuple[int | None, ...]:
+    """Returns constants as numbers, with defaults for those that are left out; None: it is none."""
+    numbers = [
+        int(text.strip()) if re.fullmatch(r"\s*\d+\s*", text) else None for text in constants
+    ]
+    return (*numbers, *defaults[len(numbers) :])
+
+
 def why_no_percentage(constants: tuple[str, ...]) -> str | None:
     """Returns why `approx_percentile` with a percentage and an accuracy is left to Spark, or None.
 

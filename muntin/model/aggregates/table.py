@@ -15,8 +15,8 @@ from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parts import FLOAT, PARTS
 
 # The type of a function's answer: that of its values, a count that is never null, a double, a list
-# of values, doubles, one for each percentage, a text that Spark joins of a list of values, or bytes
-# that are never null.
+# of values, doubles, one for each percentage, a text that Spark joins of a list of values, bytes
+# that are never null, or values with their counts.
 VALUE = "value"
 COUNT = "count"
 DOUBLE = "double"
@@ -24,6 +24,7 @@ VALUES = "values"
 PERCENTILES = "percentiles"
 TEXT = "text"
 BYTES = "bytes"
+ITEMS = "items"
 
 # The parameter that says whether values are in ascending or descending order, `ASC` or `DESC`.
 ORDER = "order"
@@ -352,17 +353,29 @@ FUNCTIONS: dict[str, Function] = {
         _merged("hll_sketch_agg", "lgConfigK", is_bounded=True),
         _merged("hll_union_agg", "allowDifferentLgConfigK", is_bounded=True),
         *(
-            _merged(f"kll_{part}_agg_{kind}", "k", is_bounded=True)
-            for part in ("sketch", "merge")
+            Function(
+                name=f"kll_sketch_agg_{kind}",
+                parts=("values",),
+                result=BYTES,
+                summary=f"kll_{kind}",
+                parameters=("k",),
+                why_not=precision.why_no_accuracy,
+                is_bounded=True,
+            )
+            for kind in ("bigint", "double", "float")
+        ),
+        *(
+            _merged(f"kll_merge_agg_{kind}", "k", is_bounded=True)
             for kind in ("bigint", "double", "float")
         ),
         _merged("approx_top_k_accumulate", "maxItemsTracked", is_bounded=True),
         Function(
             name="approx_top_k",
-            parts=("approx_top_k_accumulate",),
+            parts=("occurrences", "nulls"),
+            result=ITEMS,
+            summary="top",
             parameters=("k", "maxItemsTracked"),
-            own_parameters=1,
-            finish="approx_top_k_estimate({p}{parameters})",
+            why_not=precision.why_no_top,
             is_bounded=True,
         ),
     )

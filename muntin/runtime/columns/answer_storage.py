@@ -2,7 +2,7 @@
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.parts import FLOAT, INTEGER
-from muntin.model.aggregates.table import BYTES, COUNT, PERCENTILES, TEXT, VALUE, VALUES
+from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, PERCENTILES, TEXT, VALUE, VALUES
 
 # Elements of lists have Spark's own types.
 _ELEMENTS = {INTEGER: "bigint", FLOAT: "double"}
@@ -15,6 +15,8 @@ def answer_storage(aggregate: Aggregate, number: str) -> str:
             return f"array<{_ELEMENTS.get(number, number)}>"
         case result if result == PERCENTILES and isinstance(aggregate.percentages, tuple):
             return "array<double>"
+        case result if result == ITEMS:
+            return f"array<struct<item:{_ELEMENTS.get(number, number)},count:bigint>>"
         case result if result == BYTES:
             return "binary"
         case result if result == VALUE:

@@ -7,13 +7,14 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import ADD_WIDE, REGISTERS
 from muntin.model.aggregates.parts import is_typed
-from muntin.model.aggregates.table import Function
+from muntin.model.aggregates.table import ITEMS, Function
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Bools, PartialColumn, Partials, scalars_of
 from muntin.runtime.columns.typed_partials import chosen_values, write_typed
 from muntin.runtime.entries.entry_ranges import EntryRanges
 from muntin.runtime.entries.summaries import summed_up
+from muntin.runtime.entries.top_items import with_nulls
 from muntin.runtime.registers.columns import distinct_counts
 
 _INT64 = np.iinfo(np.int64)
@@ -23,7 +24,11 @@ def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.
     """Returns an aggregate's answers, an Arrow column for each of its slots."""
     first = partials.columns[aggregate.components[0]]
     if isinstance(first, EntryRanges):
-        return summed_up(aggregate, first, layout.of(aggregate.components[0]).number)
+        answers = summed_up(aggregate, first, layout.of(aggregate.components[0]).number)
+        if aggregate.definition.result != ITEMS:
+            return answers
+        nulls = scalars_of(partials.columns[aggregate.components[1]])
+        return (with_nulls(answers[0], nulls.scalars[0], aggregate.parameters),)
     columns = [scalars_of(partials.columns[component]) for component in aggregate.components]
     if isinstance(aggregate, UserAggregate):
         return (_own(aggregate, columns[0]),)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.parts import INTEGER
-from muntin.model.aggregates.precision import count_min
+from muntin.model.aggregates.precision import count_min, kll_accuracy
 from muntin.model.aggregates.table import TEXT
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.entries.bitmaps import bitmaps_of_positions, combined_bitmaps
@@ -16,6 +16,8 @@ from muntin.runtime.entries.entry_codes import decode, floats, in_order
 from muntin.runtime.entries.entry_column import ends
 from muntin.runtime.entries.entry_lists import list_of
 from muntin.runtime.entries.entry_ranges import EntryRanges
+from muntin.runtime.entries.kll import kll_sketches
+from muntin.runtime.entries.top_items import top_items
 from muntin.techniques.sweeps import latest_occurrence, ranked_counts
 
 _INT64 = np.iinfo(np.int64)
@@ -135,6 +137,20 @@ def _count_min(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa
     return (sketches(sets.column, shape),)
 
 
+def _kll(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    k = kll_accuracy(aggregate.parameters)
+    assert k is not None
+    return (kll_sketches(sets, k, _KLL_TYPES[aggregate.definition.summary or ""]),)
+
+
+# The types of a sketch's items.
+_KLL_TYPES = {"kll_bigint": "<i8", "kll_double": "<f8", "kll_float": "<f4"}
+
+
+def _top(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    return (top_items(sets, aggregate.parameters),)
+
+
 _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ...]]] = {
     "count": _count,
     "sum": _sum,
@@ -148,6 +164,8 @@ _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ..
     "bits_of_some": _bits,
     "bits_of_all": _bits,
     "count_min": _count_min,
+    **dict.fromkeys(_KLL_TYPES, _kll),
+    "top": _top,
 }
 
 

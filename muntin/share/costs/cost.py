@@ -124,7 +124,7 @@ def entries_per_second(source: Slicing | Window, aggregate: Aggregate, workload:
     bring one that its interval does not have yet.
     """
     events = workload.rate * (1.0 if isinstance(source, Slicing) else source.overlap)
-    (component,) = aggregate.components
+    component = aggregate.components_of_entries[0]
     pairs = workload.pairs_of(component.value_in_set)
     if pairs is None:
         return events
@@ -134,7 +134,7 @@ def entries_per_second(source: Slicing | Window, aggregate: Aggregate, workload:
 
 def steps_per_entry(aggregate: Aggregate) -> float:
     """Returns what a sweep spends on an entry of an aggregate's sets, in combines."""
-    (sweep,) = {monoid.sweep for monoid in aggregate.definition.monoids}
+    (sweep,) = {monoid.sweep for monoid in aggregate.definition.monoids} - {None}
     return _STEPS[sweep or ""]
 
 

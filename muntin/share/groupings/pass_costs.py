@@ -199,7 +199,7 @@ class Members:
 def _sets_of_values(tree: Tree) -> list[str]:
     """Returns the values of the sets that a tree's slices keep, as Spark SQL."""
     sets = (each for each in tree.aggregates if each.definition.is_of_entries)
-    parts = {component for aggregate in sets for component in aggregate.components}
+    parts = {component for aggregate in sets for component in aggregate.components_of_entries}
     return [component.value_in_set for component in parts]
 
 

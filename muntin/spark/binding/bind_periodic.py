@@ -193,7 +193,7 @@ def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     if aggregate.definition.is_spark_only:
         return False
     if aggregate.definition.is_of_entries:
-        return all(sums_up(aggregate, types[part]) for part in aggregate.components)
+        return all(sums_up(aggregate, types[part]) for part in aggregate.components_of_entries)
     kind = types[aggregate]
     if aggregate.definition.is_chosen:
         return is_carried(kind)

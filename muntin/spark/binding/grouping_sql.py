@@ -59,7 +59,7 @@ def components_of_entries(aggregates: Iterable[Aggregate]) -> tuple[Component, .
         component
         for aggregate in aggregates
         if aggregate.definition.is_of_entries
-        for component in aggregate.components
+        for component in aggregate.components_of_entries
     )
     return tuple(dict.fromkeys(found))
 

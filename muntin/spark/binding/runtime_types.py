@@ -85,7 +85,7 @@ def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
             return isinstance(kind, BinaryType)
         case "count_min":
             return isinstance(kind, IntegralType | BinaryType) or kind == StringType()
-        case "mode" | "ordered":
+        case "mode" | "ordered" | "top":
             return isinstance(kind, NUMERIC) or is_ordered(kind)
         case "percentile" | "discrete" if isinstance(kind, DecimalType):
             return kind.precision <= _DIGITS_OF_A_DOUBLE

@@ -11,7 +11,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import ArrayType, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import BYTES, COUNT, VALUES
+from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, VALUES
 from muntin.model.plan import Node
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode
@@ -184,7 +184,7 @@ def from_columns(node: Node) -> dict[Aggregate, str]:
 
 
 def _never_null(aggregate: Aggregate, value: str) -> str:
-    """Makes counts, lists and bytes not nullable, as in Spark's schema."""
+    """Makes counts, lists, bytes and the counts of items not nullable, as in Spark's schema."""
     match aggregate.definition.result:
         case result if result == COUNT:
             return f"coalesce({value}, 0L)"
@@ -192,4 +192,7 @@ def _never_null(aggregate: Aggregate, value: str) -> str:
             return f"coalesce({value}, array())"
         case result if result == BYTES:
             return f"coalesce({value}, X'')"
+        case result if result == ITEMS:
+            counted = "named_struct('item', each.item, 'count', coalesce(each.count, 0L))"
+            return f"coalesce(transform({value}, each -> {counted}), array())"
     return value
