@@ -79,6 +79,9 @@ class Part:
     tells_zeros_apart: bool = False
     # Of a set of values, whether it has decimals as doubles, as Spark's percentiles have them.
     has_doubles: bool = False
+    # Of a set of values, whether what is made of it depends on their type in Spark, not only on how
+    # they are stored.
+    names_types: bool = False
     # What compiled code reads of an event, as Spark SQL over the arguments, if not the arguments.
     reads: str | None = None
     # Whether the parameters of a call say what is kept, and not only what is answered from it.
@@ -289,6 +292,7 @@ PARTS: dict[str, Part] = {
         _entries("frequencies", BAG),
         replace(_entries("values", BAG), tells_zeros_apart=True, has_doubles=True),
         replace(_entries("occurrences", BAG), tells_zeros_apart=True),
+        replace(_entries("items", BAG), tells_zeros_apart=True, names_types=True),
         Part(
             name="nulls",
             monoids={INTEGER: ADD},
@@ -328,6 +332,5 @@ PARTS: dict[str, Part] = {
             )
             for kind in ("bigint", "double", "float")
         ),
-        _sketch("approx_top_k_accumulate", "approx_top_k_combine({p}{parameters})", monoid=TALLY),
     )
 }

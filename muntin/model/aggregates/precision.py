@@ -141,6 +141,29 @@ def why_no_top(constants: tuple[str, ...]) -> str | None:
     return f"its k is a whole number up to maxItemsTracked, and that up to {_MOST_TRACKED}: {given}"
 
 
+@cache
+def items_tracked(constants: tuple[str, ...]) -> int | None:
+    """Returns how many items `approx_top_k_accumulate` may track; None if that is not a number that
+    Spark takes.
+
+    >>> items_tracked(()), items_tracked(("100",)), items_tracked(("0",))
+    (10000, 100, None)
+    """
+    (tracked,) = _whole_numbers(constants, (_TRACKED,))
+    return tracked if tracked and tracked <= _MOST_TRACKED else None
+
+
+def why_not_tracked(constants: tuple[str, ...]) -> str | None:
+    """Returns why `approx_top_k_accumulate` with this constant is left to Spark, or None.
+
+    >>> why_not_tracked(("n",))
+    'its maxItemsTracked is a whole number up to 1000000, not n'
+    """
+    if items_tracked(constants):
+        return None
+    return f"its maxItemsTracked is a whole number up to {_MOST_TRACKED}, not {constants[0]}"
+
+
 def _whole_numbers(constants: tuple[str, ...], defaults: tuple[int, ...]) -> tuple[int | None, ...]:
     """Returns constants as numbers, with defaults for those that are left out; None: it is none."""
     numbers = [

@@ -16,7 +16,7 @@ from muntin.model.aggregates.parts import FLOAT, PARTS
 
 # The type of a function's answer: that of its values, a count that is never null, a double, a list
 # of values, doubles, one for each percentage, a text that Spark joins of a list of values, bytes
-# that are never null, or values with their counts.
+# that are never null, values with their counts, or a sketch of such, with the type of the values.
 VALUE = "value"
 COUNT = "count"
 DOUBLE = "double"
@@ -25,6 +25,7 @@ PERCENTILES = "percentiles"
 TEXT = "text"
 BYTES = "bytes"
 ITEMS = "items"
+STATE = "state"
 
 # The parameter that says whether values are in ascending or descending order, `ASC` or `DESC`.
 ORDER = "order"
@@ -368,7 +369,15 @@ FUNCTIONS: dict[str, Function] = {
             _merged(f"kll_merge_agg_{kind}", "k", is_bounded=True)
             for kind in ("bigint", "double", "float")
         ),
-        _merged("approx_top_k_accumulate", "maxItemsTracked", is_bounded=True),
+        Function(
+            name="approx_top_k_accumulate",
+            parts=("items", "nulls"),
+            result=STATE,
+            summary="items",
+            parameters=("maxItemsTracked",),
+            why_not=precision.why_not_tracked,
+            is_bounded=True,
+        ),
         Function(
             name="approx_top_k",
             parts=("occurrences", "nulls"),

@@ -2,7 +2,16 @@
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.parts import FLOAT, INTEGER
-from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, PERCENTILES, TEXT, VALUE, VALUES
+from muntin.model.aggregates.table import (
+    BYTES,
+    COUNT,
+    ITEMS,
+    PERCENTILES,
+    STATE,
+    TEXT,
+    VALUE,
+    VALUES,
+)
 
 # Elements of lists have Spark's own types.
 _ELEMENTS = {INTEGER: "bigint", FLOAT: "double"}
@@ -17,7 +26,7 @@ def answer_storage(aggregate: Aggregate, number: str) -> str:
             return "array<double>"
         case result if result == ITEMS:
             return f"array<struct<item:{_ELEMENTS.get(number, number)},count:bigint>>"
-        case result if result == BYTES:
+        case result if result in (BYTES, STATE):
             return "binary"
         case result if result == VALUE:
             return number

@@ -7,12 +7,13 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import ADD_WIDE, REGISTERS
 from muntin.model.aggregates.parts import is_typed
-from muntin.model.aggregates.table import ITEMS, Function
+from muntin.model.aggregates.table import ITEMS, STATE, Function
 from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Bools, PartialColumn, Partials, scalars_of
 from muntin.runtime.columns.typed_partials import chosen_values, write_typed
 from muntin.runtime.entries.entry_ranges import EntryRanges
+from muntin.runtime.entries.items_sketch import with_null_counts
 from muntin.runtime.entries.summaries import summed_up
 from muntin.runtime.entries.top_items import with_nulls
 from muntin.runtime.registers.columns import distinct_counts
@@ -25,10 +26,12 @@ def lower(aggregate: Aggregate, partials: Partials, layout: Layout) -> tuple[pa.
     first = partials.columns[aggregate.components[0]]
     if isinstance(first, EntryRanges):
         answers = summed_up(aggregate, first, layout.of(aggregate.components[0]).number)
-        if aggregate.definition.result != ITEMS:
+        if aggregate.definition.result not in (ITEMS, STATE):
             return answers
-        nulls = scalars_of(partials.columns[aggregate.components[1]])
-        return (with_nulls(answers[0], nulls.scalars[0], aggregate.parameters),)
+        nulls = scalars_of(partials.columns[aggregate.components[1]]).scalars[0]
+        if aggregate.definition.result == ITEMS:
+            return (with_nulls(answers[0], nulls, aggregate.parameters),)
+        return (with_null_counts(answers[0], nulls),)
     columns = [scalars_of(partials.columns[component]) for component in aggregate.components]
     if isinstance(aggregate, UserAggregate):
         return (_own(aggregate, columns[0]),)

@@ -16,6 +16,7 @@ from muntin.runtime.entries.entry_codes import decode, floats, in_order
 from muntin.runtime.entries.entry_column import ends
 from muntin.runtime.entries.entry_lists import list_of
 from muntin.runtime.entries.entry_ranges import EntryRanges
+from muntin.runtime.entries.items_sketch import items_sketches
 from muntin.runtime.entries.kll import kll_sketches
 from muntin.runtime.entries.top_items import top_items
 from muntin.techniques.sweeps import latest_occurrence, ranked_counts
@@ -151,6 +152,10 @@ def _top(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array
     return (top_items(sets, aggregate.parameters),)
 
 
+def _items(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    return (items_sketches(sets, aggregate.parameters, number),)
+
+
 _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ...]]] = {
     "count": _count,
     "sum": _sum,
@@ -166,6 +171,7 @@ _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ..
     "count_min": _count_min,
     **dict.fromkeys(_KLL_TYPES, _kll),
     "top": _top,
+    "items": _items,
 }
 
 

@@ -22,6 +22,12 @@ from muntin.spark.binding.grouping_sql import Types, call
 START = "start"
 # Added to the turns of a sum that overflowed inside one slice: more than other turns can undo.
 OVERFLOWED = 1 << 32
+# The types in which sets of numbers are handed over, by how they are kept: by a storage, or by the
+# name of their type.
+_WIDE_TYPES = {
+    **dict.fromkeys((INTEGER, "tinyint", "smallint", "int", "bigint"), "BIGINT"),
+    **dict.fromkeys((FLOAT, "float", "double"), "DOUBLE"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +62,8 @@ def number_of(component: Component, aggregate: Aggregate, types: Types) -> str:
     if component.storage is not None:
         return component.storage
     kind = types[component if component.part.is_of_entries else aggregate]
+    if component.part.names_types:
+        return kind.simpleString()
     if component.part.has_doubles and isinstance(kind, DecimalType):
         # Spark's percentiles are doubles. So few digits are told apart as doubles, too.
         return FLOAT
@@ -102,8 +110,8 @@ def arguments_of(entry: Kept) -> tuple[str, ...]:
         return ()
     if entry.is_of_entries:
         value = component.entry
-        is_cast = entry.number in (INTEGER, FLOAT)
-        values = [f"CAST({value} AS {sql_type(entry.number)})" if is_cast else value]
+        wide = _WIDE_TYPES.get(entry.number)
+        values = [value if wide is None else f"CAST({value} AS {wide})"]
     elif not component.part.is_of_values:
         values = [f"IF(({value}) IS NULL, NULL, 1L)" for value in component.values().values()]
     elif component.part.reads is not None:

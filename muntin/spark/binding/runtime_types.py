@@ -49,6 +49,8 @@ _ORDERED = (
 )
 # The most digits of a decimal that a double tells apart.
 _DIGITS_OF_A_DOUBLE = 15
+# And those of one that always fit 64 bits.
+_DIGITS_OF_A_WORD = 18
 
 
 def is_ordered(kind: DataType) -> bool:
@@ -71,6 +73,15 @@ def is_carried(kind: DataType) -> bool:
     return isinstance(kind, _CARRIED)
 
 
+def is_sketched(kind: DataType) -> bool:
+    """Whether the runtime writes sketches of the most frequent values of a type."""
+    if isinstance(kind, DecimalType):
+        return kind.precision <= _DIGITS_OF_A_WORD
+    if isinstance(kind, BooleanType | BinaryType | DayTimeIntervalType):
+        return False
+    return isinstance(kind, NUMERIC) or is_ordered(kind)
+
+
 def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
     """Whether the runtime keeps sets of values of a type, and sums them up as an aggregate."""
     match aggregate.definition.summary:
@@ -87,6 +98,8 @@ def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
             return isinstance(kind, IntegralType | BinaryType) or kind == StringType()
         case "mode" | "ordered" | "top":
             return isinstance(kind, NUMERIC) or is_ordered(kind)
+        case "items":
+            return is_sketched(kind)
         case "percentile" | "discrete" if isinstance(kind, DecimalType):
             return kind.precision <= _DIGITS_OF_A_DOUBLE
         case _:

@@ -8,10 +8,11 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
-from pyspark.sql.types import ArrayType, StructType
+from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, VALUES
+from muntin.model.aggregates.precision import items_tracked
+from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, STATE, VALUES
 from muntin.model.plan import Node
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode
@@ -165,6 +166,9 @@ def from_slots(
             value = f"({' + '.join(places)})"
         else:
             kind = bound.types[aggregate]
+            if aggregate.definition.result == STATE:
+                answers[aggregate] = _state(quoted(places[0]), aggregate, kind)
+                continue
             value = f"CAST({_finished(aggregate, quoted(places[0]))} AS {kind.simpleString()})"
             if isinstance(kind, ArrayType) and not kind.containsNull:
                 # Spark then knows that no element is null.
@@ -176,6 +180,20 @@ def from_slots(
 def _finished(aggregate: Aggregate, slot: str) -> str:
     """Returns an answer as SQL over its slot, which has what a set of values was summed up to."""
     return aggregate.finished(slot) if aggregate.definition.is_of_entries else slot
+
+
+def _state(sketch: str, aggregate: Aggregate, kind: DataType) -> str:
+    """Returns a sketch of the most frequent values as Spark's struct, with the type of values."""
+    assert isinstance(kind, StructType)
+    item = kind["itemDataType"].dataType
+    # Spark writes strings in lower case.
+    is_text = isinstance(item, StringType)
+    ddl = "item string not null" if is_text else f"item {item.simpleString().upper()} NOT NULL"
+    return (
+        f"named_struct('sketch', coalesce({sketch}, X''), "
+        f"'maxItemsTracked', {items_tracked(aggregate.parameters)}, "
+        f"'itemDataType', CAST(NULL AS {item.simpleString()}), 'itemDataTypeDDL', '{ddl}')"
+    )
 
 
 def from_columns(node: Node) -> dict[Aggregate, str]:

@@ -1,0 +1,191 @@
+"""Sketches of the most frequent values of windows, as `approx_top_k_accumulate` answers them.
+
+They have the form of DataSketches' `ItemsSketch`: values with their counts, less an offset that is
+the most that a count may be off by. Here all counts are known, and so are those of values that no
+longer fit: the offset is the greatest of them, and zero if all fit.
+"""
+
+from functools import cache
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.precision import items_tracked
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.entries.entry_codes import floats
+from muntin.runtime.entries.entry_column import EntryColumn, ends
+from muntin.runtime.entries.entry_ranges import EntryRanges
+from muntin.runtime.registers.rows import Bytes, Rows, arrow_of, rows_of
+from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.sweeps import ranked_counts
+
+_VERSION, _FAMILY, _IS_EMPTY = 1, 10, 5
+_SHORT_WORDS, _LONG_WORDS = 1, 4
+_WORD = 8
+# A sketch's table of values has at least so many bits, and is filled to three quarters.
+_LEAST_BITS = 3
+_PREAMBLE = np.dtype(
+    [
+        *(("words", "u1"), ("version", "u1"), ("family", "u1"), ("most_bits", "u1")),
+        *(("bits", "u1"), ("flags", "u1"), ("unused", "<u2"), ("items", "<i4"), ("free", "<i4")),
+        *(("total", "<i8"), ("offset", "<i8")),
+    ]
+)
+# How numbers are written, by the name of their type: behind a byte that says what follows, or
+# alone.
+_TAGGED = {
+    "tinyint": (2, "<i1"),
+    "smallint": (3, "<i2"),
+    "int": (9, "<i4"),
+    "date": (9, "<i4"),
+    "float": (6, "<f4"),
+}
+_ALONE = {"bigint": "<i8", "timestamp": "<i8", "timestamp_ntz": "<i8", "double": "<f8"}
+# Decimals of so many digits are written as integers of four bytes, and others as those of eight.
+_DIGITS_OF_AN_INT = 9
+
+
+def items_sketches(sets: EntryRanges, parameters: tuple[str, ...], kind: str) -> pa.Array:
+    """Returns the sketch of each window's values, of a type of Spark's by its name."""
+    tracked = items_tracked(parameters)
+    assert tracked is not None
+    most_bits = _bits_of(tracked)
+    entries, column = sets.folding.ranked, sets.folding.column
+    room = _room(most_bits)
+    # The first value that has no room is the most that any count is off by.
+    starts = ends(np.minimum(sets.sizes, room + 1))
+    places, counts = ranked_counts.leaders(entries, sets.lows, sets.highs, starts)
+    offsets = np.zeros(len(sets), np.int64)
+    full = sets.sizes > room
+    offsets[full] = counts[starts[1:][full] - 1]
+    left = counts - np.repeat(offsets, np.diff(starts))
+    owners = np.repeat(np.arange(len(sets)), np.diff(starts))
+    sizes = np.bincount(owners[left > 0], minlength=len(sets))
+    preambles = np.zeros(len(sets), _PREAMBLE)
+    is_empty = sizes == 0
+    preambles["words"] = np.where(is_empty, _SHORT_WORDS, _LONG_WORDS)
+    preambles["version"], preambles["family"], preambles["most_bits"] = _VERSION, _FAMILY, most_bits
+    preambles["bits"] = np.searchsorted(_ROOMS, sizes) + _LEAST_BITS
+    preambles["flags"] = np.where(is_empty, _IS_EMPTY, 0)
+    preambles["items"], preambles["offset"] = sizes, offsets
+    preambles["total"] = ranked_counts.totals_of(entries, sets.lows, sets.highs)
+    chosen = entries.entries[places[left > 0]]
+    return _written(preambles, left[left > 0], _items(column, chosen, kind))
+
+
+def with_null_counts(sketches: pa.Array, nulls: Int64s) -> pa.Array:
+    """Returns each sketch with the number of nulls behind it, the highest byte first."""
+    return arrow_of(*_joined(rows_of(sketches), _as_rows(nulls.astype(">i8"))))
+
+
+def _room(bits: int) -> int:
+    return (3 << bits) // 4
+
+
+_ROOMS = np.array([_room(bits) for bits in range(_LEAST_BITS, 32)])
+
+
+@cache
+def _bits_of(tracked: int) -> int:
+    """Returns the bits of the greatest table of a sketch that tracks so many values."""
+    return max(_LEAST_BITS, ceil(log(ceil(tracked / 0.75)) / log(2)))
+
+
+def _items(column: EntryColumn, entries: Int64s, kind: str) -> Rows:
+    """Returns the bytes of the values of some entries."""
+    codes, values = column.codes[entries], column.coding.values
+    if values is not None:
+        texts = rows_of(values.cast(pa.large_binary()))
+        offsets, data = _joined(_as_rows((texts.ends - texts.starts).astype("<i4")), texts)
+        return Rows(starts=offsets[codes], ends=offsets[codes + 1], data=data)
+    tag, dtype = _TAGGED.get(kind, (None, _ALONE.get(kind, "<i8")))
+    if kind.startswith("decimal"):
+        digits = int(kind.removeprefix("decimal(").partition(",")[0])
+        tag, dtype = (9, "<i4") if digits <= _DIGITS_OF_AN_INT else (None, "<i8")
+    numbers = (floats(codes) if np.dtype(dtype).kind == "f" else codes).astype(dtype)
+    if tag is None:
+        return _as_rows(numbers)
+    tagged = np.empty(len(numbers), [("tag", "u1"), ("number", dtype)])
+    tagged["tag"], tagged["number"] = tag, numbers
+    return _as_rows(tagged)
+
+
+def _written(preambles: Any, counts: Int64s, items: Rows) -> pa.Array:
+    """Returns sketches: a preamble, the counts of values, then the values."""
+    sizes = preambles["items"].astype(np.int64)
+    firsts = ends(sizes)
+    lengths = np.concatenate([[0], np.cumsum(items.ends - items.starts)])
+    heads = _WORD * preambles["words"].astype(np.int64)
+    offsets = ends(heads + _WORD * sizes + lengths[firsts[1:]] - lengths[firsts[:-1]])
+    data = np.empty(offsets[-1], np.uint8)
+    rows = preambles.view(np.uint8).reshape(len(preambles), _PREAMBLE.itemsize)
+    words = counts.astype("<i8").view(np.uint8)
+    _write(rows, heads, words, firsts, items.starts, items.ends, items.data, offsets, data)
+    return arrow_of(offsets, data)
+
+
+def _write_rows(
+    preambles: Any,
+    heads: Any,
+    counts: Any,
+    firsts: Any,
+    starts: Any,
+    ends: Any,
+    items: Any,
+    offsets: Any,
+    data: Any,
+) -> None:
+    for row in range(len(heads)):
+        place = offsets[row]
+        for byte in range(heads[row]):
+            data[place] = preambles[row, byte]
+            place += 1
+        for byte in range(8 * firsts[row], 8 * firsts[row + 1]):
+            data[place] = counts[byte]
+            place += 1
+        for item in range(firsts[row], firsts[row + 1]):
+            for byte in range(starts[item], ends[item]):
+                data[place] = items[byte]
+                place += 1
+
+
+_write: Any = compiled(_write_rows)
+
+
+def _joined(first: Rows, second: Rows) -> tuple[Int64s, Bytes]:
+    """Returns the bytes of each row of one and those of the other behind them, and where they
+    begin."""
+    offsets = ends(first.ends - first.starts + second.ends - second.starts)
+    data = np.empty(offsets[-1], np.uint8)
+    _join(first.starts, first.ends, first.data, second.starts, second.ends, second.data, data)
+    return offsets, data
+
+
+def _join_rows(
+    starts: Any,
+    ends: Any,
+    bytes_before: Any,
+    starts_behind: Any,
+    ends_behind: Any,
+    bytes_behind: Any,
+    data: Any,
+) -> None:
+    place = 0
+    for row in range(len(starts)):
+        for byte in range(starts[row], ends[row]):
+            data[place] = bytes_before[byte]
+            place += 1
+        for byte in range(starts_behind[row], ends_behind[row]):
+            data[place] = bytes_behind[byte]
+            place += 1
+
+
+_join: Any = compiled(_join_rows)
+
+
+def _as_rows(numbers: np.ndarray) -> Rows:
+    """Returns the bytes of each number."""
+    places: Int64s = np.arange(len(numbers) + 1) * numbers.itemsize
+    return Rows(starts=places[:-1], ends=places[1:], data=numbers.view(np.uint8))
