@@ -174,14 +174,13 @@ class Aggregate:
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The components that a slice keeps for this aggregate."""
-        kept = self.parameters[self.definition.own_parameters :]
         return tuple(
             Component(
                 kind=part,
                 argument=self.argument,
                 where=self.where,
                 others=self.others,
-                parameters=kept if PARTS[part].takes_parameters else (),
+                parameters=self.parameters if PARTS[part].takes_parameters else (),
             )
             for part in self.definition.parts
         )
@@ -206,8 +205,7 @@ class Aggregate:
         """Returns the answer as Spark SQL over the scalars of all components."""
         row = self.definition
         if row.finish is not None:
-            parameters = "".join(f", {text}" for text in self.parameters[: row.own_parameters])
-            return row.finish.format(p=scalars[0], parameters=parameters)
+            return row.finish.format(p=scalars[0])
         if row.answer is None:
             return scalars[0]
         values = [Sql(scalar) for scalar in scalars]

@@ -64,10 +64,8 @@ class Function:
     takes_more: bool = False
     # Returns why a call with some parameters is left to Spark, or None.
     why_not: Callable[[tuple[str, ...]], str | None] | None = None
-    # How many of the parameters say only what is answered: those that come first. And the answer as
-    # Spark SQL over what is kept, `{p}`, with these `{parameters}`, if it has no formula; of a set
-    # of values, over what it is summed up to, with the parameters by name.
-    own_parameters: int = 0
+    # The answer as Spark SQL over what is kept, `{p}`, if it has no formula; of a set of values,
+    # over what it is summed up to, with the parameters by name.
     finish: str | None = None
     # Whether its answer has no order of its own: only under functions that do not heed the order is
     # it determined.
