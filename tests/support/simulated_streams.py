@@ -85,7 +85,7 @@ class Engine:
         buckets: int,
         form: Callable[[Plan], Plan] = on_slices,
     ) -> None:
-        plan = form(optimize(workload(queries), strategy))
+        plan = form(optimize(workload(queries, approximate=True), strategy))
         self._replanner = Replanner(plan)
         self.running: StreamPlan = first_start(
             plan,
@@ -104,7 +104,7 @@ class Engine:
 
     def change(self, queries: Iterable[Query], strategy: str | None = None) -> None:
         """Go on with other queries; with a strategy, they move where it puts them."""
-        work = workload(queries)
+        work = workload(queries, approximate=True)
         names = {query.name for query in work.queries}
         leaving = {
             alias

@@ -1,4 +1,8 @@
-"""Sketches that are made of values with their counts: within Spark's bounds, or better."""
+"""Sketches that are made of values with their counts, and how to read them."""
+
+import struct
+
+import numpy as np
 
 import muntin as mt
 
@@ -14,3 +18,33 @@ COUNTED = {
     "state_few": mt.approx_top_k_accumulate("CAST(v AS INT)", 9),
     "state_text": mt.approx_top_k_accumulate("concat('é', v % 5)"),
 }
+# The types of a KLL sketch's items, as `struct` calls them.
+FORMATS = {"<i8": "q", "<f8": "d", "<f4": "f"}
+
+
+def read_kll(image, kind):
+    """The levels of a sketch, its least and greatest value, and how many values it is of."""
+    words, version, family, flags, k, m = struct.unpack_from("<BBBBHB", image)
+    assert (family, m) == (15, 8)
+    letter, size = FORMATS[kind], np.dtype(kind).itemsize
+    if words == 2 and version == 1:
+        assert (len(image), flags) == (8, 1)
+        return [], None, 0
+    if words == 2:
+        assert (version, len(image), flags) == (2, 8 + size, 4)
+        (item,) = struct.unpack_from(f"<{letter}", image, 8)
+        return [[item]], (item, item), 1
+    assert (words, version, flags) == (5, 1, 2)
+    n, least_k, height = struct.unpack_from("<qHB", image, 8)
+    assert least_k == k
+    capacities = [max(8, round(k * (2 / 3) ** (height - 1 - level))) for level in range(height)]
+    edges = [*struct.unpack_from(f"<{height}i", image, 20), sum(capacities)]
+    first = 20 + 4 * height
+    low, high, *items = struct.unpack_from(f"<{2 + edges[-1] - edges[0]}{letter}", image, first)
+    assert len(image) == first + size * (2 + len(items))
+    levels = [
+        items[edges[level] - edges[0] : edges[level + 1] - edges[0]] for level in range(height)
+    ]
+    assert all(len(level) <= most for level, most in zip(levels, capacities, strict=True))
+    assert sum(len(level) << index for index, level in enumerate(levels)) == n
+    return levels, (low, high), n

@@ -15,8 +15,7 @@ from muntin.runtime.entries.entry_ranges import EntryFolding
 from muntin.runtime.entries.items_sketch import items_sketches, with_null_counts
 from muntin.runtime.entries.kll import kll_sketches
 from muntin.runtime.entries.top_items import top_items, with_nulls
-
-FORMATS = {"<i8": "q", "<f8": "d", "<f4": "f"}
+from tests.support.sketches import FORMATS, read_kll
 
 
 def sets_of(rows, lows, highs, kind=None):
@@ -39,34 +38,6 @@ def hopping(rows, size):
     highs = [min(end, len(rows)) for end in range(1, len(rows) + size)]
     bags = [sum(map(Counter, rows[a:b]), Counter()) for a, b in zip(lows, highs, strict=True)]
     return lows, highs, bags
-
-
-def read_kll(image, kind):
-    """The levels of a sketch, its least and greatest value, and how many values it is of."""
-    words, version, family, flags, k, m = struct.unpack_from("<BBBBHB", image)
-    assert (family, m) == (15, 8)
-    letter, size = FORMATS[kind], np.dtype(kind).itemsize
-    if words == 2 and version == 1:
-        assert (len(image), flags) == (8, 1)
-        return [], None, 0
-    if words == 2:
-        assert (version, len(image), flags) == (2, 8 + size, 4)
-        (item,) = struct.unpack_from(f"<{letter}", image, 8)
-        return [[item]], (item, item), 1
-    assert (words, version, flags) == (5, 1, 2)
-    n, least_k, height = struct.unpack_from("<qHB", image, 8)
-    assert least_k == k
-    capacities = [max(8, round(k * (2 / 3) ** (height - 1 - level))) for level in range(height)]
-    edges = [*struct.unpack_from(f"<{height}i", image, 20), sum(capacities)]
-    first = 20 + 4 * height
-    low, high, *items = struct.unpack_from(f"<{2 + edges[-1] - edges[0]}{letter}", image, first)
-    assert len(image) == first + size * (2 + len(items))
-    levels = [
-        items[edges[level] - edges[0] : edges[level + 1] - edges[0]] for level in range(height)
-    ]
-    assert all(len(level) <= most for level, most in zip(levels, capacities, strict=True))
-    assert sum(len(level) << index for index, level in enumerate(levels)) == n
-    return levels, (low, high), n
 
 
 def assert_ranks(levels, bag, k):

@@ -24,7 +24,7 @@ SESSIONS = query("sessions", mt.session("9 seconds"), COUNTED)
 LATER = query("later", mt.hopping("150 seconds", every="50 seconds"), COUNTED)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_restarts_and_a_query_that_is_added(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     first, second, *more = events(23, files=8, rows=60)
