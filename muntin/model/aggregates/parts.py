@@ -316,16 +316,6 @@ PARTS: dict[str, Part] = {
         ),
         _chosen("max_by", "max", MAX),
         _chosen("min_by", "min", MIN),
-        _sketch("theta_sketch_agg", "theta_union_agg({p}{parameters})"),
-        _sketch("theta_union_agg", "theta_union_agg({p}{parameters})"),
-        _sketch(
-            "theta_intersection_agg",
-            "theta_intersection_agg({p})",
-            # Without values it is an empty sketch, which would leave nothing of the others.
-            call="CASE WHEN {n} > 0 THEN {value} END",
-        ),
-        _sketch("hll_sketch_agg", "hll_union_agg({p})"),
-        _sketch("hll_union_agg", "hll_union_agg({p}{parameters})"),
         *(
             _sketch(
                 f"kll_merge_agg_{kind}", f"kll_merge_agg_{kind}({{p}}{{parameters}})", monoid=TALLY

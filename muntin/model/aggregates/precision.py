@@ -185,3 +185,63 @@ def why_no_percentage(constants: tuple[str, ...]) -> str | None:
     if constants[1:] and not re.fullmatch(r"[1-9]\d*", constants[1].strip()):
         return f"its accuracy is a whole number above zero, not {constants[1]}"
     return None
+
+
+# The bits of a theta or HyperLogLog sketch if none are given, and those that Spark takes.
+_SKETCH_BITS = 12
+_THETA_BITS, _HLL_BITS = range(4, 27), range(4, 22)
+
+
+def bits_of(constants: tuple[str, ...]) -> int:
+    """Returns the binary logarithm of a sketch's size, a whole number.
+
+    >>> bits_of(()), bits_of(("4",))
+    (12, 4)
+    """
+    return int(constants[0]) if constants else _SKETCH_BITS
+
+
+def why_no_theta(constants: tuple[str, ...]) -> str | None:
+    """Returns why a theta sketch with this `lgNomEntries` is left to Spark, or None.
+
+    >>> why_no_theta(("n",))
+    'its lgNomEntries is a whole number from 4 to 26, not n'
+    """
+    return _why_no_bits("lgNomEntries", _THETA_BITS, constants)
+
+
+def why_no_hll(constants: tuple[str, ...]) -> str | None:
+    """Returns why a HyperLogLog sketch with this `lgConfigK` is left to Spark, or None.
+
+    >>> why_no_hll(("12",)), why_no_hll(("22",))
+    (None, 'its lgConfigK is a whole number from 4 to 21, not 22')
+    """
+    return _why_no_bits("lgConfigK", _HLL_BITS, constants)
+
+
+def _why_no_bits(name: str, taken: range, constants: tuple[str, ...]) -> str | None:
+    for text in constants:
+        if not re.fullmatch(r"\s*\d+\s*", text) or int(text) not in taken:
+            return f"its {name} is a whole number from {taken[0]} to {taken[-1]}, not {text}"
+    return None
+
+
+def is_true(constants: tuple[str, ...]) -> bool:
+    """Whether a constant that may be left out says true.
+
+    >>> is_true(()), is_true(("True",)), is_true(("false",))
+    (False, True, False)
+    """
+    return bool(constants) and constants[0].strip().lower() == "true"
+
+
+def why_no_union(constants: tuple[str, ...]) -> str | None:
+    """Returns why `hll_union_agg` with this `allowDifferentLgConfigK` is left to Spark, or None.
+
+    >>> why_no_union(("1 > 0",))
+    'its allowDifferentLgConfigK is true or false, not 1 > 0'
+    """
+    for text in constants:
+        if text.strip().lower() not in ("true", "false"):
+            return f"its allowDifferentLgConfigK is true or false, not {text}"
+    return None

@@ -166,6 +166,26 @@ def _merged(name: str, *parameters: str, is_bounded: bool = False) -> Function:
     return Function(name=name, parts=(name,), parameters=parameters, is_bounded=is_bounded)
 
 
+def _hashed(name: str, summary: str, *parameters: str) -> Function:
+    """Returns a function whose answer is a sketch of the hashes of distinct values."""
+    return Function(
+        name=name, parts=("distinct",), result=BYTES, summary=summary, parameters=parameters
+    )
+
+
+# What is shorter than a sketch says what is wrong with those that were given.
+_OF_THETAS = (
+    "IF(length({p}) < 8, raise_error('[THETA_INVALID_INPUT_SKETCH_BUFFER] only valid Theta sketch "
+    "buffers are supported as inputs'), {p})"
+)
+_OF_HLLS = (
+    "CASE length({p}) WHEN 0 THEN raise_error('[HLL_UNION_DIFFERENT_LG_K] sketches have different "
+    "lgConfigK values, and allowDifferentLgConfigK is not true') WHEN 1 THEN raise_error("
+    "'[HLL_INVALID_INPUT_SKETCH_BUFFER] only valid HLL sketch buffers are supported as inputs') "
+    "ELSE {p} END"
+)
+
+
 def _mean(name: str, total: str, *aliases: str, arguments: int = 1) -> Function:
     """Returns the mean of what the part `total` sums."""
     return Function(
@@ -346,11 +366,26 @@ FUNCTIONS: dict[str, Function] = {
             parameters=("eps", "confidence", "seed"),
             why_not=precision.why_no_table,
         ),
-        _merged("theta_sketch_agg", "lgNomEntries"),
-        _merged("theta_union_agg", "lgNomEntries"),
-        _merged("theta_intersection_agg"),
-        _merged("hll_sketch_agg", "lgConfigK", is_bounded=True),
-        _merged("hll_union_agg", "allowDifferentLgConfigK", is_bounded=True),
+        replace(
+            _hashed("theta_sketch_agg", "theta", "lgNomEntries"), why_not=precision.why_no_theta
+        ),
+        replace(
+            _hashed("theta_union_agg", "united_theta", "lgNomEntries"),
+            why_not=precision.why_no_theta,
+            finish=_OF_THETAS,
+        ),
+        replace(_hashed("theta_intersection_agg", "common_theta"), finish=_OF_THETAS),
+        replace(
+            _hashed("hll_sketch_agg", "hll", "lgConfigK"),
+            why_not=precision.why_no_hll,
+            is_bounded=True,
+        ),
+        replace(
+            _hashed("hll_union_agg", "united_hll", "allowDifferentLgConfigK"),
+            why_not=precision.why_no_union,
+            finish=_OF_HLLS,
+            is_bounded=True,
+        ),
         *(
             Function(
                 name=f"kll_sketch_agg_{kind}",

@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.parts import INTEGER
-from muntin.model.aggregates.precision import count_min, kll_accuracy
+from muntin.model.aggregates.precision import bits_of, count_min, is_true, kll_accuracy
 from muntin.model.aggregates.table import TEXT
 from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.entries import hll, theta
 from muntin.runtime.entries.bitmaps import bitmaps_of_positions, combined_bitmaps
 from muntin.runtime.entries.count_min import sketches
 from muntin.runtime.entries.entry_codes import decode, floats, in_order
@@ -156,6 +157,27 @@ def _items(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Arr
     return (items_sketches(sets, aggregate.parameters, number),)
 
 
+def _theta(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    return (theta.sketches_of_values(sets.column, bits_of(aggregate.parameters)),)
+
+
+def _united_theta(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    return (theta.united_sketches(sets.column, bits_of(aggregate.parameters)),)
+
+
+def _common_theta(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    return (theta.common_sketches(sets.column),)
+
+
+def _hll(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    return (hll.sketches_of_values(sets.column, bits_of(aggregate.parameters)),)
+
+
+def _united_hll(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    may_differ = is_true(aggregate.parameters)
+    return (hll.united_sketches(sets.column, may_differ=may_differ),)
+
+
 _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ...]]] = {
     "count": _count,
     "sum": _sum,
@@ -172,6 +194,11 @@ _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ..
     **dict.fromkeys(_KLL_TYPES, _kll),
     "top": _top,
     "items": _items,
+    "theta": _theta,
+    "united_theta": _united_theta,
+    "common_theta": _common_theta,
+    "hll": _hll,
+    "united_hll": _united_hll,
 }
 
 

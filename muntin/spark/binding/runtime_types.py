@@ -92,10 +92,13 @@ def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
             return isinstance(kind, BinaryType) or kind == StringType()
         case "bitmap":
             return isinstance(kind, IntegralType)
-        case "bits_of_some" | "bits_of_all":
+        case "bits_of_some" | "bits_of_all" | "united_theta" | "common_theta" | "united_hll":
             return isinstance(kind, BinaryType)
         case "count_min":
             return isinstance(kind, IntegralType | BinaryType) or kind == StringType()
+        case "theta" | "hll":
+            # Of a collated string Spark hashes a key of its own, and it takes arrays, too.
+            return isinstance(kind, (*NUMERIC, BinaryType)) or kind == StringType()
         case "mode" | "ordered" | "top":
             return isinstance(kind, NUMERIC) or is_ordered(kind)
         case "items":

@@ -1,0 +1,410 @@
+"""HyperLogLog sketches of windows, as Apache DataSketches reads and writes them.
+
+A value counts by its coupon: the address of a register, and a rank there. A sketch has a list of
+up to seven coupons, then a table of them, and at last registers that keep the highest rank. Which
+one it is, and all that it estimates, follows from the set of coupons, in whatever order they came.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from muntin.runtime.columns.partials import Bools, Int64s
+from muntin.runtime.entries.entry_column import EntryColumn, ends
+from muntin.runtime.entries.murmur import hashed
+from muntin.runtime.registers.rows import Bytes, arrow_of, rows_of
+from muntin.techniques.compiled.compile import compiled, inlined
+
+Coupons = NDArray[np.uint32]
+Float64s = NDArray[np.float64]
+
+# The address in a coupon; its rank stands above.
+_ADDRESS_BITS = 26
+_ADDRESS = (1 << _ADDRESS_BITS) - 1
+_MOST_RANK = 63
+# The first eight bytes: how many words of four bytes there are before the data, a version, a
+# family, the bits of a register's address, those of a place in the table, flags, a count, a mode.
+_VERSION, _FAMILY = 1, 7
+_HEADS = (2, 3, 10)
+_LIST, _TABLE, _REGISTERS = 0, 1, 2
+_EMPTY, _COMPACT, _OUT_OF_ORDER = 4, 8, 16
+# Registers of a byte each; in images that are read they may have four bits or six.
+_BYTES = 2 << 2
+# The bits of a place in a list and in the smallest table; smaller sketches have no table.
+_LIST_BITS, _TABLE_BITS = 3, 5
+_LEAST_WITH_TABLE = 8
+# The bits of a register's address if there is no sketch that says so, and what stands for them
+# where there is no answer.
+_DEFAULT_BITS = 12
+_NO_SKETCH, _DIFFERENT = -1, -2
+# Where the sums over registers stand, and the registers.
+_SUMS, _DATA = 16, 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CouponRuns:
+    """Runs of coupons: run i is `coupons[offsets[i] : offsets[i + 1]]`, of a sketch with so many
+    bits of address, -1 if it is none."""
+
+    coupons: Coupons
+    offsets: Int64s
+    bits: Int64s
+    has_registers: Bools
+
+
+def sketches_of_values(column: EntryColumn, bits: int) -> pa.Array:
+    """Returns the sketch of each row's values, with `2 ** bits` registers."""
+    numbers, words = hashed(column)
+    coupons = np.empty(len(words), np.uint32)
+    _coupons(words, coupons)
+    # Coupons of nothing are runs without coupons.
+    there = coupons != 0
+    runs = _CouponRuns(
+        coupons=coupons[there],
+        offsets=ends(there.astype(np.int64)),
+        bits=np.full(len(words), bits),
+        has_registers=np.zeros(len(words), np.bool_),
+    )
+    return _united(column.offsets, numbers, runs, bits, may_differ=False)
+
+
+def united_sketches(column: EntryColumn, *, may_differ: bool) -> pa.Array:
+    """Returns the union of each row's sketches. Where one of them is no sketch, or they have
+    different numbers of registers and must not, it is short, and Spark makes its error of it."""
+    values = column.coding.values
+    images = pa.array([], pa.large_binary()) if values is None else values
+    runs = _read(images.cast(pa.large_binary()))
+    return _united(column.offsets, column.codes, runs, _DEFAULT_BITS, may_differ=may_differ)
+
+
+def _united(
+    offsets: Int64s, numbers: Int64s, runs: _CouponRuns, default: int, *, may_differ: bool
+) -> pa.Array:
+    rows = len(offsets) - 1
+    bits = np.full(rows, default)
+    counts = np.zeros(rows, np.int64)
+    _plan(numbers, offsets, runs.offsets, runs.bits, runs.has_registers, may_differ, bits)
+    limits = _most_coupons(bits)
+    lengths = ends(np.diff(runs.offsets)[numbers])
+    totals = lengths[offsets[1:]] - lengths[offsets[:-1]]
+    starts = ends(np.minimum(totals, limits))
+    kept = np.empty(starts[-1], np.uint32)
+    _choose(
+        *(numbers, offsets, runs.coupons, runs.offsets, runs.has_registers),
+        *(bits, limits, starts, kept, counts),
+    )
+    tables = np.full(rows, _TABLE_BITS)
+    while (is_full := 4 * counts > 3 << tables).any():
+        tables[is_full] += 1
+    sizes = np.where(counts < 1 << _LIST_BITS, 8 + (4 << _LIST_BITS), 12 + (4 << tables))
+    sizes = np.where(counts < 0, _DATA + (1 << np.maximum(bits, 0)), sizes)
+    # One byte for what is no sketch, none for sketches that differ.
+    sizes = np.where(bits < 0, np.where(bits == _NO_SKETCH, 1, 0), sizes)
+    places = ends(sizes)
+    data = np.zeros(places[-1], np.uint8)
+    ranks = np.zeros((rows, _MOST_RANK + 1))
+    _write(
+        *(numbers, offsets, runs.coupons, runs.offsets, bits, tables, starts, kept, counts),
+        *(places, data, ranks),
+    )
+    is_dense = counts < 0
+    _write_sums(data, places[:-1][is_dense], ranks[is_dense])
+    return arrow_of(places, data)
+
+
+def _write_sums(data: Bytes, places: Int64s, ranks: Float64s) -> None:
+    """Writes what is estimated from, with how many registers of each rank a sketch has: the sums of
+    their inverse powers of two, those from 32 on apart, and how many registers are zero."""
+    fields = np.zeros(len(places), np.dtype([("sums", "<f8", (2,)), ("zeros", "<i4")]))
+    powers = 0.5 ** np.arange(_MOST_RANK + 1)
+    fields["sums"][:, 0] = ranks[:, :32] @ powers[:32]
+    fields["sums"][:, 1] = ranks[:, 32:] @ powers[32:]
+    fields["zeros"] = ranks[:, 0]
+    written = fields.view(np.uint8).reshape(len(places), fields.itemsize)
+    data[places[:, None] + _SUMS + np.arange(fields.itemsize)] = written
+
+
+def _most_coupons(bits: Int64s) -> Int64s:
+    """Returns how many coupons a sketch has at most before it has registers."""
+    limits: Int64s = np.where(
+        bits < _LEAST_WITH_TABLE, (1 << _LIST_BITS) - 1, 3 << np.maximum(bits - _TABLE_BITS, 0)
+    )
+    return limits
+
+
+def _make_coupons(words: Any, coupons: Any) -> None:
+    for row in range(len(words)):
+        if words[row, 0] == 0 and words[row, 1] == 0:
+            coupons[row] = 0
+            continue
+        rank = 1
+        while rank < _MOST_RANK and words[row, 1] >> np.uint64(64 - rank) == 0:
+            rank += 1
+        coupons[row] = (rank << _ADDRESS_BITS) | (np.int64(words[row, 0] & np.uint64(_ADDRESS)))
+
+
+def _plan_rows(
+    numbers: Any,
+    offsets: Any,
+    places: Any,
+    run_bits: Any,
+    has_registers: Any,
+    may_differ: Any,
+    bits: Any,
+) -> None:
+    """Finds the bits of address of each row: those of the smallest registers that must be united,
+    else of the largest sketch. Empty sketches only count if there is no other."""
+    for row in range(len(bits)):
+        chosen = fewest = empty = -1
+        differs = is_wrong = False
+        for entry in range(offsets[row], offsets[row + 1]):
+            number = numbers[entry]
+            own = run_bits[number]
+            if own < 0:
+                is_wrong = True
+                continue
+            if places[number] == places[number + 1]:
+                empty = max(empty, own)
+                continue
+            differs |= chosen >= 0 and chosen != own
+            chosen = max(chosen, own)
+            if has_registers[number] and (fewest < 0 or own < fewest):
+                fewest = own
+        if is_wrong:
+            bits[row] = _NO_SKETCH
+        elif differs and not may_differ:
+            bits[row] = _DIFFERENT
+        elif fewest >= 0:
+            bits[row] = fewest
+        elif chosen >= 0 or empty >= 0:
+            bits[row] = chosen if chosen >= 0 else empty
+
+
+def _insert_coupon(table: Any, bits: Any, coupon: Any) -> Any:
+    """Puts a coupon into a table as DataSketches does; returns whether it was not there."""
+    mask = (np.int64(1) << bits) - 1
+    place = np.int64(coupon) & mask
+    step = ((np.int64(coupon) & _ADDRESS) >> bits) | 1
+    while table[place] != 0:
+        if table[place] == coupon:
+            return False
+        place = (place + step) & mask
+    table[place] = coupon
+    return True
+
+
+_insert = inlined(_insert_coupon)
+
+
+def _choose_coupons(
+    numbers: Any,
+    offsets: Any,
+    coupons: Any,
+    places: Any,
+    has_registers: Any,
+    bits: Any,
+    limits: Any,
+    starts: Any,
+    kept: Any,
+    counts: Any,
+) -> None:
+    """Keeps the coupons of rows that have few, in order; others have a count of -1."""
+    for row in range(len(bits)):
+        if bits[row] < 0:
+            continue
+        room = np.int64(_LIST_BITS)
+        while (1 << room) < 2 * (starts[row + 1] - starts[row] + 1):
+            room += 1
+        table = np.zeros(1 << room, np.uint32)
+        count = 0
+        for entry in range(offsets[row], offsets[row + 1]):
+            number = numbers[entry]
+            if has_registers[number]:
+                count = limits[row] + 1
+            for place in range(places[number], places[number + 1]):
+                if count > limits[row]:
+                    break
+                if _insert(table, room, coupons[place]):
+                    if count < limits[row]:
+                        kept[starts[row] + count] = coupons[place]
+                    count += 1
+            if count > limits[row]:
+                break
+        if count > limits[row]:
+            counts[row] = -1
+        else:
+            counts[row] = count
+            few = np.sort(kept[starts[row] : starts[row] + count])
+            for place in range(count):
+                kept[starts[row] + place] = few[place]
+
+
+def _write_sketches(
+    numbers: Any,
+    offsets: Any,
+    coupons: Any,
+    places: Any,
+    bits: Any,
+    tables: Any,
+    starts: Any,
+    kept: Any,
+    counts: Any,
+    images: Any,
+    data: Any,
+    ranks: Any,
+) -> None:
+    for row in range(len(bits)):
+        at, count = images[row], counts[row]
+        if bits[row] < 0:
+            continue
+        data[at + 1], data[at + 2], data[at + 3] = _VERSION, _FAMILY, bits[row]
+        if count < 0:
+            data[at], data[at + 5], data[at + 7] = 10, _OUT_OF_ORDER, _BYTES | _REGISTERS
+            mask = (np.int64(1) << bits[row]) - 1
+            first = at + _DATA
+            for entry in range(offsets[row], offsets[row + 1]):
+                number = numbers[entry]
+                for place in range(places[number], places[number + 1]):
+                    register = first + (np.int64(coupons[place]) & mask)
+                    rank = np.uint8(np.int64(coupons[place]) >> _ADDRESS_BITS)
+                    data[register] = max(data[register], rank)
+            for register in range(first, first + mask + 1):
+                ranks[row, data[register]] += 1
+            continue
+        is_list = count < 1 << _LIST_BITS
+        data[at] = 2 if is_list else 3
+        data[at + 4] = _LIST_BITS if is_list else tables[row]
+        data[at + 7] = _BYTES | (_LIST if is_list else _TABLE)
+        if is_list:
+            data[at + 5] = _EMPTY if count == 0 else 0
+            data[at + 6] = count
+        else:
+            for byte in range(4):
+                data[at + 8 + byte] = np.uint8((count >> np.int64(8 * byte)) & 255)
+        table = np.zeros(1 << tables[row], np.uint32)
+        for place in range(count):
+            if is_list:
+                table[place] = kept[starts[row] + place]
+            else:
+                _insert(table, tables[row], kept[starts[row] + place])
+        first = at + (8 if is_list else 12)
+        for place in range(1 << (_LIST_BITS if is_list else tables[row])):
+            for byte in range(4):
+                word = np.int64(table[place]) >> np.int64(8 * byte)
+                data[first + 4 * place + byte] = np.uint8(word & 255)
+
+
+def _read(images: pa.Array) -> _CouponRuns:
+    """Returns the coupons of sketches; a register is one, too."""
+    rows = rows_of(images)
+    most = np.zeros(len(rows), np.int64)
+    bits = np.full(len(rows), -1)
+    has_registers = np.zeros(len(rows), np.bool_)
+    _measure(rows.starts, rows.ends, rows.data, most, bits, has_registers)
+    room = ends(most)
+    coupons = np.empty(room[-1], np.uint32)
+    counts = np.zeros(len(rows), np.int64)
+    _unpack(rows.starts, rows.data, room, bits, coupons, counts)
+    chosen = np.repeat(room[:-1] - ends(counts)[:-1], counts) + np.arange(counts.sum())
+    return _CouponRuns(
+        coupons=coupons[chosen],
+        offsets=ends(counts),
+        bits=bits,
+        has_registers=has_registers,
+    )
+
+
+def _word_at(data: Any, start: Any) -> Any:
+    return (
+        np.int64(data[start])
+        | np.int64(data[start + 1]) << 8
+        | np.int64(data[start + 2]) << 16
+        | np.int64(data[start + 3]) << 24
+    )
+
+
+_word = inlined(_word_at)
+
+
+def _measure_images(
+    starts: Any, ends: Any, data: Any, most: Any, bits: Any, has_registers: Any
+) -> None:
+    """Finds how many coupons images have at most, and their bits of address, -1 if one is none."""
+    for row in range(len(starts)):
+        at, size = starts[row], ends[row] - starts[row]
+        if size < 8 or data[at + 1] != _VERSION or data[at + 2] != _FAMILY:
+            continue
+        mode, kind, own = data[at + 7] & 3, (data[at + 7] >> 2) & 3, np.int64(data[at + 3])
+        if mode > 2 or kind > 2 or own < 4 or own > 21 or data[at] != _HEADS[mode]:
+            continue
+        head = 4 * np.int64(data[at])
+        if size < head:
+            continue
+        table: Any = np.int64(1) << np.int64(data[at + 4] & 31)
+        is_compact = data[at + 5] & _COMPACT
+        if mode == _LIST:
+            count = np.int64(data[at + 6])
+            needed = head + 4 * count
+        elif mode == _TABLE:
+            count = _word(data, at + 8) if is_compact else table
+            needed = head + 4 * count
+        else:
+            registers = np.int64(1) << own
+            count = registers
+            needed = head + (registers if kind == 2 else registers * (2 + kind) // 4 + kind)
+            if kind == 0:
+                # Ranks that do not fit four bits are coupons behind the registers.
+                others = _word(data, at + 36)
+                if others and not is_compact:
+                    others = table
+                count += others
+                needed += 4 * others
+        if size >= needed:
+            most[row], bits[row], has_registers[row] = count, own, mode == _REGISTERS
+
+
+def _unpack_coupons(
+    starts: Any, data: Any, room: Any, bits: Any, coupons: Any, counts: Any
+) -> None:
+    for row in range(len(starts)):
+        if bits[row] < 0:
+            continue
+        at, first = starts[row], room[row]
+        mode, kind = data[at + 7] & 3, (data[at + 7] >> 2) & 3
+        count = np.int64(0)
+        registers = np.int64(0)
+        behind = at + 4 * np.int64(data[at])
+        if mode == _REGISTERS:
+            registers = np.int64(1) << bits[row]
+            for register in range(registers):
+                if kind == 2:
+                    rank: Any = np.int64(data[behind + register]) & 63
+                elif kind == 1:
+                    place = behind + ((6 * register) >> 3)
+                    pair = np.int64(data[place]) | np.int64(data[place + 1]) << 8
+                    rank = (pair >> ((6 * register) & 7)) & 63
+                else:
+                    pair = np.int64(data[behind + (register >> 1)])
+                    rank = (pair >> (4 * (register & 1))) & 15
+                    rank = 0 if rank == 15 else rank + np.int64(data[at + 6])
+                if rank:
+                    coupons[first + count] = (rank << _ADDRESS_BITS) | register
+                    count += 1
+            behind += registers >> 1
+        for place in range(room[row + 1] - first - registers):
+            word = _word(data, behind + 4 * place)
+            if word:
+                coupons[first + count] = word
+                count += 1
+        counts[row] = count
+
+
+_coupons: Any = compiled(_make_coupons)
+_plan: Any = compiled(_plan_rows)
+_choose: Any = compiled(_choose_coupons)
+_write: Any = compiled(_write_sketches)
+_measure: Any = compiled(_measure_images)
+_unpack: Any = compiled(_unpack_coupons)
