@@ -19,6 +19,11 @@ OF |= dict.fromkeys(["bit_and", "bit_or", "bit_xor"], "i")
 OF |= dict.fromkeys(["sum_distinct", "mode", "count_min_sketch"], "i")
 OF["bitmap_construct_agg"] = "abs(i) % 32768"
 OF |= dict.fromkeys(["bitmap_or_agg", "bitmap_and_agg"], "CAST(CAST(i AS STRING) AS BINARY)")
+# Theta sketches of a single value, whose hash ends the bytes.
+OF |= dict.fromkeys(
+    ["theta_union_agg", "theta_intersection_agg"],
+    "unhex(concat('01030300003ACC93010203040506071', abs(i) % 10))",
+)
 # Rows with the same value here have the same y: which of several Spark chooses is not determined.
 CHOSEN = ("max_by", "min_by")
 OF |= dict.fromkeys(CHOSEN, ("y", "xxhash64(ts, x, y)"))

@@ -34,6 +34,7 @@ VALUES = {
     "ranks": mt.kll_sketch_agg_bigint("load", 8),
     "top": mt.approx_top_k("concat('é', load)", 2),
     "state": mt.approx_top_k_accumulate("temp", 9, where="load > 1"),
+    "theta": mt.theta_sketch_agg("load"),
 }
 
 

@@ -167,8 +167,8 @@ _SIGNED = {"skewness", "kurtosis", "corr"}
 _UNORDERED = {"collect_set", "collect_list", "collect_list_distinct"}
 # Beside calls with DISTINCT of several columns, Spark itself fails; see `test_lists.py`.
 _TEXTS = {"listagg", "listagg_distinct"}
-# Spark has it from 4.1 on; see `test_sketches.py`.
-_LATER = {"bitmap_and_agg"}
+# Spark has these from 4.1 on; see `test_sketches.py`.
+_LATER = {"bitmap_and_agg", "theta_sketch_agg", "theta_union_agg", "theta_intersection_agg"}
 # Which of several rows Spark chooses is not determined.
 _CHOSEN = {"max_by", "min_by"}
 assert {*_ARGUMENTS, *_PAIRS} == {

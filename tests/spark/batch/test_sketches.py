@@ -29,20 +29,41 @@ BYTES = {
     "words": mt.count_min_sketch("concat('wörter ', v % 100)", 0.01, 0.99, 1),
     "runs": mt.count_min_sketch("unhex(hex(v))", 0.1, 0.75, 1 << 33),
 }
-# Sketches whose merged bytes are Spark's, to the last bit; sixteen entries are too few for most.
+# The same of hashes; sixteen entries are too few for most.
 EXACT = {
     "theta": mt.theta_sketch_agg("v"),
     "small_theta": mt.theta_sketch_agg("v", 4),
     "text_theta": mt.theta_sketch_agg("CAST(v AS STRING)", 5),
     "some_theta": mt.theta_sketch_agg("v", 4, where="v % 3 = 0"),
+    "no_theta": mt.theta_sketch_agg("v", where="v < 0"),
+    "rare_theta": mt.theta_sketch_agg("CAST(v AS INT)", where="v % 97 = 0"),
+    "double_theta": mt.theta_sketch_agg(
+        "CASE v % 5 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D WHEN 2 THEN 0D ELSE v / 3 END"
+    ),
+    "float_theta": mt.theta_sketch_agg("CAST(v / 7 AS FLOAT)", 6),
+    "odd_text_theta": mt.theta_sketch_agg("substr('wörter, länger als sechzehn', v % 30)", 4),
+    "bytes_theta": mt.theta_sketch_agg("unhex(hex(v % 99))", where="v > 9"),
     "united": mt.theta_union_agg("theta"),
     "narrow": mt.theta_union_agg("theta", 4),
     "crossed": mt.theta_intersection_agg("theta"),
     "crossed_some": mt.theta_intersection_agg("theta", where="v % 5 = 0"),
+    "crossed_no": mt.theta_intersection_agg("theta", where="v < 0"),
+    "united_no": mt.theta_union_agg("theta", where="v < 0"),
+}
+# Sketches whose estimates are within an error of Spark's, and those that only Spark merges.
+ESTIMATED = {
+    "hll": mt.hll_sketch_agg("v"),
+    "small_hll": mt.hll_sketch_agg("v", 4),
+    "large_hll": mt.hll_sketch_agg("v", 20),
+    "text_hll": mt.hll_sketch_agg("substr(concat('wörter ', v), v % 40)", 8),
+    "bytes_hll": mt.hll_sketch_agg("unhex(hex(CAST(v AS INT)))"),
+    "no_hll": mt.hll_sketch_agg("v", where="v < 0"),
+    "few_hll": mt.hll_sketch_agg("v % 5"),
+    "hll_of_hlls": mt.hll_union_agg("hll"),
+    "some_of_hlls": mt.hll_union_agg("hll", True, where="v % 5 = 0"),
+    "none_of_hlls": mt.hll_union_agg("hll", where="v < 0"),
 }
 BOUNDED = {
-    "hll": mt.hll_sketch_agg("v"),
-    "hll_of_hlls": mt.hll_union_agg("hll"),
     "kll_of_klls": mt.kll_merge_agg_bigint("kll"),
     "double_of_klls": mt.kll_merge_agg_double("kll_double"),
     "float_of_klls": mt.kll_merge_agg_float("kll_float"),
@@ -85,17 +106,18 @@ def queries(aggregates, windows=WINDOWS):
 
 
 def test_every_sketch_is_tested():
-    sketches = (*BYTES.values(), *EXACT.values(), *BOUNDED.values(), *COUNTED.values())
+    bounded = (*ESTIMATED.values(), *BOUNDED.values(), *COUNTED.values())
+    sketches = (*BYTES.values(), *EXACT.values(), *bounded)
     assert {one.function for one in sketches} == {
         name
         for name, row in FUNCTIONS.items()
         if row.is_spark_only or row.result in ("bytes", "items", "state")
     }
     assert all(not one.definition.is_bounded for one in (*BYTES.values(), *EXACT.values()))
-    assert all(one.definition.is_bounded for one in (*BOUNDED.values(), *COUNTED.values()))
+    assert all(one.definition.is_bounded for one in bounded)
 
 
-@pytest.mark.parametrize("sketches", [BYTES, EXACT], ids=["sets", "merged"])
+@pytest.mark.parametrize("sketches", [BYTES, EXACT], ids=["counts", "hashes"])
 def test_exact_sketches_have_sparks_bytes(data, sketches):
     asked = queries(sketches)
     with mt.run(mt.plan(asked, strategy="shared"), data) as results:
@@ -110,10 +132,57 @@ def test_exact_sketches_have_sparks_bytes(data, sketches):
             assert theirs
 
 
-# What is told of a sketch, as numbers: estimates, and ranks of a few values.
+def test_estimates_are_within_their_bounds(data):
+    """Those of our sketches, and of Spark's own union of them with its sketches."""
+    asked = queries(ESTIMATED)
+    windows = 0
+    with mt.run(mt.plan(asked, strategy="shared", approximate=True), data) as results:
+        assert not results.plan.plain
+        for query in asked:
+            expected = plain(query, data)
+            found = results[query.name]
+            assert found.schema == expected.schema
+            theirs = expected.selectExpr("*", "struct(*) AS t").drop(*ESTIMATED)
+            told = [
+                f"hll_sketch_estimate({sketch}) AS {name}_{index}"
+                for name in ESTIMATED
+                for index, sketch in enumerate((name, f"t.{name}", f"hll_union({name}, t.{name})"))
+            ]
+            both = found.join(theirs, ["window", "device"], "full").selectExpr(*told)
+            for row in both.collect():
+                windows += 1
+                for name, aggregate in ESTIMATED.items():
+                    ours, spark, union = (row[f"{name}_{index}"] for index in range(3))
+                    assert ours is not None
+                    bits = int((*aggregate.parameters, "12")[0]) if "of" not in name else 12
+                    # Both are off by 1.04 / sqrt(2 ** bits) of a standard deviation, or less.
+                    bound = 6 * 1.04 / math.sqrt(1 << bits)
+                    assert math.isclose(ours, spark, rel_tol=bound), (name, ours, spark)
+                    assert math.isclose(union, spark, rel_tol=bound), (name, union, spark)
+                    if spark < (25 if bits > 8 else 8):
+                        assert ours == spark == union, name
+    assert windows > 50
+
+
+def test_sessions_have_the_sketches_of_their_values(data):
+    hashes = {**EXACT, "estimated": mt.hll_sketch_agg("v"), "of_all": mt.hll_union_agg("hll")}
+    asked = queries(hashes, [mt.session("1 second"), mt.session("700 milliseconds")])
+    # A session has few values, and estimates of few values are exact.
+    told = {
+        **{name: name for name in EXACT},
+        **{name: f"hll_sketch_estimate({name})" for name in ("estimated", "of_all")},
+    }
+    columns = ["device", "window", *(f"{sql} AS {name}" for name, sql in told.items())]
+    with mt.run(asked, data, approximate=True) as results:
+        assert not results.plan.plain
+        for query in asked:
+            theirs = sorted(plain(query, data).selectExpr(*columns).collect())
+            assert sorted(results[query.name].selectExpr(*columns).collect()) == theirs
+            assert len(theirs) > 20
+
+
+# What is told of a sketch, as numbers: ranks of a few values, and how often some occur.
 TOLD = {
-    "distinct": "hll_sketch_estimate(hll)",
-    "of_hlls": "hll_sketch_estimate(hll_of_hlls)",
     "n": "kll_sketch_get_n_bigint(kll_of_klls)",
     "merged": "kll_sketch_get_rank_bigint(kll_of_klls, 500000)",
     "merged_double": "kll_sketch_get_rank_double(double_of_klls, 250000D)",
@@ -142,10 +211,7 @@ def test_others_are_within_their_bounds(data):
             for key, row in theirs.items():
                 for name in TOLD:
                     one, other = ours[key][name], row[name]
-                    if name in ("distinct", "of_hlls"):
-                        # Both are off by 1.04 / sqrt(4096) of a standard deviation, or less.
-                        assert math.isclose(one, other, rel_tol=6 * 1.04 / 64), (name, key)
-                    elif isinstance(one, float):
+                    if isinstance(one, float):
                         # Both are off by 1.65 percent in 99 of 100 cases.
                         assert abs(one - other) < 0.06, (name, key)
                     else:
@@ -174,9 +240,9 @@ def test_a_thousand_windows_are_within_the_documented_bounds(spark):
         )
         for row in told.collect():
             first = max(0, 4 * (row.begin - start))
-            held = [v for _, v in values[first : 4 * (row.begin + size - start)]]
+            held = {v for _, v in values[first : 4 * (row.begin + size - start)]}
             windows += 1
-            errors.append(row.distinct / len(set(held)) - 1)
+            errors.append(row.distinct / len(held) - 1)
     assert windows > 1000
     # The root of the mean square is the standard error. Windows overlap, so that it varies, too.
     assert math.sqrt(sum(error**2 for error in errors) / windows) < 1.25 * 1.04 / math.sqrt(256)
@@ -206,7 +272,7 @@ def test_approximate_percentiles_are_exact_ones(data):
 
 
 def test_without_approximate_they_are_left_to_spark(spark, data):
-    for name, aggregate in (*BOUNDED.items(), *COUNTED.items()):
+    for name, aggregate in (*ESTIMATED.items(), *BOUNDED.items(), *COUNTED.items()):
         plan = mt.plan(queries({name: aggregate}))
         assert [query.name for query in plan.plain] == ["q0", "q1", "q2"]
         assert "approximate=True" in plan.plain[0].reason
@@ -254,9 +320,46 @@ def test_sketches_whose_table_is_not_written_out_are_left_to_spark():
     assert "not written as numbers" in query.reason
 
 
+def test_what_is_no_sketch_is_an_error(spark):
+    # A theta sketch of one value, and HyperLogLog sketches of one with different lgConfigK.
+    frame = spark.sql(
+        "SELECT timestamp_seconds(9) AS ts, explode(array(X'0201070C0308010899FFFF04', "
+        "X'020107080308010899FFFF04')) AS hll, X'01030300003ACC930102030405060710' AS theta"
+    )
+    calls = {
+        "t": (mt.theta_union_agg("hll"), "THETA_INVALID_INPUT_SKETCH_BUFFER"),
+        "i": (mt.theta_intersection_agg("hll"), "THETA_INVALID_INPUT_SKETCH_BUFFER"),
+        "h": (mt.hll_union_agg("theta"), "HLL_INVALID_INPUT_SKETCH_BUFFER"),
+        "d": (mt.hll_union_agg("hll", "false"), "HLL_UNION_DIFFERENT_LG_K"),
+    }
+    asked = [
+        mt.Query(name=name, window=WINDOWS[0], aggregates={"sketch": call}, time="ts")
+        for name, (call, _) in calls.items()
+    ]
+    with mt.run(mt.plan(asked, strategy="shared", approximate=True), frame) as results:
+        assert not results.plan.plain
+        for query in asked:
+            for answers in (results[query.name], plain(query, frame)):
+                with pytest.raises(Exception, match=calls[query.name][1]):
+                    answers.collect()
+
+
+def test_sizes_that_are_not_written_out_are_left_to_spark():
+    calls = {
+        "theta_sketch_agg(v, 2 + 2)": "lgNomEntries is a whole number from 4 to 26, not 2 + 2",
+        "theta_union_agg(v, 3)": "lgNomEntries is a whole number from 4 to 26, not 3",
+        "hll_sketch_agg(v, 22)": "lgConfigK is a whole number from 4 to 21, not 22",
+        "hll_union_agg(v, 1 > 0)": "allowDifferentLgConfigK is true or false, not 1 > 0",
+    }
+    for call, reason in calls.items():
+        (query,) = mt.parse_sql(f"SELECT {call} AS s FROM r GROUP BY window(ts, '1 minute')")
+        assert isinstance(query, mt.PlainQuery)
+        assert reason in query.reason
+
+
 def test_streams_refuse_them_by_name(spark, tmp_path):
     stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS v")
-    for aggregate in (EXACT["theta"], BOUNDED["hll"]):
+    for aggregate in (BOUNDED["kll"], mt.theta_sketch_agg("array(v)")):
         query = mt.Query(name="sketch", window=WINDOWS[0], aggregates={"x": aggregate}, time="ts")
         for approximate in (False, True):
             with pytest.raises(RunError, match="'sketch'"):
