@@ -25,7 +25,6 @@ from muntin.model.aggregates.monoids import (
     PAIR_MOMENTS,
     REGISTERS,
     SET,
-    SKETCH,
     TALLY,
     Monoid,
 )
@@ -168,13 +167,12 @@ def _chosen(name: str, extreme: str, monoid: Monoid) -> Part:
     )
 
 
-def _sketch(name: str, merge: str, *, call: str = "{value}", monoid: Monoid = SKETCH) -> Part:
+def _sketch(name: str, merge: str, *, monoid: Monoid) -> Part:
     """Returns a part that one of Spark's functions makes, and another merges."""
     return Part(
         name=name,
         monoids={TYPED: monoid},
-        calls={"value": Call(function=name), "n": Call(function="count")},
-        scalars={"value": call},
+        calls={"value": Call(function=name)},
         of_record=lambda there, x: (x,),
         combined_by=merge,
         takes_parameters=True,
