@@ -1,7 +1,9 @@
 """Sets of values over the rows of windows: prepared once, swept for each kind of answer."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -89,6 +91,17 @@ class EntryRanges:
             self.sizes,
         )
         return replace(column.taken(chosen, ends(self.sizes)), counts=totals)
+
+    def columns(self, most: int) -> Iterator[EntryColumn]:
+        """Yields the sets of some windows after those of others, about `most` entries at a time:
+        windows that overlap may together have many times what their rows have."""
+        if self.sizes.sum() <= most:
+            yield self.column
+            return
+        stretches = np.cumsum(self.sizes) // most
+        steps = np.flatnonzero(np.diff(stretches)) + 1
+        for first, last in pairwise([0, *steps.tolist(), len(self)]):
+            yield replace(self, lows=self.lows[first:last], highs=self.highs[first:last]).column
 
     def rows(self, first: int) -> EntryColumn:
         """The sets from a window on."""

@@ -14,7 +14,7 @@ from muntin.runtime.entries import hll, theta
 from muntin.runtime.entries.bitmaps import bitmaps_of_positions, combined_bitmaps
 from muntin.runtime.entries.count_min import sketches
 from muntin.runtime.entries.entry_codes import decode, floats, in_order
-from muntin.runtime.entries.entry_column import ends
+from muntin.runtime.entries.entry_column import EntryColumn, ends
 from muntin.runtime.entries.entry_lists import list_of
 from muntin.runtime.entries.entry_ranges import EntryRanges
 from muntin.runtime.entries.items_sketch import items_sketches
@@ -23,6 +23,10 @@ from muntin.runtime.entries.top_items import top_items
 from muntin.techniques.sweeps import latest_occurrence, ranked_counts
 
 _INT64 = np.iinfo(np.int64)
+# How many entries of windows are hashed at a time.
+_AT_ONCE = 1 << 22
+
+_Summary = Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ...]]
 
 
 def summed_up(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
@@ -157,28 +161,17 @@ def _items(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Arr
     return (items_sketches(sets, aggregate.parameters, number),)
 
 
-def _theta(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    return (theta.sketches_of_values(sets.column, bits_of(aggregate.parameters)),)
+def _hashed(make: Callable[[EntryColumn, tuple[str, ...]], pa.Array]) -> _Summary:
+    """Returns what sums up sets as sketches, which are much smaller than the sets of windows."""
+
+    def sketches(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+        made = [make(column, aggregate.parameters) for column in sets.columns(_AT_ONCE)]
+        return (pa.concat_arrays(made),)
+
+    return sketches
 
 
-def _united_theta(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    return (theta.united_sketches(sets.column, bits_of(aggregate.parameters)),)
-
-
-def _common_theta(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    return (theta.common_sketches(sets.column),)
-
-
-def _hll(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    return (hll.sketches_of_values(sets.column, bits_of(aggregate.parameters)),)
-
-
-def _united_hll(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    may_differ = is_true(aggregate.parameters)
-    return (hll.united_sketches(sets.column, may_differ=may_differ),)
-
-
-_SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ...]]] = {
+_SUMMARIES: dict[str, _Summary] = {
     "count": _count,
     "sum": _sum,
     "mean": _mean,
@@ -194,11 +187,11 @@ _SUMMARIES: dict[str, Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ..
     **dict.fromkeys(_KLL_TYPES, _kll),
     "top": _top,
     "items": _items,
-    "theta": _theta,
-    "united_theta": _united_theta,
-    "common_theta": _common_theta,
-    "hll": _hll,
-    "united_hll": _united_hll,
+    "theta": _hashed(lambda sets, given: theta.sketches_of_values(sets, bits_of(given))),
+    "united_theta": _hashed(lambda sets, given: theta.united_sketches(sets, bits_of(given))),
+    "common_theta": _hashed(lambda sets, given: theta.common_sketches(sets)),
+    "hll": _hashed(lambda sets, given: hll.sketches_of_values(sets, bits_of(given))),
+    "united_hll": _hashed(lambda sets, given: hll.united_sketches(sets, may_differ=is_true(given))),
 }
 
 
