@@ -21,10 +21,15 @@ _NO_LIMIT = np.iinfo(np.int64).max // 2
 
 @dataclass(frozen=True, kw_only=True)
 class _Members:
-    """What the sets of windows consist of: entry `e` of a column is the run `numbers[e]`."""
+    """What the sets of windows consist of: entry `e` of a column is the run `numbers[e]`.
+
+    `repeats` says how often hashes occur in several runs of a row: of so many times the hashes that
+    are kept, enough differ as a rule.
+    """
 
     numbers: Int64s
     runs: HashRuns
+    repeats: int
 
 
 def sketches_of_values(column: EntryColumn, bits: int) -> pa.Array:
@@ -37,7 +42,8 @@ def sketches_of_values(column: EntryColumn, bits: int) -> pa.Array:
         thetas=np.full(len(hashes), WHOLE),
         is_sketch=np.ones(len(hashes), np.bool_),
     )
-    return _combined(column, _Members(numbers=numbers, runs=runs), 1 << bits, is_union=True)
+    members = _Members(numbers=numbers, runs=runs, repeats=1)
+    return _combined(column, members, 1 << bits, is_union=True)
 
 
 def united_sketches(column: EntryColumn, bits: int) -> pa.Array:
@@ -55,7 +61,8 @@ def common_sketches(column: EntryColumn) -> pa.Array:
 def _members(column: EntryColumn) -> _Members:
     values = column.coding.values
     images = pa.array([], pa.large_binary()) if values is None else values
-    return _Members(numbers=column.codes, runs=read_images(images.cast(pa.large_binary())))
+    runs = read_images(images.cast(pa.large_binary()))
+    return _Members(numbers=column.codes, runs=runs, repeats=2)
 
 
 def _combined(column: EntryColumn, members: _Members, most: int, *, is_union: bool) -> pa.Array:
@@ -74,6 +81,7 @@ def _combined(column: EntryColumn, members: _Members, most: int, *, is_union: bo
         runs.offsets,
         runs.thetas,
         most,
+        members.repeats,
         is_union,
         starts,
         kept,
@@ -97,6 +105,7 @@ def _combine_runs(
     places: Any,
     limits: Any,
     most: Any,
+    repeats: Any,
     is_union: Any,
     starts: Any,
     kept: Any,
@@ -132,7 +141,7 @@ def _combine_runs(
                     size += 1
         needed = 1 if is_union else offsets[row + 1] - offsets[row]
         # Of many hashes only the least are put in order, if enough of these differ.
-        few = 2 * most if is_union and size > 2 * most else size
+        few = min(repeats * most + 1, size) if is_union else size
         while True:
             if few < size:
                 least = np.sort(np.partition(room[:size], few)[:few])
