@@ -13,10 +13,10 @@ from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Bools, PartialColumn, Partials, scalars_of
 from muntin.runtime.columns.typed_partials import chosen_values, write_typed
 from muntin.runtime.entries.entry_ranges import EntryRanges
-from muntin.runtime.entries.items_sketch import with_null_counts
 from muntin.runtime.entries.summaries import summed_up
 from muntin.runtime.entries.top_items import with_nulls
 from muntin.runtime.registers.columns import distinct_counts
+from muntin.runtime.sketches.items_sketch import with_null_counts
 
 _INT64 = np.iinfo(np.int64)
 

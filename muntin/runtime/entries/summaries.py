@@ -10,16 +10,16 @@ from muntin.model.aggregates.parts import INTEGER
 from muntin.model.aggregates.precision import bits_of, count_min, is_true, kll_accuracy
 from muntin.model.aggregates.table import TEXT
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries import hll, theta
-from muntin.runtime.entries.bitmaps import bitmaps_of_positions, combined_bitmaps
-from muntin.runtime.entries.count_min import sketches
 from muntin.runtime.entries.entry_codes import decode, floats, in_order
 from muntin.runtime.entries.entry_column import EntryColumn, ends
 from muntin.runtime.entries.entry_lists import list_of
 from muntin.runtime.entries.entry_ranges import EntryRanges
-from muntin.runtime.entries.items_sketch import items_sketches
-from muntin.runtime.entries.kll import kll_sketches
 from muntin.runtime.entries.top_items import top_items
+from muntin.runtime.sketches import hll, theta
+from muntin.runtime.sketches.bitmaps import bitmaps_of_positions, combined_bitmaps
+from muntin.runtime.sketches.count_min import sketches
+from muntin.runtime.sketches.items_sketch import items_sketches
+from muntin.runtime.sketches.kll import kll_sketches
 from muntin.techniques.sweeps import latest_occurrence, ranked_counts
 
 _INT64 = np.iinfo(np.int64)

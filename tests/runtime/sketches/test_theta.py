@@ -6,8 +6,8 @@ import random
 import pyarrow as pa
 import pytest
 
-from muntin.runtime.entries.theta import common_sketches, sketches_of_values, united_sketches
-from muntin.runtime.entries.theta_images import WHOLE, read_images
+from muntin.runtime.sketches.theta import common_sketches, sketches_of_values, united_sketches
+from muntin.runtime.sketches.theta_images import WHOLE, read_images
 from tests.support.entries import entry_column
 
 # Sketches as Spark wrote them.

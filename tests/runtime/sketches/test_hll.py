@@ -5,7 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from muntin.runtime.entries.hll import sketches_of_values, united_sketches
+from muntin.runtime.sketches.hll import sketches_of_values, united_sketches
 from tests.support.entries import entry_column
 
 LIST, TABLE, REGISTERS = 8, 9, 10

@@ -12,9 +12,9 @@ import pytest
 from muntin.runtime.entries.entry_codes import encode
 from muntin.runtime.entries.entry_column import EntryColumn, ends
 from muntin.runtime.entries.entry_ranges import EntryFolding
-from muntin.runtime.entries.items_sketch import items_sketches, with_null_counts
-from muntin.runtime.entries.kll import kll_sketches
 from muntin.runtime.entries.top_items import top_items, with_nulls
+from muntin.runtime.sketches.items_sketch import items_sketches, with_null_counts
+from muntin.runtime.sketches.kll import kll_sketches
 from tests.support.sketches import FORMATS, read_kll
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.entries.entry_column import EntryColumn, ends
-from muntin.runtime.entries.murmur import hashed
 from muntin.runtime.registers.rows import Bytes, arrow_of, rows_of
+from muntin.runtime.sketches.murmur import hashed
 from muntin.techniques.compiled.compile import compiled, inlined
 
 Coupons = NDArray[np.uint32]

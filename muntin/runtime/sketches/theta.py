@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.entries.entry_column import EntryColumn, ends
-from muntin.runtime.entries.murmur import hashed
-from muntin.runtime.entries.theta_images import WHOLE, HashRuns, read_images, write_images
+from muntin.runtime.sketches.murmur import hashed
+from muntin.runtime.sketches.theta_images import WHOLE, HashRuns, read_images, write_images
 from muntin.techniques.compiled.compile import compiled
 
 _NO_LIMIT = np.iinfo(np.int64).max // 2
