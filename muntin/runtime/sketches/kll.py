@@ -58,7 +58,7 @@ def kll_sketches(sets: EntryRanges, k: int, kind: DTypeLike) -> pa.Array:
     levels = _levels(k)
     totals = _totals(sets, np.dtype(kind))
     heights = np.searchsorted(levels.values, totals).astype(np.int64)
-    sizes = np.zeros((len(sets), len(levels.items)), np.int64)
+    sizes = np.zeros((len(sets), heights.max(initial=0) + 1), np.int64)
     _fill(totals, heights, levels.capacities, sizes)
     retained = sizes.sum(axis=1)
     # A sketch of several values has the least and the greatest one before its items.

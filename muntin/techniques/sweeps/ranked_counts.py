@@ -129,10 +129,10 @@ def ranks_at(entries: Ranked, lows: Any, highs: Any, starts: Any, positions: Any
     Those of window `w` are `positions[starts[w] : starts[w + 1]]`, and all of them lie inside.
     Ranks are as in `positions_of`.
     """
-    found = np.empty(len(positions), np.int64)
+    places = np.empty(len(positions), np.int64)
     if len(lows):
-        _select(*entries[:5], lows, highs, starts, positions, found)
-    return found
+        _select(*entries[:5], lows, highs, starts, positions, places)
+    return places
 
 
 def _select_positions(
@@ -194,11 +194,11 @@ def leaders(
     `w` has places `[starts[w], starts[w + 1])`; a rank is -1, and a count 0, where it has no more
     values. Ranks are as in `positions_of`.
     """
-    found = np.full(starts[-1], -1, np.int64)
+    places = np.full(starts[-1], -1, np.int64)
     totals = np.zeros(starts[-1], np.int64)
     if len(lows):
-        _lead(*entries[:5], lows, highs, starts, is_descending, found, totals)
-    return found, totals
+        _lead(*entries[:5], lows, highs, starts, is_descending, places, totals)
+    return places, totals
 
 
 def _raise_leaf(tree: Any, rank: Any, count: Any) -> None:

@@ -151,8 +151,8 @@ def test_sketches_of_frequent_values(seed, kind, letter):
     # Of 10 items at most 12 are kept: three quarters of 16.
     images = with_null_counts(items_sketches(sets, ("10",), kind), nulls).to_pylist()
     for image, bag, missing in zip(images, bags, nulls, strict=True):
-        counts, offset, total, found = read_items(image, letter)
-        assert found == missing
+        counts, offset, total, holes = read_items(image, letter)
+        assert holes == missing
         assert total == (bag.total() if counts else 0)
         assert len(counts) <= 12
         assert {item: count + offset for item, count in counts.items()}.items() <= bag.items()

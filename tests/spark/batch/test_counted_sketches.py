@@ -100,9 +100,9 @@ def assert_told(said, values, bound):
         assert said.quantiles is None
         return
     assert (said.quantiles[0], said.quantiles[-1]) == (values[0], values[-1])
-    for rank, found in zip(RANKS, said.quantiles, strict=True):
-        below = bisect_left(values, found) / len(values)
-        up_to = bisect_right(values, found) / len(values)
+    for rank, quantile in zip(RANKS, said.quantiles, strict=True):
+        below = bisect_left(values, quantile) / len(values)
+        up_to = bisect_right(values, quantile) / len(values)
         assert below - bound <= rank <= up_to + bound
     for value, rank in zip(said.asked, said.ranks, strict=True):
         assert abs(rank - bisect_right(values, value) / len(values)) <= bound
@@ -155,9 +155,9 @@ def assert_row(row):
     order = sorted(
         Counter(map(repr, row.pairs)).items(), key=lambda pair: (-pair[1], pair[0] == "-77.0")
     )
-    found = counted(row.top_float)
-    assert [n for _, n in found] == [n for _, n in order[:4]]
-    assert {item.replace("None", "-77.0"): n for item, n in found}.items() <= dict(order).items()
+    first = counted(row.top_float)
+    assert [n for _, n in first] == [n for _, n in order[:4]]
+    assert {item.replace("None", "-77.0"): n for item, n in first}.items() <= dict(order).items()
 
 
 def test_spark_merges_them_with_its_own(data):

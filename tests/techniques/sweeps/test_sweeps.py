@@ -125,9 +125,9 @@ def test_order_statistics(seed):
         leaders, counts = ranked.leaders(swept, case.lows, case.highs, starts)
         for window, bag in enumerate(case.bags):
             here = slice(starts[window], starts[window] + min(most, len(bag)))
-            found = zip(case.codes[entries[leaders[here]]], counts[here], strict=True)
+            pairs = zip(case.codes[entries[leaders[here]]], counts[here], strict=True)
             order = sorted(bag.items(), key=lambda pair: (-pair[1], pair[0]))
-            assert list(found) == order[:most]
+            assert list(pairs) == order[:most]
             assert set(leaders[here.stop : starts[window + 1]].tolist()) <= {-1}
 
 
