@@ -35,7 +35,7 @@ LATER = query("later", mt.hopping("150 seconds", every="50 seconds"))
 SESSIONS = query("sessions", mt.session("4 seconds"))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_sketches_after_a_restart_and_in_a_query_that_is_added(spark, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(31, files=6)
