@@ -195,6 +195,9 @@ def test_streams(spark, tmp_path):
             # Of so few values, Spark's is exact.
             "near": mt.approx_percentile("load % 100", [0.2, 0.5]),
             "top": mt.approx_top_k("load % 100", 50),
+            # A sketch of one value has no order.
+            "one": mt.hll_sketch_agg("load * 0", 5),
+            "same": mt.hll_union_agg("X'0201070C0308010899FFFF04'", where="load > 2"),
         },
         keys=["device"],
         time="ts",
