@@ -24,7 +24,7 @@ from muntin.techniques.sweeps import latest_occurrence, ranked_counts
 
 _INT64 = np.iinfo(np.int64)
 # How many entries of windows are hashed at a time.
-_AT_ONCE = 1 << 22
+_AT_ONCE = 1 << 20
 
 _Summary = Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ...]]
 
