@@ -11,8 +11,13 @@ from pyspark.sql import SparkSession
 from muntin.spark.settings import settings as configured
 from tests.support.session import AS_USERS_HAVE_IT, checksums, session
 
-# Machines are shared: a slow example is no failure.
-settings.register_profile("muntin", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Machines are shared: a slow example is no failure. Other examples are generated in every run.
+settings.register_profile(
+    "muntin",
+    max_examples=int(os.environ.get("MUNTIN_EXAMPLES", "50")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("muntin")
 
 

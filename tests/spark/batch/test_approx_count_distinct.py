@@ -149,6 +149,7 @@ def test_sql_and_frames_and_what_is_left_to_spark(spark, data):
     same({name: (shared[name], frame) for name, frame in frames.items()})
 
 
+@pytest.mark.slow
 def test_keys_that_only_spark_compares_are_left_to_it(few):
     aggregates = {"n": mt.approx_count_distinct("v")}
     asked = queries(aggregates, keys={"device": "device COLLATE UTF8_LCASE"})
@@ -167,6 +168,7 @@ def test_keys_that_only_spark_compares_are_left_to_it(few):
         same({query.name: (results[query.name], plain(query, few)) for query in asked})
 
 
+@pytest.mark.slow
 def test_spark_combines_some_queries_of_a_tree_and_the_slicer_makes_others(few):
     asked = queries({"n": mt.approx_count_distinct("v")}, keys=["device"])
     asked.append(
@@ -195,6 +197,7 @@ def test_spark_combines_some_queries_of_a_tree_and_the_slicer_makes_others(few):
         )
 
 
+@pytest.mark.slow
 def test_one_query_alone_and_queries_apart(data):
     asked = queries({"n": mt.approx_count_distinct("v")}, keys=["device"])
     with (

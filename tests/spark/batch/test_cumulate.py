@@ -99,7 +99,12 @@ def by_explode(frame: DataFrame, query: mt.Query) -> DataFrame:
 
 # The oracle reads local times in UTC.
 @pytest.mark.parametrize(
-    ("time", "zone"), [("ts", "UTC"), ("ts", "America/New_York"), ("local", "UTC")]
+    ("time", "zone"),
+    [
+        pytest.param("ts", "UTC", marks=pytest.mark.slow),
+        ("ts", "America/New_York"),
+        ("local", "UTC"),
+    ],
 )
 def test_answers_are_those_of_an_explode(spark, events, time, zone):
     with configured(spark, {"spark.sql.session.timeZone": zone}):

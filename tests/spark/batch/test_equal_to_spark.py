@@ -24,7 +24,7 @@ from tests.support.comparing import Pair, compare
 from tests.support.session import AS_USERS_HAVE_IT
 from tests.support.workloads import SCHEMA, may_overflow, tables, workloads
 
-EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "24"))
+EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "16"))
 # The same for all processes of a run.
 SEED = int(
     os.environ.get("MUNTIN_SEED")

@@ -71,7 +71,11 @@ JOIN = "clicks a JOIN buys b ON a.user = b.user AND"
 
 
 @pytest.mark.parametrize(
-    "lengths", [("1 HOUR", "1 DAY", "7 DAYS"), ("5 MINUTES", "1 HOUR", "90 MINUTES")]
+    "lengths",
+    [
+        ("1 HOUR", "1 DAY", "7 DAYS"),
+        pytest.param(("5 MINUTES", "1 HOUR", "90 MINUTES"), marks=pytest.mark.slow),
+    ],
 )
 def test_both_spellings(streams, lengths):
     between = [f"{JOIN} b.ts BETWEEN a.ts AND a.ts + INTERVAL {length}" for length in lengths]

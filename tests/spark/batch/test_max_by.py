@@ -73,7 +73,11 @@ def calls():
 
 @pytest.mark.parametrize(
     ("keys", "strategy"),
-    [(["device"], "shared"), ({"device": "device COLLATE UTF8_LCASE"}, "shared"), ([], "auto")],
+    [
+        (["device"], "shared"),
+        ({"device": "device COLLATE UTF8_LCASE"}, "shared"),
+        pytest.param([], "auto", marks=pytest.mark.slow),
+    ],
     ids=["compiled", "native", "auto"],
 )
 def test_every_type(data, keys, strategy):

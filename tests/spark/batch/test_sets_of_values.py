@@ -124,7 +124,9 @@ def assert_close(one, other):
         assert math.isclose(*numbers, rel_tol=1e-9, abs_tol=1e-12)
 
 
-@pytest.mark.parametrize("keys", [("device",), ()], ids=["keys", "no keys"])
+@pytest.mark.parametrize(
+    "keys", [("device",), pytest.param((), marks=pytest.mark.slow)], ids=["keys", "no keys"]
+)
 def test_distinct_values_and_order_statistics(data, keys):
     asked = queries(AGGREGATES, keys)
     with mt.run(mt.plan(asked, strategy="shared"), data) as results:

@@ -162,8 +162,8 @@ def test_a_folder_is_so_beside_queries_with_other_columns_too(spark, readings, t
         assert sorted(map(repr, frames[0].collect())) == sorted(map(repr, frames[1].collect()))
 
 
-@pytest.mark.parametrize("queries", [ALIKE, UNLIKE], ids=["alike", "unlike"])
-def test_folders_are_added_to_and_written_over(readings, tmp_path, queries):
+def test_folders_are_added_to_and_written_over(readings, tmp_path):
+    queries = UNLIKE[2:]
     with run(queries, readings) as results:
         results.write(str(tmp_path))
         before = {query.name: rows_in(tmp_path / query.name) for query in queries}
