@@ -47,7 +47,7 @@ def aggregates(of, y, x, where=None, *, is_native=False):
         )
         for name, row in FUNCTIONS.items()
         # What only Spark combines has tests of its own, `batch/test_sketches.py`.
-        if not row.is_spark_only and not row.is_bounded and (row.is_native or not is_native)
+        if not row.is_bounded and (row.is_native or not is_native)
         # Beside calls with DISTINCT of several columns, Spark itself fails; see `texts`.
         if row.result != TEXT
     }

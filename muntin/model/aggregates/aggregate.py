@@ -107,20 +107,15 @@ class Component:
         only = "" if self.where is None else f" FILTER (WHERE {self.where})"
         calls = {}
         for name, call in self.part.calls.items():
-            given = [values[argument] for argument in call.of]
-            given += self.parameters if call.function == self.kind else ()
-            calls[name] = f"{call.function}({', '.join(given)}){only}"
+            given = ", ".join(values[argument] for argument in call.of)
+            calls[name] = f"{call.function}({given}){only}"
         return {name: sql.format(**calls) for name, sql in self.part.scalars.items()}
 
     def combined(self, struct: str, finish: str | None = None) -> str:
         """Returns Spark SQL that combines a group's partials; see `formula.merged`."""
         if self.part.combined_by is not None:
             merge = self.part.combined_by
-            parameters = "".join(f", {text}" for text in self.parameters)
-            is_name = "{" not in merge
-            return (
-                f"{merge}({struct})" if is_name else merge.format(p=struct, parameters=parameters)
-            )
+            return merge.format(p=struct) if "{" in merge else f"{merge}({struct})"
         (monoid,) = self.part.monoids.values()
         return merged(monoid.combine, struct, list(self.part.scalars), finish)
 

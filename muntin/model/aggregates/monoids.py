@@ -206,8 +206,6 @@ REGISTERS = Monoid(
     idempotent=True,
     only=("recalc", "two_stacks_lite"),
 )
-# What only Spark combines: sketches of values with their counts.
-TALLY = Monoid(name="tally", combine=add_counts, only=("recalc",))
 PAIR_MOMENTS = Monoid(name="pair_moments", combine=merge_pair_moments, width=6)
 # The distinct values of a slice, and the same with how often each occurs.
 SET = Monoid(name="set", combine=unite, idempotent=True, sweep="latest_occurrence")

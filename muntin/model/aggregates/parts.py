@@ -25,7 +25,6 @@ from muntin.model.aggregates.monoids import (
     PAIR_MOMENTS,
     REGISTERS,
     SET,
-    TALLY,
     Monoid,
 )
 
@@ -85,8 +84,6 @@ class Part:
     reads: str | None = None
     # Whether the parameters of a call say what is kept, and not only what is answered from it.
     takes_parameters: bool = False
-    # Whether Spark alone combines it: bytes that only its own functions read.
-    is_spark_only: bool = False
     # Whether it is a struct of a value, x, and of what it is chosen by, y. Then x may be null.
     is_chosen: bool = False
 
@@ -164,19 +161,6 @@ def _chosen(name: str, extreme: str, monoid: Monoid) -> Part:
         combined_by=f"{name}({{p}}, {{p}}.y)",
         reads="IF(({y}) IS NULL, NULL, named_struct('y', {y}, 'x', {x}))",
         is_chosen=True,
-    )
-
-
-def _sketch(name: str, merge: str, *, monoid: Monoid) -> Part:
-    """Returns a part that one of Spark's functions makes, and another merges."""
-    return Part(
-        name=name,
-        monoids={TYPED: monoid},
-        calls={"value": Call(function=name)},
-        of_record=lambda there, x: (x,),
-        combined_by=merge,
-        takes_parameters=True,
-        is_spark_only=True,
     )
 
 
@@ -314,11 +298,5 @@ PARTS: dict[str, Part] = {
         ),
         _chosen("max_by", "max", MAX),
         _chosen("min_by", "min", MIN),
-        *(
-            _sketch(
-                f"kll_merge_agg_{kind}", f"kll_merge_agg_{kind}({{p}}{{parameters}})", monoid=TALLY
-            )
-            for kind in ("bigint", "double", "float")
-        ),
     )
 }

@@ -84,11 +84,6 @@ class Function:
         return any(PARTS[part].is_chosen for part in self.parts)
 
     @cached_property
-    def is_spark_only(self) -> bool:
-        """Whether Spark alone combines its partials."""
-        return any(PARTS[part].is_spark_only for part in self.parts)
-
-    @cached_property
     def monoids(self) -> tuple[Monoid, ...]:
         """Every monoid it may combine by, over all types of values."""
         return tuple(monoid for part in self.parts for monoid in PARTS[part].all_monoids)
@@ -161,11 +156,6 @@ def _joined_text(*, is_distinct: bool) -> Function:
     )
 
 
-def _merged(name: str, *parameters: str, is_bounded: bool = False) -> Function:
-    """Returns a function whose answer is a sketch, merged of those of slices."""
-    return Function(name=name, parts=(name,), parameters=parameters, is_bounded=is_bounded)
-
-
 def _hashed(name: str, summary: str, *parameters: str) -> Function:
     """Returns a function whose answer is a sketch of the hashes of distinct values."""
     return Function(
@@ -176,6 +166,10 @@ def _hashed(name: str, summary: str, *parameters: str) -> Function:
 # What is shorter than a sketch says what is wrong with those that were given.
 _OF_THETAS = (
     "IF(length({p}) < 8, raise_error('[THETA_INVALID_INPUT_SKETCH_BUFFER] only valid Theta sketch "
+    "buffers are supported as inputs'), {p})"
+)
+_OF_KLLS = (
+    "IF(length({p}) < 8, raise_error('[KLL_INVALID_INPUT_SKETCH_BUFFER] only valid KLL sketch "
     "buffers are supported as inputs'), {p})"
 )
 _OF_HLLS = (
@@ -388,18 +382,19 @@ FUNCTIONS: dict[str, Function] = {
         ),
         *(
             Function(
-                name=f"kll_sketch_agg_{kind}",
-                parts=("values",),
+                name=f"kll_{name}_agg_{kind}",
+                parts=(part,),
                 result=BYTES,
-                summary=f"kll_{kind}",
+                summary=f"{summary}_{kind}",
                 parameters=("k",),
                 why_not=precision.why_no_accuracy,
+                finish=finish,
                 is_bounded=True,
             )
-            for kind in ("bigint", "double", "float")
-        ),
-        *(
-            _merged(f"kll_merge_agg_{kind}", "k", is_bounded=True)
+            for name, part, summary, finish in (
+                ("sketch", "values", "kll", None),
+                ("merge", "frequencies", "united_kll", _OF_KLLS),
+            )
             for kind in ("bigint", "double", "float")
         ),
         Function(

@@ -15,11 +15,10 @@ from muntin.runtime.entries.entry_column import EntryColumn, ends
 from muntin.runtime.entries.entry_lists import list_of
 from muntin.runtime.entries.entry_ranges import EntryRanges
 from muntin.runtime.entries.top_items import top_items
-from muntin.runtime.sketches import hll, theta
+from muntin.runtime.sketches import hll, kll, theta
 from muntin.runtime.sketches.bitmaps import bitmaps_of_positions, combined_bitmaps
 from muntin.runtime.sketches.count_min import sketches
 from muntin.runtime.sketches.items_sketch import items_sketches
-from muntin.runtime.sketches.kll import kll_sketches
 from muntin.techniques.sweeps import latest_occurrence, ranked_counts
 
 _INT64 = np.iinfo(np.int64)
@@ -146,11 +145,12 @@ def _count_min(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa
 def _kll(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
     k = kll_accuracy(aggregate.parameters)
     assert k is not None
-    return (kll_sketches(sets, k, _KLL_TYPES[aggregate.definition.summary or ""]),)
+    kind = (aggregate.definition.summary or "").removeprefix("kll_")
+    return (kll.kll_sketches(sets, k, _KLL_TYPES[kind]),)
 
 
-# The types of a sketch's items.
-_KLL_TYPES = {"kll_bigint": "<i8", "kll_double": "<f8", "kll_float": "<f4"}
+# The types of a sketch's items, as numpy calls them.
+_KLL_TYPES = {"bigint": "<i8", "double": "<f8", "float": "<f4"}
 
 
 def _top(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
@@ -161,7 +161,7 @@ def _items(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Arr
     return (items_sketches(sets, aggregate.parameters, number),)
 
 
-def _hashed(make: Callable[[EntryColumn, tuple[str, ...]], pa.Array]) -> _Summary:
+def _made_in_parts(make: Callable[[EntryColumn, tuple[str, ...]], pa.Array]) -> _Summary:
     """Returns what sums up sets as sketches, which are much smaller than the sets of windows."""
 
     def sketches(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
@@ -169,6 +169,12 @@ def _hashed(make: Callable[[EntryColumn, tuple[str, ...]], pa.Array]) -> _Summar
         return (pa.concat_arrays(made),)
 
     return sketches
+
+
+def _united_kll(kind: str) -> _Summary:
+    return _made_in_parts(
+        lambda sets, given: kll.united_sketches(sets, kll_accuracy(given) if given else None, kind)
+    )
 
 
 _SUMMARIES: dict[str, _Summary] = {
@@ -184,14 +190,17 @@ _SUMMARIES: dict[str, _Summary] = {
     "bits_of_some": _bits,
     "bits_of_all": _bits,
     "count_min": _count_min,
-    **dict.fromkeys(_KLL_TYPES, _kll),
+    **{f"kll_{kind}": _kll for kind in _KLL_TYPES},
+    **{f"united_kll_{kind}": _united_kll(number) for kind, number in _KLL_TYPES.items()},
     "top": _top,
     "items": _items,
-    "theta": _hashed(lambda sets, given: theta.sketches_of_values(sets, bits_of(given))),
-    "united_theta": _hashed(lambda sets, given: theta.united_sketches(sets, bits_of(given))),
-    "common_theta": _hashed(lambda sets, given: theta.common_sketches(sets)),
-    "hll": _hashed(lambda sets, given: hll.sketches_of_values(sets, bits_of(given))),
-    "united_hll": _hashed(lambda sets, given: hll.united_sketches(sets, may_differ=is_true(given))),
+    "theta": _made_in_parts(lambda sets, given: theta.sketches_of_values(sets, bits_of(given))),
+    "united_theta": _made_in_parts(lambda sets, given: theta.united_sketches(sets, bits_of(given))),
+    "common_theta": _made_in_parts(lambda sets, given: theta.common_sketches(sets)),
+    "hll": _made_in_parts(lambda sets, given: hll.sketches_of_values(sets, bits_of(given))),
+    "united_hll": _made_in_parts(
+        lambda sets, given: hll.united_sketches(sets, may_differ=is_true(given))
+    ),
 }
 
 

@@ -1,4 +1,5 @@
-"""KLL sketches of windows, from values and how often each occurs, in the form of DataSketches.
+"""KLL sketches of windows, of values with how often each occurs, or of sketches, in the form of
+Apache DataSketches.
 
 A sketch has levels. An item of level h stands for 2^h values. Those of Spark halve full levels at
 random, so each halving adds an error. Here all values of a window are known and in order: items
@@ -11,33 +12,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.entries.entry_codes import floats
-from muntin.runtime.entries.entry_column import ends
+from muntin.runtime.entries.entry_column import EntryColumn, ends
 from muntin.runtime.entries.entry_ranges import EntryRanges
 from muntin.runtime.registers.rows import Bytes, arrow_of
+from muntin.runtime.sketches.kll_images import (
+    FAMILY,
+    IS_EMPTY,
+    IS_SINGLE,
+    IS_SORTED,
+    LEAST,
+    LEVEL_BYTES,
+    LONG,
+    PLAIN,
+    PREAMBLE,
+    SHORT,
+    SHORT_BYTES,
+    SINGLE,
+    WeightedItems,
+    read_images,
+)
 from muntin.techniques.compiled.compile import compiled
 from muntin.techniques.sweeps import ranked_counts
 
-_FAMILY = 15
-# The least capacity of a level.
-_LEAST = 8
-# What the bytes of a preamble say: its length in words of four bytes, and the form of the sketch.
-_SHORT, _LONG = 2, 5
-_PLAIN, _SINGLE = 1, 2
-_IS_EMPTY, _IS_SORTED, _IS_SINGLE = 1, 2, 4
-_PREAMBLE = np.dtype(
-    [
-        *(("words", "u1"), ("version", "u1"), ("family", "u1"), ("flags", "u1")),
-        *(("k", "<u2"), ("m", "u1"), ("unused", "u1"), ("n", "<i8")),
-        *(("min_k", "<u2"), ("levels", "u1"), ("free", "u1")),
-    ]
-)
-_PREAMBLE_BYTES, _SHORT_BYTES, _LEVEL_BYTES = _PREAMBLE.itemsize, 4 * _SHORT, 4
 # Windows have fewer values than this.
 _MANY = 1 << 62
+# The accuracy of a union of no sketches.
+_K = 200
 
 
 class _Levels(NamedTuple):
@@ -55,21 +60,110 @@ def kll_sketches(sets: EntryRanges, k: int, kind: DTypeLike) -> pa.Array:
     NaN are left out, as by Spark. The least and the greatest value are exact, and so is their
     number.
     """
-    levels = _levels(k)
     totals = _totals(sets, np.dtype(kind))
-    heights = np.searchsorted(levels.values, totals).astype(np.int64)
-    sizes = np.zeros((len(sets), heights.max(initial=0) + 1), np.int64)
-    _fill(totals, heights, levels.capacities, sizes)
-    retained = sizes.sum(axis=1)
-    # A sketch of several values has the least and the greatest one before its items.
-    starts = ends(np.where(totals > 1, retained + 2, totals))
-    positions = np.empty(starts[-1], np.int64)
-    _place(totals, heights, sizes, starts, positions)
+    shapes = _shapes(totals, k)
     ranked = sets.folding.ranked
+    starts, positions = shapes.starts, shapes.positions
     ranks = ranked_counts.ranks_at(ranked, sets.lows, sets.highs, starts, positions)
     codes = sets.folding.column.codes[ranked.entries[ranks]]
     items = (codes if np.dtype(kind).kind == "i" else floats(codes)).astype(kind)
-    return _written(totals, heights, sizes, starts, items, k)
+    return _written(totals, shapes, items, k)
+
+
+def united_sketches(column: EntryColumn, k: int | None, kind: DTypeLike) -> pa.Array:
+    """Returns the union of each row's sketches, with items of a type of numpy; without a `k`, with
+    that of the sketches, the least if they differ. Where one of them is no sketch, nothing, from
+    which Spark makes its error."""
+    values = column.coding.values
+    images = pa.array([], pa.large_binary()) if values is None else values
+    runs = read_images(images.cast(pa.large_binary()), kind)
+    rows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
+    ks = np.full(len(column), _MANY)
+    np.minimum.at(ks, rows, runs.ks[column.codes])
+    is_wrong = ks == 0
+    ks = np.where((ks == _MANY) | is_wrong, _K, ks) if k is None else np.full(len(column), k)
+    merged = _merged(column, runs, rows)
+    totals = np.diff(merged.before)
+    made, chosen = [], []
+    for accuracy in np.unique(ks).tolist():
+        mine = np.flatnonzero(ks == accuracy)
+        shapes = _shapes(totals[mine], accuracy)
+        of_place = np.repeat(mine, np.diff(shapes.starts))
+        places = np.searchsorted(
+            merged.reached, merged.before[of_place] + shapes.positions, "right"
+        )
+        items = merged.items[places]
+        several = np.flatnonzero(totals[mine] > 1)
+        first = shapes.starts[several]
+        items[first] = merged.least[mine[several]]
+        items[first + 1] = merged.greatest[mine[several]]
+        made.append(_written(totals[mine], shapes, items, accuracy))
+        chosen.append(mine)
+    sketches = pa.concat_arrays(made) if made else pa.array([], pa.large_binary())
+    order = np.argsort(np.concatenate([*chosen, np.empty(0, np.int64)]))
+    nothing = pa.scalar(b"", pa.large_binary())
+    return pc.if_else(pa.array(is_wrong), nothing, sketches.take(pa.array(order)))
+
+
+class _Merged(NamedTuple):
+    """The items of the sketches of each row, in order. Items up to one stand for so many values, of
+    which so many are `before` those of a row."""
+
+    items: np.ndarray
+    reached: Int64s
+    before: Int64s
+    # The least and the greatest value of each row; zero if it has none.
+    least: np.ndarray
+    greatest: np.ndarray
+
+
+def _merged(column: EntryColumn, runs: WeightedItems, rows: Int64s) -> _Merged:
+    """Returns the items of all sketches of each row; entries are of `rows`."""
+    assert column.counts is not None
+    lengths = np.diff(runs.offsets)[column.codes]
+    starts = ends(lengths)
+    places = np.arange(starts[-1]) + np.repeat(runs.offsets[column.codes] - starts[:-1], lengths)
+    weights = runs.weights[places] * np.repeat(column.counts, lengths)
+    of_row = np.repeat(rows, lengths)
+    order = np.lexsort((runs.items[places], of_row))
+    reached = np.cumsum(weights[order])
+    edges = np.searchsorted(of_row, np.arange(len(column) + 1))
+    least, greatest = (np.zeros(len(column), runs.items.dtype) for _ in range(2))
+    has_items = lengths > 0
+    numbers, rows = column.codes[has_items], rows[has_items]
+    if len(rows):
+        begins = np.flatnonzero(np.diff(rows, prepend=-1))
+        least[rows[begins]] = np.minimum.reduceat(runs.least[numbers], begins)
+        greatest[rows[begins]] = np.maximum.reduceat(runs.greatest[numbers], begins)
+    return _Merged(
+        items=runs.items[places][order],
+        reached=reached,
+        before=ends(weights[order])[edges],
+        least=least,
+        greatest=greatest,
+    )
+
+
+class _Shapes(NamedTuple):
+    """How many levels sketches have, less one, and how many items each level has; and which of the
+    values in order are the items of a sketch: `positions[starts[i] : starts[i + 1]]`."""
+
+    heights: Int64s
+    sizes: Int64s
+    starts: Int64s
+    positions: Int64s
+
+
+def _shapes(totals: Int64s, k: int) -> _Shapes:
+    levels = _levels(k)
+    heights = np.searchsorted(levels.values, totals).astype(np.int64)
+    sizes = np.zeros((len(totals), heights.max(initial=0) + 1), np.int64)
+    _fill(totals, heights, levels.capacities, sizes)
+    # A sketch of several values has the least and the greatest one before its items.
+    starts = ends(np.where(totals > 1, sizes.sum(axis=1) + 2, totals))
+    positions = np.empty(starts[-1], np.int64)
+    _place(totals, heights, sizes, starts, positions)
+    return _Shapes(heights, sizes, starts, positions)
 
 
 def _totals(sets: EntryRanges, kind: np.dtype[Any]) -> Int64s:
@@ -88,7 +182,7 @@ def _levels(k: int) -> _Levels:
     rows: list[list[int]] = []
     while not rows or _weight(rows[-1]) < _MANY:
         height = len(rows)
-        rows.append([max(_LEAST, _capacity(k, height - level)) for level in range(height + 1)])
+        rows.append([max(LEAST, _capacity(k, height - level)) for level in range(height + 1)])
     capacities = np.zeros((len(rows), len(rows)), np.int64)
     for index, row in enumerate(rows):
         capacities[index, : len(row)] = row
@@ -157,26 +251,25 @@ def _place_items(totals: Any, heights: Any, sizes: Any, starts: Any, positions: 
 _place: Any = compiled(_place_items)
 
 
-def _written(
-    totals: Int64s, heights: Int64s, sizes: Int64s, starts: Int64s, items: np.ndarray, k: int
-) -> pa.Array:
+def _written(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.Array:
     """Returns sketches: a preamble, where levels begin, then values."""
+    heights, sizes, starts = shapes.heights, shapes.sizes, shapes.starts
     is_long = totals > 1
-    preambles = np.zeros(len(totals), _PREAMBLE)
-    preambles["words"] = np.where(is_long, _LONG, _SHORT)
-    preambles["version"] = np.where(totals == 1, _SINGLE, _PLAIN)
-    preambles["family"], preambles["k"], preambles["m"] = _FAMILY, k, _LEAST
-    flags = np.where(totals == 1, _IS_SINGLE, _IS_SORTED)
-    preambles["flags"] = np.where(totals == 0, _IS_EMPTY, flags)
+    preambles = np.zeros(len(totals), PREAMBLE)
+    preambles["words"] = np.where(is_long, LONG, SHORT)
+    preambles["version"] = np.where(totals == 1, SINGLE, PLAIN)
+    preambles["family"], preambles["k"], preambles["m"] = FAMILY, k, LEAST
+    flags = np.where(totals == 1, IS_SINGLE, IS_SORTED)
+    preambles["flags"] = np.where(totals == 0, IS_EMPTY, flags)
     preambles["n"], preambles["min_k"], preambles["levels"] = totals, k, heights + 1
     # Free places come first, so that the last level ends where the capacity does.
     free = _levels(k).items[heights] - sizes.sum(axis=1)
     before = free[:, None] + np.cumsum(sizes, axis=1) - sizes
-    heads = np.where(is_long, _PREAMBLE_BYTES + _LEVEL_BYTES * (heights + 1), _SHORT_BYTES)
+    heads = np.where(is_long, PREAMBLE.itemsize + LEVEL_BYTES * (heights + 1), SHORT_BYTES)
     offsets = ends(heads + items.itemsize * np.diff(starts))
     data = np.zeros(offsets[-1], np.uint8)
-    rows = preambles.view(np.uint8).reshape(len(totals), _PREAMBLE_BYTES)
-    edges = before.astype("<i4").view(np.uint8).reshape(len(totals), _LEVEL_BYTES * sizes.shape[1])
+    rows = preambles.view(np.uint8).reshape(len(totals), PREAMBLE.itemsize)
+    edges = before.astype("<i4").view(np.uint8).reshape(len(totals), LEVEL_BYTES * sizes.shape[1])
     _write(rows, edges, heads, items.view(np.uint8), starts * items.itemsize, offsets, data)
     return arrow_of(offsets, data)
 

@@ -190,8 +190,6 @@ def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> Boun
 
 def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     """Whether the compiled runtime takes an aggregate of these types."""
-    if aggregate.definition.is_spark_only:
-        return False
     if aggregate.definition.is_of_entries:
         return all(sums_up(aggregate, types[part]) for part in aggregate.components_of_entries)
     kind = types[aggregate]

@@ -92,7 +92,9 @@ def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
             return isinstance(kind, BinaryType) or kind == StringType()
         case "bitmap":
             return isinstance(kind, IntegralType)
-        case "bits_of_some" | "bits_of_all" | "united_theta" | "common_theta" | "united_hll":
+        case "bits_of_some" | "bits_of_all":
+            return isinstance(kind, BinaryType)
+        case str(summary) if summary.startswith(("united_", "common_")):
             return isinstance(kind, BinaryType)
         case "count_min":
             return isinstance(kind, IntegralType | BinaryType) or kind == StringType()

@@ -14,7 +14,7 @@ from muntin.runtime.entries.entry_column import EntryColumn, ends
 from muntin.runtime.entries.entry_ranges import EntryFolding
 from muntin.runtime.entries.top_items import top_items, with_nulls
 from muntin.runtime.sketches.items_sketch import items_sketches, with_null_counts
-from muntin.runtime.sketches.kll import kll_sketches
+from muntin.runtime.sketches.kll import kll_sketches, united_sketches
 from tests.support.sketches import FORMATS, read_kll
 
 
@@ -94,6 +94,52 @@ def test_kll_sketches_of_odd_numbers():
     assert images[0] == images[-1] == bytes.fromhex("02010f01c8000800")
     single = kll_sketches(sets_of([{2.5: 1, math.nan: 1}], [0], [1]), 200, "<f4").to_pylist()
     assert single == [bytes.fromhex("02020f04c8000800") + struct.pack("<f", 2.5)]
+
+
+@pytest.mark.parametrize("k", [None, 200])
+@pytest.mark.parametrize("seed", range(6))
+def test_unions_of_kll_sketches(seed, k):
+    """Each row has some sketches, one of them several times, and one of nothing."""
+    rng = random.Random(seed)
+    kind = rng.choice([*FORMATS])
+    arrow = pa.int64() if kind == "<i8" else pa.float64()
+    values = rng.choice([3, 5000])
+    bags = [
+        Counter(rng.choices(range(-values, values), k=rng.choice([0, 1, 50, 3000])))
+        for _ in range(12)
+    ]
+    ks = [200 if k else rng.choice([100, 300]) for _ in bags]
+    images = [
+        kll_sketches(sets_of([bag], [0], [1], arrow), each, kind)[0].as_py()
+        for bag, each in zip(bags, ks, strict=True)
+    ]
+    rows = [{n: rng.randint(1, 3) for n in rng.sample(range(12), rng.randint(0, 5))} for _ in bags]
+    images.append(b"no sketch")
+    rows += [{12: 1, 0: 1}, {}]
+    codes, coding = encode(pa.array(images, pa.large_binary()), in_order=False)
+    column = EntryColumn(
+        offsets=ends(np.array([len(row) for row in rows])),
+        codes=codes[[n for row in rows for n in row]],
+        counts=np.array([count for row in rows for count in row.values()], np.int64),
+        coding=coding,
+    )
+    united = united_sketches(column, k, kind).to_pylist()
+    assert united[-2:] == [b"", bytes.fromhex("02010f01c8000800")]
+    for image, row in zip(united[:-2], rows[:-2], strict=True):
+        bag = sum((bags[n] for n, count in row.items() for _ in range(count)), Counter())
+        levels, bounds, n = read_kll(image, kind)
+        assert n == bag.total()
+        assert struct.unpack_from("<H", image, 4)[0] == (
+            k or min((ks[n] for n in row), default=200)
+        )
+        if n:
+            assert bounds == (min(bag), max(bag))
+            items = sorted((item, 1 << height) for height, lv in enumerate(levels) for item in lv)
+            for value in (-values // 2, 0, values // 2):
+                rank = sum(weight for item, weight in items if item <= value)
+                exact = sum(count for item, count in bag.items() if item <= value)
+                # The error of the sketches, and of their union.
+                assert abs(rank - exact) <= n * 2 / 100
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -19,9 +19,12 @@ def query(name, window, aggregates):
     return mt.Query(name=name, window=window, aggregates=aggregates, keys=["device"], time="ts")
 
 
-ALL = query("all", mt.hopping("100 seconds", every="50 seconds"), COUNTED)
-SESSIONS = query("sessions", mt.session("9 seconds"), COUNTED)
-LATER = query("later", mt.hopping("150 seconds", every="50 seconds"), COUNTED)
+# KLL sketches of one value each.
+IMAGE = "unhex(concat('02020F04C8000800', lpad(hex(v % 100), 2, '0'), '00000000000000'))"
+CALLS = {**COUNTED, "united": mt.kll_merge_agg_bigint(IMAGE)}
+ALL = query("all", mt.hopping("100 seconds", every="50 seconds"), CALLS)
+SESSIONS = query("sessions", mt.session("9 seconds"), CALLS)
+LATER = query("later", mt.hopping("150 seconds", every="50 seconds"), CALLS)
 
 
 @pytest.mark.slow
