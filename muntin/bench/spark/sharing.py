@@ -203,7 +203,7 @@ class _Bench:
             with self.bar.step(f"{name}: comparing"):
                 is_scaled = theirs.times != 1
                 answers = of_few_keys(ours.answers, scale.keys) if is_scaled else ours.answers
-                equal = _equal(queries, answers, theirs.answers)
+                equal = equal_answers(queries, answers, theirs.answers)
             return Measured(
                 plain=theirs.side(costs),
                 muntin=ours.side(costs),
@@ -215,7 +215,7 @@ class _Bench:
         with self.bar.step(f"{name}: comparing on {few:,} events"):
             data = self._spread(name, few)
             muntin = self._way("muntin", queries, data)()
-            equal = _equal(queries, muntin, self._one_by_one(name, data))
+            equal = equal_answers(queries, muntin, self._one_by_one(name, data))
         return Measured(plain=None, muntin=ours.side(costs), equal=equal, equal_on=few, scale=scale)
 
     def _one_by_one(self, name: str, data: DataFrame) -> DataFrame:
@@ -239,7 +239,7 @@ def of_few_keys(frame: DataFrame, keys: int) -> DataFrame:
     return frame.where(col("device").isin([f"device-{number}" for number in range(few)]))
 
 
-def _equal(queries: Sequence[Query], ours: DataFrame, theirs: DataFrame) -> bool:
+def equal_answers(queries: Sequence[Query], ours: DataFrame, theirs: DataFrame) -> bool:
     """Compares answers, matched by query, window and all keys that any query has."""
     keys = dict.fromkeys(key for query in queries for key in query.key_expressions)
     return compare(ours, theirs, keys=[QUERY, *keys, "window"], close=_ADDED_UP).equal

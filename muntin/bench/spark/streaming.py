@@ -13,14 +13,13 @@ from pyspark.sql.functions import max as max_
 from pyspark.sql.functions import min as min_
 from rich.table import Table
 
-from muntin.bench.harness.compare import compare
 from muntin.bench.harness.events import RATE, arriving, readings
 from muntin.bench.harness.laps import Laps
 from muntin.bench.harness.measure import Cost
 from muntin.bench.harness.sets import SETS
 from muntin.bench.harness.turns import in_turns
 from muntin.bench.spark import sharing_report
-from muntin.bench.spark.sharing import chosen, of_few_keys, plain
+from muntin.bench.spark.sharing import chosen, equal_answers, of_few_keys, plain
 from muntin.bench.spark.sharing_report import Measured, Side
 from muntin.console.progress import Steps
 from muntin.errors import RunError, nearest
@@ -229,4 +228,4 @@ def _equal(name: str, ours: DataFrame, theirs: DataFrame) -> bool:
             side.join(until, col("window.end") <= col("until")).drop("until")
             for side in (ours, theirs)
         )
-    return compare(ours, theirs, keys=[QUERY, "device", "window"]).equal
+    return equal_answers(SETS[name](), ours, theirs)
