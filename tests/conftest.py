@@ -14,7 +14,7 @@ from tests.support.session import AS_USERS_HAVE_IT, checksums, session
 # Machines are shared: a slow example is no failure. Other examples are generated in every run.
 settings.register_profile(
     "muntin",
-    max_examples=int(os.environ.get("MUNTIN_EXAMPLES", "50")),
+    max_examples=int(os.environ.get("MUNTIN_EXAMPLES", "40")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -113,7 +113,7 @@ def test_differences(streams):
         # A day later may be earlier than 23 and a half hours later, and, as text, an hour and a
         # half later may be before 45 minutes later.
         ["'23 hours 30 minutes'", "24 HOURS", "1 DAY"],
-        ["45 MINUTES", "90 MINUTES"],
+        pytest.param(["45 MINUTES", "90 MINUTES"], marks=pytest.mark.slow),
     ],
     ids=lambda lengths: lengths[-1],
 )

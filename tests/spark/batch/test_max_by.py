@@ -75,7 +75,7 @@ def calls():
     ("keys", "strategy"),
     [
         (["device"], "shared"),
-        ({"device": "device COLLATE UTF8_LCASE"}, "shared"),
+        pytest.param({"device": "device COLLATE UTF8_LCASE"}, "shared", marks=pytest.mark.slow),
         pytest.param([], "auto", marks=pytest.mark.slow),
     ],
     ids=["compiled", "native", "auto"],

@@ -103,7 +103,9 @@ ALIKE = [
 ]
 
 
-@pytest.mark.parametrize("format", ["parquet", pytest.param("json", marks=pytest.mark.slow), "csv"])
+@pytest.mark.parametrize(
+    "format", ["parquet", *(pytest.param(each, marks=pytest.mark.slow) for each in ("json", "csv"))]
+)
 def test_a_folder_is_as_if_its_query_were_written_alone(spark, readings, tmp_path, format):
     options = {"header": "true"} if format == "csv" else {}
     with run(ALIKE, readings) as results, counted_jobs(spark) as jobs:

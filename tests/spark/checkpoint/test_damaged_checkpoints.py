@@ -122,7 +122,9 @@ def test_damage_is_refused(healthy, tmp_path, kind):
     shutil.copytree(base / "check", base / kind)
     damage(base / kind)
     before = contents(base / kind), contents(base / "out")
-    for queries in ([MINUTE, SITES], [MINUTE, replace(SITES, name="more")]):
+    # Plans are read in other places, too, where queries have changed.
+    others = [[MINUTE, replace(SITES, name="more")]] if "plan" in kind else []
+    for queries in ([MINUTE, SITES], *others):
         with pytest.raises(RunError, match=f"is damaged: .*{message}.*; restore it"):
             go(base, source, queries, kind)
     assert (contents(base / kind), contents(base / "out")) == before
