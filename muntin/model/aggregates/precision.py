@@ -90,7 +90,7 @@ def why_no_table(constants: tuple[str, ...]) -> str | None:
 
 
 # The accuracy that Spark takes for a KLL sketch if none is given, and its bounds.
-_K, _LEAST_K, _MOST_K = 200, 8, 65535
+KLL_ACCURACY, _LEAST_K, _MOST_K = 200, 8, 65535
 # The items that `approx_top_k` answers, and those that it may track, unless a call says otherwise.
 _TOP, _TRACKED, _MOST_TRACKED = 5, 10_000, 1_000_000
 
@@ -102,7 +102,7 @@ def kll_accuracy(constants: tuple[str, ...]) -> int | None:
     >>> kll_accuracy(()), kll_accuracy(("400",)), kll_accuracy(("7",))
     (200, 400, None)
     """
-    (k,) = _whole_numbers(constants, (_K,))
+    (k,) = _whole_numbers(constants, (KLL_ACCURACY,))
     return k if k is not None and _LEAST_K <= k <= _MOST_K else None
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.entries.entry_column import EntryColumn, ends
 from muntin.runtime.registers.rows import Bytes, arrow_of, rows_of
+from muntin.runtime.sketches.images import images_of, number_at
 from muntin.runtime.sketches.murmur import hashed
 from muntin.techniques.compiled.compile import compiled, inlined
 
@@ -74,9 +75,7 @@ def sketches_of_values(column: EntryColumn, bits: int) -> pa.Array:
 def united_sketches(column: EntryColumn, *, may_differ: bool) -> pa.Array:
     """Returns the union of each row's sketches. Where one of them is no sketch, or they have
     different numbers of registers and must not, it is short, and Spark makes its error of it."""
-    values = column.coding.values
-    images = pa.array([], pa.large_binary()) if values is None else values
-    runs = _read(images.cast(pa.large_binary()))
+    runs = _read(images_of(column))
     return _united(column.offsets, column.codes, runs, _DEFAULT_BITS, may_differ=may_differ)
 
 
@@ -317,18 +316,6 @@ def _read(images: pa.Array) -> _CouponRuns:
     )
 
 
-def _word_at(data: Any, start: Any) -> Any:
-    return (
-        np.int64(data[start])
-        | np.int64(data[start + 1]) << 8
-        | np.int64(data[start + 2]) << 16
-        | np.int64(data[start + 3]) << 24
-    )
-
-
-_word = inlined(_word_at)
-
-
 def _measure_images(
     starts: Any, ends: Any, data: Any, most: Any, bits: Any, has_registers: Any
 ) -> None:
@@ -349,7 +336,7 @@ def _measure_images(
             count = np.int64(data[at + 6])
             needed = head + 4 * count
         elif mode == _TABLE:
-            count = _word(data, at + 8) if is_compact else table
+            count = number_at(data, at + 8, 4) if is_compact else table
             needed = head + 4 * count
         else:
             registers = np.int64(1) << own
@@ -357,7 +344,7 @@ def _measure_images(
             needed = head + (registers if kind == 2 else registers * (2 + kind) // 4 + kind)
             if kind == 0:
                 # Ranks that do not fit four bits are coupons behind the registers.
-                others = _word(data, at + 36)
+                others = number_at(data, at + 36, 4)
                 if others and not is_compact:
                     others = table
                 count += others
@@ -395,7 +382,7 @@ def _unpack_coupons(
                     count += 1
             behind += registers >> 1
         for place in range(room[row + 1] - first - registers):
-            word = _word(data, behind + 4 * place)
+            word = number_at(data, behind + 4 * place, 4)
             if word:
                 coupons[first + count] = word
                 count += 1

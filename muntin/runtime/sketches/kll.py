@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
+from muntin.model.aggregates.precision import KLL_ACCURACY
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.entries.entry_codes import floats
 from muntin.runtime.entries.entry_column import EntryColumn, ends
 from muntin.runtime.entries.entry_ranges import EntryRanges
 from muntin.runtime.registers.rows import Bytes, arrow_of
+from muntin.runtime.sketches.images import images_of
 from muntin.runtime.sketches.kll_images import (
     FAMILY,
     IS_EMPTY,
@@ -41,8 +43,6 @@ from muntin.techniques.sweeps import ranked_counts
 
 # Windows have fewer values than this.
 _MANY = 1 << 62
-# The accuracy of a union of no sketches.
-_K = 200
 
 
 class _Levels(NamedTuple):
@@ -74,14 +74,16 @@ def united_sketches(column: EntryColumn, k: int | None, kind: DTypeLike) -> pa.A
     """Returns the union of each row's sketches, with items of a type of numpy; without a `k`, with
     that of the sketches, the least if they differ. Where one of them is no sketch, nothing, from
     which Spark makes its error."""
-    values = column.coding.values
-    images = pa.array([], pa.large_binary()) if values is None else values
-    runs = read_images(images.cast(pa.large_binary()), kind)
+    runs = read_images(images_of(column), kind)
     rows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
     ks = np.full(len(column), _MANY)
     np.minimum.at(ks, rows, runs.ks[column.codes])
     is_wrong = ks == 0
-    ks = np.where((ks == _MANY) | is_wrong, _K, ks) if k is None else np.full(len(column), k)
+    ks = (
+        np.where((ks == _MANY) | is_wrong, KLL_ACCURACY, ks)
+        if k is None
+        else np.full(len(column), k)
+    )
     merged = _merged(column, runs, rows)
     totals = np.diff(merged.before)
     made, chosen = [], []

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.entries.entry_column import ends
 from muntin.runtime.registers.rows import rows_of
+from muntin.runtime.sketches.images import number_at
 from muntin.techniques.compiled.compile import compiled
 
 FAMILY = 15
@@ -73,16 +74,6 @@ def _values(data: np.ndarray, places: Int64s, kind: DTypeLike) -> np.ndarray:
     return np.ascontiguousarray(chosen).view(kind).reshape(len(places))
 
 
-def _whole_number(data: Any, start: Any, size: Any) -> Any:
-    word = np.int64(0)
-    for byte in range(size):
-        word |= np.int64(data[start + byte]) << np.int64(8 * byte)
-    return word
-
-
-_number: Any = compiled(_whole_number)
-
-
 def _measure_images(starts: Any, stops: Any, data: Any, size: Any, ks: Any, counts: Any) -> None:
     """Finds the accuracy and the number of items of each sketch; both are zero if it is none."""
     for row in range(len(starts)):
@@ -90,7 +81,7 @@ def _measure_images(starts: Any, stops: Any, data: Any, size: Any, ks: Any, coun
         if length < SHORT_BYTES or data[start + 2] != FAMILY or data[start + 6] != LEAST:
             continue
         words, version, flags = data[start], data[start + 1], data[start + 3]
-        k = _number(data, start + 4, 2)
+        k = number_at(data, start + 4, 2)
         if words == SHORT and version == PLAIN and flags & IS_EMPTY:
             ks[row] = k
         elif words == SHORT and version == SINGLE and length == SHORT_BYTES + size:
@@ -103,19 +94,19 @@ def _measure_images(starts: Any, stops: Any, data: Any, size: Any, ks: Any, coun
                 continue
             # Weights add up to the number of values.
             total = np.int64(0)
-            first = _number(data, start + _LONG_BYTES, LEVEL_BYTES)
+            first = number_at(data, start + _LONG_BYTES, LEVEL_BYTES)
             before = np.int64(0)
             for level in range(levels):
                 end = items
                 if level + 1 < levels:
                     edge = start + _LONG_BYTES + LEVEL_BYTES * (level + 1)
-                    end = _number(data, edge, LEVEL_BYTES) - first
+                    end = number_at(data, edge, LEVEL_BYTES) - first
                 if not before <= end <= items:
                     total = np.int64(-1)
                     break
                 total += (end - before) << level
                 before = end
-            if total == _number(data, start + 8, 8):
+            if total == number_at(data, start + 8, 8):
                 ks[row], counts[row] = k, items
 
 
@@ -138,12 +129,12 @@ def _read_images(
         levels = np.int64(data[start + 18])
         values = start + _LONG_BYTES + LEVEL_BYTES * levels
         bounds[0, row], bounds[1, row] = values, values + size
-        first = _number(data, start + _LONG_BYTES, LEVEL_BYTES)
+        first = number_at(data, start + _LONG_BYTES, LEVEL_BYTES)
         level = 0
         for index in range(count):
             while level + 1 < levels:
                 edge = start + _LONG_BYTES + LEVEL_BYTES * (level + 1)
-                if index < _number(data, edge, LEVEL_BYTES) - first:
+                if index < number_at(data, edge, LEVEL_BYTES) - first:
                     break
                 level += 1
             places[place + index] = values + size * (index + 2)

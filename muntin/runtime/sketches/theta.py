@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.entries.entry_column import EntryColumn, ends
+from muntin.runtime.sketches.images import images_of
 from muntin.runtime.sketches.murmur import hashed
 from muntin.runtime.sketches.theta_images import WHOLE, HashRuns, read_images, write_images
 from muntin.techniques.compiled.compile import compiled
@@ -59,9 +60,7 @@ def common_sketches(column: EntryColumn) -> pa.Array:
 
 
 def _members(column: EntryColumn) -> _Members:
-    values = column.coding.values
-    images = pa.array([], pa.large_binary()) if values is None else values
-    runs = read_images(images.cast(pa.large_binary()))
+    runs = read_images(images_of(column))
     return _Members(numbers=column.codes, runs=runs, repeats=2)
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.entries.entry_column import ends
 from muntin.runtime.registers.rows import arrow_of, rows_of
+from muntin.runtime.sketches.images import number_at
 from muntin.techniques.compiled.compile import compiled, inlined
 
 # The theta of a sketch that has all hashes.
@@ -68,17 +69,6 @@ def write_images(
     return arrow_of(offsets, data)
 
 
-def _number_at(data: Any, start: Any, size: Any) -> Any:
-    """Returns an integer of some bytes, the lowest first."""
-    word = np.int64(0)
-    for byte in range(size):
-        word |= np.int64(data[start + byte]) << np.int64(8 * byte)
-    return word
-
-
-_number = inlined(_number_at)
-
-
 def _put_number(data: Any, start: Any, size: Any, word: Any) -> None:
     for byte in range(size):
         data[start + byte] = np.uint8((word >> np.int64(8 * byte)) & 255)
@@ -102,16 +92,16 @@ def _measure_images(starts: Any, ends: Any, data: Any, counts: Any, thetas: Any)
             head = 8 * np.int64(words)
             if words < 1 or words > 3 or size < head:
                 continue
-            count = np.int64(1) if words == 1 else _number(data, start + 8, 4)
-            theta = _number(data, start + 16, 8) if words == 3 else WHOLE
+            count = np.int64(1) if words == 1 else number_at(data, start + 8, 4)
+            theta = number_at(data, start + 16, 8) if words == 3 else WHOLE
             needed = head + 8 * count
         elif version == _PACKED:
             head = 8 * np.int64(words)
             figures = np.int64(data[start + 4])
             if words < 1 or words > 2 or figures > 4 or size < head + figures:
                 continue
-            theta = _number(data, start + 8, 8) if words == 2 else WHOLE
-            count = _number(data, start + head, figures)
+            theta = number_at(data, start + 8, 8) if words == 2 else WHOLE
+            count = number_at(data, start + head, figures)
             needed = head + figures + (count * np.int64(data[start + 3]) + 7) // 8
         else:
             continue
@@ -129,7 +119,7 @@ def _read_hashes(starts: Any, data: Any, offsets: Any, hashes: Any) -> None:
         place = start + 8 * np.int64(data[start] & 63)
         if data[start + 1] == _PLAIN:
             for hash_ in range(first, last):
-                hashes[hash_] = _number(data, place + 8 * (hash_ - first), 8)
+                hashes[hash_] = number_at(data, place + 8 * (hash_ - first), 8)
             continue
         width = np.int64(data[start + 3])
         place += np.int64(data[start + 4])

@@ -81,9 +81,6 @@ class RecordAnswers:
                 self._combined,
                 is_at_once,
             )
-        if isinstance(stacks, Whole):
-            yield stacks
-            return
         if self._kept is None and len(stacks) > 1:
             self._kept = stored(self._combined)
         yield from stacks

@@ -196,12 +196,9 @@ class FamilyAnswers:
                     combined,
                     is_at_once,
                 )
-            if isinstance(stacks, Whole):
-                yield stacks
-            else:
-                if len(stacks) > 1:
-                    self._answers = stored(combined)
-                yield from stacks
+            if len(stacks) > 1:
+                self._answers = stored(combined)
+            yield from stacks
         yield from by_columns({name: self.answer(name) for name in others})
 
     def release_answers(self) -> None:

@@ -85,7 +85,7 @@ def stacked(
     nodes: Sequence[Node | RecordNode],
     frame: DataFrame,
     is_at_once: Callable[[Whole], bool],
-) -> list[Stack] | Whole:
+) -> Sequence[Stack | Whole]:
     """Returns the answers of queries over rows of nodes, a stack for those with equal columns.
 
     `project` returns the projections of some of the queries, over rows with their numbers. If there
@@ -109,7 +109,7 @@ def stacked(
         return [_stack(rows)]
     stacking = Stacking(rows, groups)
     whole = Whole(frame=stacking.frame, parts=stacking.parts)
-    return whole if is_at_once(whole) else [stack(names) for names in groups]
+    return [whole] if is_at_once(whole) else [stack(names) for names in groups]
 
 
 def _stack(rows: Numbered) -> Stack:
