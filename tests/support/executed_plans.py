@@ -1,9 +1,12 @@
 """What Spark did for a frame: the file scans of the plan that it executed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
-from pyspark.sql import DataFrame
+from pyspark import StorageLevel
+from pyspark.sql.classic.dataframe import DataFrame
 
 _FILE_SCANS = {"FileSourceScanExec", "BatchScanExec"}
 
@@ -60,9 +63,21 @@ def _listed(nodes: Any) -> list[Any]:
     return [nodes.apply(index) for index in range(nodes.length())]
 
 
-def stored_by(session) -> set[int]:
-    """What Spark keeps in its storage; what earlier tests left may go at any moment."""
-    return set(session.sparkContext._jsc.getPersistentRDDs().keySet())
+@contextmanager
+def stored_frames() -> Iterator[Callable[[], int]]:
+    """Yields how many of the frames that this process has Spark store in the block are stored.
+
+    Spark itself knows only what all processes store that share it.
+    """
+    persist = DataFrame.persist
+    given: list[DataFrame] = []
+
+    def noted(frame: DataFrame, *level: StorageLevel) -> DataFrame:
+        given.append(frame)
+        return persist(frame, *level)
+
+    with patch.object(DataFrame, "persist", noted):
+        yield lambda: sum(frame.storageLevel != StorageLevel.NONE for frame in given)
 
 
 def counting_rows(frame: DataFrame):

@@ -91,16 +91,24 @@ SETTINGS = {
 def session(master: str = "local[2]", more: Mapping[str, str] | None = None) -> SparkSession:
     """A session of this process; its JVM starts at the first call."""
     remember_names()
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    # For the workers' parent, wherever the tests are started.
-    paths = [str(ROOT / "tests" / "support" / "site"), str(ROOT), os.environ.get("PYTHONPATH")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    name_python()
     builder = SparkSession.builder.master(master).appName("muntin-tests")
-    settings = {**driver_settings(DRIVER), **SETTINGS, **(more or {})}
-    found = builder.config(map=settings).getOrCreate()
+    found = builder.config(map=settings(more)).getOrCreate()
     found.sparkContext.setLogLevel("OFF")
     _write_checksums(found, False)
     return found
+
+
+def settings(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Settings of a session and of its JVM."""
+    return {**driver_settings(DRIVER), **SETTINGS, **(more or {})}
+
+
+def name_python() -> None:
+    """Sets which Python the workers run, and what it finds, wherever the tests are started."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    paths = [str(ROOT / "tests" / "support" / "site"), str(ROOT), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -190,12 +191,21 @@ def written(spark: SparkSession, folder: Path, query: Query, source: Input) -> D
     return spark.createDataFrame(found.collect(), schema)
 
 
-def end_maintenance(spark: SparkSession) -> None:
-    """Have Spark forget the states of streams that have ended.
+def await_unloaded(spark: SparkSession, check: Path, run: str, partitions: int) -> None:
+    """Waits until Spark has let go of the states of a stream that has ended.
 
-    Else it goes on to write snapshots of them, and to delete old ones, in the background.
+    Until then it may write snapshots of them, and delete old ones, in the background.
     """
-    getattr(spark._jvm, "org.apache.spark.sql.execution.streaming.state.StateStore").stop()
+
+    def state(name: str) -> Any:
+        return getattr(spark._jvm, f"org.apache.spark.sql.execution.streaming.state.{name}")
+
+    run_id = getattr(spark._jvm, "java.util.UUID").fromString(run)
+    for partition in range(partitions):
+        store = state("StateStoreId")(f"file:{check / 'spark' / 'state'}", 0, partition, "default")
+        provider = state("StateStoreProviderId")(store, run_id)
+        while state("StateStore").isLoaded(provider):
+            time.sleep(0.05)
 
 
 def at(text: str) -> int:

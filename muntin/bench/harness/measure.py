@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muntin.errors import RunError
+from muntin.spark.engine.jvm import jvm_pid
 
 try:
     import psutil
@@ -154,7 +155,13 @@ def _cpu_seconds() -> float:
 
 
 def _processes() -> list[Any]:
-    """Returns the driver, its JVM, and the JVM's Python workers."""
+    """Returns the driver, its JVM, and the JVM's Python workers; parents come before children.
+
+    The JVM is a child of the driver, or was started before it: `spark-submit` does so.
+    """
     check_installed()
-    driver = psutil.Process()
-    return [driver, *driver.children(recursive=True)]
+    roots = [psutil.Process()]
+    pid = jvm_pid()
+    if pid is not None:
+        roots.append(psutil.Process(pid))
+    return list(dict.fromkeys(p for root in roots for p in (root, *root.children(recursive=True))))

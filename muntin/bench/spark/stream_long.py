@@ -17,7 +17,7 @@ from muntin.bench.spark.sharing import plain
 from muntin.bench.spark.streaming import WATERMARK, stream_settings
 from muntin.console.progress import Steps
 from muntin.errors import RunError
-from muntin.spark.engine.heap import live_bytes
+from muntin.spark.engine.jvm import live_bytes
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.settings import settings

@@ -11,7 +11,7 @@ from muntin.share.optimizer import optimize
 from muntin.spark.engine.stored_frames import stored
 from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal
-from tests.support.executed_plans import counting_rows, scans, stored_by
+from tests.support.executed_plans import counting_rows, scans, stored_frames
 
 WAYS = {GROUP_BY: Prices(event=1e6, handed=1e12), SLICER: Prices(event=1e9, handed=1e6)}
 QUERIES = mt.parse_sql("""
@@ -214,14 +214,14 @@ def test_a_join_is_computed_once_for_several_passes(spark, readings, tmp_path):
     heights.write.parquet(str(tmp_path / "heights"))
     data = {name: spark.read.parquet(str(tmp_path / name)) for name in ("readings", "heights")}
     queries = mt.parse_sql(APART.format(relation="readings r JOIN heights h ON r.device = h.name"))
-    before = stored_by(spark)
-    with mt.run(queries, data) as results:
+    with stored_frames() as kept, mt.run(queries, data) as results:
         assert len(results.plan.stored) == 1
         told = " ".join(results.plan.explain().split())
         assert "is computed once and stored, since it is read 2 times" in told
         assert scans(results.together()) == 2
         assert_equal_answers(results, data)
-    assert not stored_by(spark) - before
+        assert kept() > 0
+    assert kept() == 0
     with mt.run(queries, data, strategy="unshared") as results:
         assert results.plan.stored == ()
     tables = mt.parse_sql(APART.format(relation="readings").replace("max(height)", "max(temp)"))

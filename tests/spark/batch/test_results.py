@@ -16,7 +16,7 @@ from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
 from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
-from tests.support.executed_plans import counting_rows, scans, stored_by
+from tests.support.executed_plans import counting_rows, scans, stored_frames
 
 MINUTE = Query(
     name="minute",
@@ -66,13 +66,13 @@ def test_a_tree_scans_its_source_once(codegen, stored):
 
 def test_one_pass_serves_several_answers_until_released(codegen, counted):
     frame, seen = counted
-    before = stored_by(frame.sparkSession)
-    with run(ALL, frame) as results:
-        for name in results:
-            results[name].collect()
-        assert seen.value == 900
-        assert stored_by(frame.sparkSession) - before
-    assert not stored_by(frame.sparkSession) - before
+    with stored_frames() as kept:
+        with run(ALL, frame) as results:
+            for name in results:
+                results[name].collect()
+            assert seen.value == 900
+            assert kept() > 0
+        assert kept() == 0
     assert results["minute"].count() > 0
 
 

@@ -9,7 +9,9 @@ from muntin.errors import RunError
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured
 from tests.support.session import CHECKPOINTS_AS_USERS_HAVE_THEM, checksums
-from tests.support.streams import MINUTE, SITES, Input, end_maintenance, events, joined
+from tests.support.streams import MINUTE, SITES, Input, await_unloaded, events, joined
+
+BUCKETS = 2
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,13 +31,16 @@ def healthy(spark, tmp_path_factory):
         source.put(joined(files))
         with go(base, source, queries) as pipeline:
             pipeline.process_all_available()
-    # A copy of a checkpoint whose files come and go is no whole one.
-    end_maintenance(spark)
+            run = pipeline._runner.run.query.runId
+        # A copy of a checkpoint whose files come and go is no whole one.
+        await_unloaded(spark, base / "check", str(run), BUCKETS)
     return base, source
 
 
 def go(base, source, queries, name="check"):
-    return start(queries, source.stream(), checkpoint=base / name, sink=base / "out", buckets=2)
+    return start(
+        queries, source.stream(), checkpoint=base / name, sink=base / "out", buckets=BUCKETS
+    )
 
 
 def contents(folder):

@@ -1,5 +1,7 @@
 """Sinks take a batch a second time as if it were the first, and say what they cannot take."""
 
+import os
+
 import pytest
 
 from muntin.errors import RunError
@@ -20,9 +22,11 @@ def with_checksums(spark):
 
 @pytest.fixture
 def database(spark):
-    spark.sql("CREATE DATABASE sensors")
-    yield "sensors"
-    spark.sql("DROP DATABASE sensors CASCADE")
+    # Processes that share the tests share a catalog.
+    name = f"sensors{os.getpid()}"
+    spark.sql(f"CREATE DATABASE {name}")
+    yield name
+    spark.sql(f"DROP DATABASE {name} CASCADE")
 
 
 @pytest.mark.parametrize("format", ["parquet", "json", "csv"])
@@ -129,23 +133,23 @@ def test_tables_have_a_batch_once_and_outlive_the_catalog(spark, database, forma
     for number, answers in enumerate(batches):
         sink().write(number, Given(*answers))
         sink().write(number, Given(*answers))
-    found = spark.table("sensors.a")
+    found = spark.table(f"{database}.a")
     assert devices(found) == [0, 1, 2]
     assert found.schema["window"].dataType.simpleString() == "struct<start:bigint>"
     # A catalog in memory forgets its tables with the session; the files are there.
-    spark.sql("DROP TABLE sensors.a")
+    spark.sql(f"DROP TABLE {database}.a")
     again = sink()
     again.check({"a": batches[0][0].frame.schema})
     again.write(2, Given(answer(spark, "a", 3, 1, NESTED)))
-    assert devices(spark.table("sensors.a")) == [0, 1, 2, 3]
+    assert devices(spark.table(f"{database}.a")) == [0, 1, 2, 3]
 
 
 def test_tables_of_others_are_refused(spark, database, tmp_path):
     sink = TableSink(spark, Tables(database=database), mark="m")
     sink.write(0, Given(answer(spark, "a", 0, 1)))
-    with pytest.raises(RunError, match=r"`sensors`.`a` has the columns device string, begin"):
+    with pytest.raises(RunError, match=rf"`{database}`.`a` has the columns device string, begin"):
         sink.check({"a": answer(spark, "a", 0, 1, NESTED).frame.schema})
-    spark.sql(f"CREATE TABLE sensors.other (x INT) USING json LOCATION '{tmp_path}'")
+    spark.sql(f"CREATE TABLE {database}.other (x INT) USING json LOCATION '{tmp_path}'")
     with pytest.raises(RunError, match=r"query 'other'.*is not over"):
         sink.check({"other": answer(spark, "a", 0, 1).frame.schema})
     with pytest.raises(RunError, match="no database 'nowhere'"):
