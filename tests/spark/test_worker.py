@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyspark
+from pyspark import cloudpickle
 
 from muntin.spark import worker_site
-from muntin.spark.worker import begin_task
+from muntin.spark.worker import Task, begin_task
 
 
 def test_what_a_worker_has_loaded_is_not_looked_at_after_every_task(spark):
@@ -22,6 +24,17 @@ def test_what_a_worker_has_loaded_is_not_looked_at_after_every_task(spark):
 
     counts = spark.range(1).mapInArrow(frozen, "id BIGINT").collect()
     assert counts[0].id > 10_000
+
+
+def test_what_a_task_is_given_is_the_same_in_every_task_of_a_worker():
+    def given(batches, *, users):
+        return (users for _ in batches)
+
+    # Kernels are kept by function; one that is defined here is pickled with its code.
+    sent = cloudpickle.dumps(Task(given, users=lambda a, b: a + b))
+    (first,), (second,) = (pickle.loads(sent)([None]) for _ in range(2))
+    assert first(1, 2) == 3
+    assert first is second
 
 
 def test_pyspark_is_imported_from_where_it_is_compiled_and_not_from_a_zip_file(tmp_path):

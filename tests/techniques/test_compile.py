@@ -1,9 +1,11 @@
 """What is bound decides the name under which machine code is kept."""
 
+import pickle
+
 import numpy as np
 import pytest
 
-from muntin.model.aggregates.monoids import ADD_LIMBS, MAX, MIN, Monoid
+from muntin.model.aggregates.monoids import ADD_LIMBS, BIT_AND, MAX, MIN, Monoid
 from muntin.techniques import daba, panes, recalc
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind
@@ -25,6 +27,13 @@ def test_each_monoid_and_algorithm_has_a_name_of_its_own():
 
 def test_the_same_binding_is_made_once():
     assert bind(recalc.fold, MAX) is bind(recalc.fold, MAX)
+
+
+@pytest.mark.parametrize("monoid", [MAX, MIN, BIT_AND], ids=lambda monoid: monoid.name)
+def test_a_monoid_that_was_sent_to_a_worker_has_the_same_kernel(monoid):
+    # A NaN is not equal to itself, and MIN has one.
+    sent = pickle.loads(pickle.dumps(monoid))
+    assert bind(recalc.fold, sent) is bind(recalc.fold, monoid)
 
 
 def test_monoids_that_differ_by_a_constant_are_not_confused():

@@ -23,8 +23,9 @@ from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.settings import settings
 
 BATCHES = 500
-# Events of a batch, the event time that a batch is ahead of the one before, and keys.
-_ROWS, _AHEAD_S, _KEYS = 200, 60, 5
+# Events of a batch, the event time that a batch is ahead of the one before, and keys. The longest
+# window, of a day, is over before the first look, so that the state has its size.
+_ROWS, _AHEAD_S, _KEYS = 200, 1800, 5
 # When to look first: what fills up once has done so.
 _FIRST = 50
 # Spark keeps the logs of so many batches, and deletes older state that often. Its own numbers, 100
@@ -33,15 +34,18 @@ _LOGS = {
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.stateStore.maintenanceInterval": "5s",
 }
+# Files and state come and go with Spark's maintenance: the most of so many batches counts.
+_WATCHED = 25
 # How long to wait for all batches.
 _PATIENCE_S = 7200.0
-# What Spark deletes in the background is waited for.
-_SETTLES_S = 12.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """What a stream takes after a number of batches; memory is that after a collection."""
+    """What a stream takes after a number of batches.
+
+    Memory is that after a collection; files and state are the most in the last of these batches.
+    """
 
     batch: int
     # Live objects of the JVM.
@@ -160,22 +164,28 @@ class _Bench:
         return early, late
 
     def _size(self, check: Path, reports: QueryReports, batch: int) -> Size:
-        _await(lambda: (reports.last() or {"batchId": -1})["batchId"] >= batch)
+        watched = [self._kept(check, reports, batch - _WATCHED + i) for i in range(_WATCHED + 1)]
+        files, file_bytes, state_bytes = map(max, zip(*watched, strict=True))
         gc.collect()
-        time.sleep(_SETTLES_S)
-        report = reports.last()
-        assert report is not None
         driver, workers = resident()
-        files = [path for path in check.rglob("*") if path.is_file()]
         return Size(
             batch=batch,
             heap_bytes=live_bytes(self.session),
             driver_bytes=driver,
             worker_bytes=workers,
-            checkpoint_files=len(files),
-            checkpoint_bytes=sum(_bytes(path) for path in files),
-            state_bytes=sum(state["memoryUsedBytes"] for state in report["stateOperators"]),
+            checkpoint_files=files,
+            checkpoint_bytes=file_bytes,
+            state_bytes=state_bytes,
         )
+
+    def _kept(self, check: Path, reports: QueryReports, batch: int) -> tuple[int, int, int]:
+        """Returns files and bytes of the checkpoint after a batch, and bytes of state."""
+        _await(lambda: (reports.last() or {"batchId": -1})["batchId"] >= batch)
+        report = reports.last()
+        assert report is not None
+        files = [path for path in check.rglob("*") if path.is_file()]
+        state = sum(operator["memoryUsedBytes"] for operator in report["stateOperators"])
+        return len(files), sum(map(_bytes, files)), state
 
 
 def _bytes(path: Path) -> int:

@@ -5,7 +5,7 @@ traced by `formula.py`, as Spark SQL.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any
 
@@ -29,7 +29,9 @@ class Monoid:
     # Scalars in one partial; more than one travel as a tuple.
     width: int = 1
     # The value of a missing partial, in integers and in floats, for each of its scalars.
-    identity: tuple[int, float] = (0, 0.0)
+    # It is not compared: a NaN that was pickled is not equal to itself, and kernels are kept by
+    # monoid, so that a worker would load those of `MIN` again in each task.
+    identity: tuple[int, float] = field(default=(0, 0.0), compare=False)
     # For partials that are sets of values: the sweep over their entries that answers windows, in
     # place of a technique that combines partials (see `techniques.sweeps`).
     sweep: str | None = None

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +30,7 @@ from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
 from muntin.spark.batch.time_split import own_answers
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import same_python
-from muntin.spark.worker import begin_task
+from muntin.spark.worker import Task
 
 # Buckets of a tree run together up to so many bytes: a run has a cost of its own for each node.
 _BYTES_AT_ONCE = 1 << 25
@@ -75,7 +74,7 @@ def combine_compiled(
         ]
     )
     same_python(packed.sparkSession)
-    return packed.mapInArrow(partial(_run, runs=runs, schema=arrow_schema(schema)), schema)
+    return packed.mapInArrow(Task(_run, runs=runs, schema=arrow_schema(schema)), schema)
 
 
 def slot_fields(slots: Iterable[str]) -> list[StructField]:
@@ -92,7 +91,6 @@ def _slot_type(storage: str) -> DataType:
 def _run(
     batches: Iterable[pa.RecordBatch], *, runs: Mapping[int, TreeRun], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    begin_task()
     for target, packed in _by_target(batches):
         run = runs.get(target)
         if run is not None:

@@ -1,7 +1,7 @@
 """Runs one tree of data windows on Spark: its records, and its queries' answers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -26,7 +26,7 @@ from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack
 from muntin.spark.sinks.sink import Stack, Whole
-from muntin.spark.worker import begin_task
+from muntin.spark.worker import Task
 
 
 class RecordAnswers:
@@ -131,13 +131,12 @@ def _combine(tree: RecordTree, ordered: OrderedRecords) -> DataFrame:
     schema = StructType([StructField(NODE, IntegerType(), False), *keys, *bounds, *slots])
     same_python(ordered.frame.sparkSession)
     arrow = arrow_schema(schema)
-    run = partial(_run, tree=tree, layout=ordered.layout, schema=arrow)
+    run = Task(_run, tree=tree, layout=ordered.layout, schema=arrow)
     return ordered.frame.mapInArrow(run, schema)
 
 
 def _run(
     batches: Iterable[pa.RecordBatch], *, tree: RecordTree, layout: RecordLayout, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    begin_task()
     for answers in RecordTreeRuntime(tree, layout).run(batches):
         yield fitted_rows(answers, schema)

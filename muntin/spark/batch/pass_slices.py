@@ -1,7 +1,7 @@
 """Runs one pass: makes the slices of its trees and packs them, a row for each bucket of keys."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,7 +18,7 @@ from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.local_group_by import within_partitions
 from muntin.spark.engine.session_kind import cores_of, same_python
 from muntin.spark.engine.stored_frames import stored
-from muntin.spark.worker import begin_task
+from muntin.spark.worker import Task
 
 PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
 # Few cores get several buckets each, so that all have about as much to do.
@@ -73,7 +73,7 @@ class PassSlices:
         buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
         time = TIME if isinstance(made, SlicerPass) else START
         return self._rows.select(*_read(made.targets, time)).mapInArrow(
-            partial(_slice, targets=made.targets, time=time, buckets=buckets), PACKED
+            Task(_slice, targets=made.targets, time=time, buckets=buckets), PACKED
         )
 
     @property
@@ -134,5 +134,4 @@ def _read(targets: Iterable[Target], time: str) -> list[str]:
 def _slice(
     batches: Iterable[pa.RecordBatch], *, targets: tuple[Target, ...], time: str, buckets: int
 ) -> Iterator[pa.RecordBatch]:
-    begin_task()
     return Slicer(targets, time=time, buckets=buckets).run(batches)

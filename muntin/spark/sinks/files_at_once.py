@@ -10,7 +10,6 @@ Parquet file ends with the letters `PAR1`, so the `1` is the separator.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -32,7 +31,7 @@ from pyspark.sql.types import (
 
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.sinks.sink import INDEX, Part, Whole
-from muntin.spark.worker import begin_task
+from muntin.spark.worker import Task
 
 # The end of every file, which Spark's writer puts there.
 _END = b"1"
@@ -88,7 +87,7 @@ def write_at_once(whole: Whole, place: str, options: Mapping[str, str]) -> None:
     makers: dict[int, _Maker] = {}
     for part in whole.parts:
         makers |= dict.fromkeys(part.names, _maker(session, part))
-    files: DataFrame = whole.frame.mapInArrow(partial(_files, makers=makers), _FILES)
+    files: DataFrame = whole.frame.mapInArrow(Task(_files, makers=makers), _FILES)
     writer = files.write.options(**options).option("lineSep", _END.decode())
     writer.option("compression", "none").partitionBy(INDEX).mode("overwrite").text(place)
 
@@ -193,7 +192,6 @@ def _files(
     batches: Iterable[pa.RecordBatch], *, makers: Mapping[int, _Maker]
 ) -> Iterator[pa.RecordBatch]:
     """Yields a row for each file: its bytes, and the query and the number of the file."""
-    begin_task()
     files: dict[int, _File] = {}
     done: Counter[int] = Counter()
 

@@ -5,16 +5,13 @@ this module is light: lanes stay pickled, and what computes (`bucket_step`) is n
 first rows are there.
 """
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from muntin.spark.worker import begin_task
+from muntin.spark.worker import begin_task, pickled, unpickled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +36,7 @@ class BucketProcessor(StatefulProcessor):
         records: "Sequence[RecordLane]",
     ) -> None:
         """`schema` is that of the answers of all lanes."""
-        # Lanes may have classes of the user's, which may be defined in a notebook.
-        self._pickled = cloudpickle.dumps((lanes, schema, records))  # type: ignore[no-untyped-call]
+        self._pickled = pickled((lanes, schema, records))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task, before anything else."""
@@ -69,13 +65,6 @@ class BucketProcessor(StatefulProcessor):
     def close(self) -> None:
         """Called at the end of a task; there is nothing to give back."""
 
-    @cached_property
-    def _work(self) -> "tuple[Sequence[Lane], pa.Schema, Sequence[RecordLane]]":
-        """The lanes, the schema of their answers, and the lanes of data windows."""
-        work: tuple[Sequence[Lane], pa.Schema, Sequence[RecordLane]]
-        work = pickle.loads(self._pickled)
-        return work
-
     def _step(self, rows: "Iterable[pd.DataFrame]", watermark: int) -> "Iterator[pd.DataFrame]":
         from muntin.runtime.slicer.packing import ROWS, TARGET
         from muntin.spark.stream.bucket_step import BucketStep
@@ -87,7 +76,7 @@ class BucketProcessor(StatefulProcessor):
                 if data:
                     packed.setdefault(lane, []).append(data)
         stored = self._remembered.get()
-        lanes, schema, records = self._work
+        lanes, schema, records = unpickled(self._pickled)
         step = BucketStep(
             lanes=lanes,
             records=records,

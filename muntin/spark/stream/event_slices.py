@@ -5,7 +5,6 @@ them: the operator knows which windows were given out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +35,7 @@ from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.relations import Relations
 from muntin.spark.stream.event_columns import ROW, EventColumns
-from muntin.spark.worker import begin_task
+from muntin.spark.worker import Task
 
 # The setting in which a task finds the watermark up to which answers are out: Spark hands settings
 # of the session to its tasks.
@@ -75,7 +74,7 @@ def packed_slices(
         takers = tuple(_taker(each.tree, events) for each in bound.values())
         events.whole_rows(late)
     return relations.sql(events.sql()).mapInArrow(
-        partial(_slice, targets=tuple(targets), buckets=buckets, takers=takers), PACKED
+        Task(_slice, targets=tuple(targets), buckets=buckets, takers=takers), PACKED
     )
 
 
@@ -163,7 +162,6 @@ def _slice(
     buckets: tuple[int, ...],
     takers: tuple[Taker, ...] | None,
 ) -> Iterator[pa.RecordBatch]:
-    begin_task()
     # Every bucket is called in every batch, so that it knows the watermark of the one before.
     yield pa.RecordBatch.from_pydict(
         {
