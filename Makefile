@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 N ?= 2000
 KILLS ?= 100
-# Processes that share the tests; each has a Spark of its own, of at most 2 GB. One more than two cores
-# have room for: tests of streams wait.
+# Processes that share the tests, and one Spark of at most 4 GB. One more than two cores have room for:
+# tests of streams wait.
 JOBS ?= 3
+# Of each generated test that needs no Spark, in `make fuzz`; other tests have theirs.
+EXAMPLES ?= 400
 # Compiled tests are kept, whatever the environment says: each process would compile them anew.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 
@@ -21,7 +23,7 @@ help:
 	@echo "make notebook  the outputs of examples/notebook.ipynb, computed and saved anew"
 	@echo "make bench   the benchmark of the README"
 	@echo "make figures the README's table of costs as a picture"
-	@echo "make fuzz    N=2000 generated workloads against plain Spark"
+	@echo "make fuzz    N=2000 generated workloads against plain Spark, then EXAMPLES=400 of each generated test"
 	@echo "make slow    tests that take minutes each"
 	@echo "make test-versions  a core of the tests on every supported Spark and Python"
 	@echo "make faults  N=50 generated runs of starts, changes, failures and stops of a stream"
@@ -81,6 +83,7 @@ bench: setup
 
 fuzz: classes
 	MUNTIN_FUZZ=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/batch/test_equal_to_spark.py
+	MUNTIN_EXAMPLES=$(EXAMPLES) $(PYTEST) -n $(JOBS) --dist worksteal -m "not slow and not spark"
 
 faults: N := 50
 faults: classes

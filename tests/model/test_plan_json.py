@@ -14,6 +14,7 @@ from muntin.model.query import PlainQuery
 from muntin.model.sql_text import SqlText
 from muntin.model.workload import workload
 from muntin.share.optimizer import STRATEGIES, optimize
+from tests.support.examples import examples
 from tests.support.workloads import workloads
 
 PLAIN = PlainQuery(
@@ -21,7 +22,7 @@ PLAIN = PlainQuery(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(38))
 @given(queries=workloads(), strategy=st.sampled_from(sorted({*STRATEGIES} - {"exact", "random"})))
 def test_a_plan_comes_back_as_it_was(queries, strategy):
     plan = optimize(workload([*queries, PLAIN]), strategy)

@@ -17,6 +17,7 @@ from muntin.share.optimizer import STRATEGIES, optimize
 from muntin.share.weave_share.groups import GroupCost, group_of, same_edges
 from muntin.share.weave_share.weave_share import weave_groups
 from tests.support import window_sets as my
+from tests.support.examples import examples
 
 
 def tumbling(size):
@@ -130,7 +131,7 @@ def test_nothing_beats_the_integer_program(generate):
         ) * (1 + 1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(16))
 @given(my.workloads(largest=5))
 def test_plans_are_valid_and_no_grouping_is_cheaper(workload):
     # Before trees are put into passes, in which those of several groupings share the reading.

@@ -10,6 +10,7 @@ from muntin.model.time import HOUR, MINUTE
 from muntin.share.levels import levels_for
 from muntin.share.on_slices import on_slices
 from muntin.share.slicing.edges import slicing
+from tests.support.examples import examples
 from tests.support.window_sets import windows as any_windows
 
 
@@ -63,7 +64,7 @@ def test_every_strategy_says_the_levels_that_run():
             assert "factor window" in plan.explain()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(125), deadline=None)
 @given(
     windows=st.lists(any_windows(most=40), min_size=1, max_size=5, unique=True),
     scale=st.sampled_from([1, 90]),

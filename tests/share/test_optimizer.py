@@ -28,6 +28,7 @@ from muntin.share.generators import (
 from muntin.share.intermediate import tumbling_closure
 from muntin.share.optimizer import STRATEGIES, optimize
 from tests.support import window_sets as my
+from tests.support.examples import examples
 
 # What could be cheaper by less is not looked for.
 THOUSANDTH = 1.001 * (1 + 1e-9)
@@ -39,7 +40,7 @@ def tumbling(size):
     return Window(size=size, slide=size)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(25))
 @given(my.workloads(largest=5))
 def test_auto_is_never_dearer_than_any_other_strategy(workload):
     least = optimize(workload, "auto").cost
@@ -129,7 +130,7 @@ def test_where_few_events_meet_a_slice_auto_does_not_lose_to_unshared():
         assert plan.cost <= plan.unshared_cost
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(38))
 # Alone, the second window is cut on a grid of two seconds; beside the first it is not.
 @example(
     Workload(

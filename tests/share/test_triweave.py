@@ -18,6 +18,7 @@ from muntin.share.slicing import edges
 from muntin.share.triweave import triweave, triweave_cost, triweave_groups
 from muntin.share.weave_share.groups import group_of, same_edges
 from tests.support import window_sets as my
+from tests.support.examples import examples
 from tests.support.woven import sets, window
 
 SHORT = [window(4, 1), window(5, 1)]
@@ -34,7 +35,7 @@ def test_each_tree_pays_for_the_finest_slices(windows):
     assert triweave_cost(groups, rate=7.0, technique="panes") == pytest.approx(expected)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(25))
 @given(distinct_windows, st.sampled_from(["panes", "two_stacks"]))
 def test_greedy_groups_cost_little_more_than_the_best_ones(windows, technique):
     def cost(groups):
@@ -64,7 +65,7 @@ def test_groups_are_trees_with_their_own_edges_made_in_one_pass():
         assert "read 2 times" not in view
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(38))
 @given(my.workloads())
 def test_a_grouping_is_cut_once(workload):
     for plan in (triweave(workload), optimize(workload, "triweave")):

@@ -66,7 +66,7 @@ JVM = [
     "-Djdk.lang.Process.launchMechanism=VFORK",
 ]
 # A heap that begins small is collected as a whole whenever it grows.
-DRIVER = [*JVM, "-Xms1g", "-Xmn400m"]
+DRIVER = [*JVM, "-Xms1500m", "-Xmn800m"]
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -23,6 +23,7 @@ from tests.support.session import name_python, session, settings
 
 _PORT = "PYSPARK_GATEWAY_PORT"
 _SECRET = "PYSPARK_GATEWAY_SECRET"
+_FAILURE = "failure"
 _WANTED = "wanted"
 _ADDRESS = "address.json"
 _LOOK_S = 0.1
@@ -59,19 +60,27 @@ def attach(folder: Path) -> SparkSession:
 def _start(folder: Path, more: Mapping[str, str]) -> None:
     while not (folder / _WANTED).exists():
         time.sleep(_LOOK_S)
+    output = folder / "output"
+    try:
+        told = _started({**_SETTINGS, **more}, output)
+    except Exception as error:
+        told = {_FAILURE: f"{error}\n{output.read_text()[-3000:]}"}
+    # Others see it whole or not at all.
+    written = folder / "written"
+    written.write_text(json.dumps(told))
+    written.rename(folder / _ADDRESS)
+
+
+def _started(more: Mapping[str, str], output: Path) -> dict[str, str]:
+    """Starts the JVM and its Spark, and returns the address of the JVM."""
     name_python()
-    more = {**_SETTINGS, **more}
-    with (folder / "output").open("w") as output:
-        conf = SparkConf().setAll(list(settings(more).items()))
-        gateway = launch_gateway(conf, {"stdout": output, "stderr": STDOUT})
+    conf = SparkConf().setAll(list(settings(more).items()))
+    with output.open("w") as file:
+        gateway = launch_gateway(conf, {"stdout": file, "stderr": STDOUT})
     SparkContext._ensure_initialized(gateway=gateway)
     session(_SLOTS, more)
     parameters = gateway.gateway_parameters
-    address = {_PORT: str(parameters.port), _SECRET: parameters.auth_token}
-    # Others see it whole or not at all.
-    written = folder / "written"
-    written.write_text(json.dumps(address))
-    written.rename(folder / _ADDRESS)
+    return {_PORT: str(parameters.port), _SECRET: parameters.auth_token}
 
 
 def _address(folder: Path) -> dict[str, str]:
@@ -80,7 +89,10 @@ def _address(folder: Path) -> dict[str, str]:
         if time.monotonic() > end:
             raise TimeoutError(f"no JVM after {_LONGEST_START_S:.0f} seconds")
         time.sleep(_LOOK_S)
-    return dict(json.loads((folder / _ADDRESS).read_text()))
+    address = dict(json.loads((folder / _ADDRESS).read_text()))
+    if _FAILURE in address:
+        raise RuntimeError(f"no JVM: {address[_FAILURE]}")
+    return address
 
 
 def _connect(address: Mapping[str, str]) -> Any:

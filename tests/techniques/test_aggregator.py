@@ -12,6 +12,7 @@ from muntin.errors import PlanError, RunError
 from muntin.model.aggregates import monoids as mo
 from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.table import TECHNIQUES
+from tests.support.examples import examples
 from tests.support.monoids import PLAIN, TEXT
 
 STREAMING = [it for it in TECHNIQUES.values() if it.name != "recalc"]
@@ -23,7 +24,7 @@ def monoid_for(technique):
 
 # Drawing takes far longer than answering: all techniques answer for what is drawn once.
 @pytest.mark.parametrize("case", PLAIN, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(38), deadline=None)
 @given(data=st.data())
 def test_inserts_evictions_and_queries_in_any_order(case, data):
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))

@@ -12,6 +12,7 @@ from muntin.model.windows.window import Window
 from muntin.share.costs.operations import operations_per_slice
 from muntin.techniques.compiled.count import operations_of_fold, operations_of_slides
 from muntin.techniques.table import TECHNIQUES
+from tests.support.examples import examples
 
 SLIDES = 2048
 
@@ -69,14 +70,14 @@ def test_no_slide_takes_more_than_the_worst_case(technique, worst):
 sizes_of_workload = st.lists(st.integers(2, 120), min_size=1, max_size=6, unique=True)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(sizes=sizes_of_workload)
 def test_equation_3_for_panes_is_exact(sizes):
     # The paper counts the partials that are read; n of them take n - 1 combines.
     assert counted("panes", sizes, slides=200) == formula("panes", sizes) - len(sizes)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @example(sizes=[12, 76])
 @given(sizes=sizes_of_workload)
 def test_equation_4_for_b_int_and_flat_fat(sizes):
@@ -92,7 +93,7 @@ def test_equation_4_for_b_int_and_flat_fat(sizes):
     assert found <= per_answer + depth + len(sizes) * (2 + depth / 2)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(sizes=sizes_of_workload)
 def test_equation_5_for_flat_fit(sizes):
     # The paper saw 2Q to 4Q. Counted here: sizes that lie near each other leap along the same
@@ -103,14 +104,14 @@ def test_equation_5_for_flat_fit(sizes):
         assert found == pytest.approx(formula("flat_fit", sizes), rel=1 / 2)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(sizes=sizes_of_workload)
 def test_equation_6_for_slick_deque_with_an_inverse_is_exact(sizes):
     found = counted("slick_deque", sizes, monoid=mo.ADD, slides=200)
     assert found == formula("subtract", sizes)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(sizes=sizes_of_workload)
 def test_equation_7_for_slick_deque(sizes):
     # Of its terms only 2 - 2/P are combines; Q and the walk along the deque are comparisons of

@@ -11,6 +11,7 @@ from muntin.model.aggregates import monoids as mo
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind_python
 from muntin.techniques.table import TECHNIQUES, Fold, fold, technique_for
+from tests.support.examples import examples
 from tests.support.monoids import COMPILED, LAST, PLAIN
 
 # A compilation takes seconds. The kernels that are chosen by default are compiled for every
@@ -70,7 +71,7 @@ def allowed(case):
 
 # Drawing takes far longer than answering: all techniques answer for what is drawn once.
 @pytest.mark.parametrize("case", COMPILED, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(38), deadline=None)
 @given(data=st.data())
 def test_a_compiled_technique_equals_recalculation(case, data):
     partials = data.draw(columns(case))
@@ -84,7 +85,7 @@ def test_a_compiled_technique_equals_recalculation(case, data):
 
 
 @pytest.mark.parametrize("case", PLAIN + COMPILED, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(38), deadline=None)
 @given(data=st.data())
 def test_the_same_source_runs_as_plain_python(case, data):
     partials = data.draw(columns(case))
@@ -127,7 +128,7 @@ def test_sizes_that_are_powers_of_two_and_those_that_are_not(technique, size):
     np.testing.assert_array_equal(found, expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(38), deadline=None)
 @given(data=st.data())
 def test_many_windows_from_one_deque(data):
     case = next(it for it in COMPILED if it.monoid is mo.MAX)

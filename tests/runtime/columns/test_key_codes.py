@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from muntin.runtime.columns.distinct import distinct_integers
 from muntin.runtime.columns.key_codes import canonical, encoded, hashes, mixed_radix
 from muntin.runtime.columns.row_order import ordered
+from tests.support.examples import examples
 from tests.support.keys import KEYS
 from tests.support.slicing import hashable
 
@@ -24,7 +25,7 @@ def column_of(data, name):
 
 
 @pytest.mark.parametrize("name", KEYS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(19), deadline=None)
 @given(data=st.data())
 def test_rows_have_one_code_when_their_keys_are_equal(name, data):
     column = column_of(data, name)
@@ -36,7 +37,7 @@ def test_rows_have_one_code_when_their_keys_are_equal(name, data):
 
 
 @pytest.mark.parametrize("name", KEYS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(19), deadline=None)
 @given(data=st.data())
 def test_equal_keys_have_equal_hashes_whatever_array_they_are_in(name, data):
     first, second = column_of(data, name), column_of(data, name)
@@ -49,7 +50,7 @@ def test_equal_keys_have_equal_hashes_whatever_array_they_are_in(name, data):
 
 
 @pytest.mark.parametrize("name", KEYS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(19), deadline=None)
 @given(data=st.data())
 def test_canonical_keys_are_the_same_keys_of_the_same_type(name, data):
     column = column_of(data, name)

@@ -13,6 +13,7 @@ from muntin.model.aggregates.monoids import ADD_LIMBS, MAX, MIN
 from muntin.runtime.columns.fold_ranges import Folding
 from muntin.runtime.columns.join_partials import joined
 from muntin.runtime.columns.typed_partials import read_typed, write_typed
+from tests.support.examples import examples
 
 DECIMALS = st.decimals(min_value=-(10**27) + 1, max_value=10**27 - 1, places=0)
 KINDS = {
@@ -43,7 +44,7 @@ def in_order(value):
 def test_extremes(kind, monoid, extreme):
     some = st.lists(st.one_of(st.none(), KINDS[kind]), min_size=1, max_size=6)
 
-    @settings(max_examples=25)
+    @settings(max_examples=examples(16))
     @given(some, some)
     def check(first, second):
         codes = [read_typed(pa.array(rows, kind), monoid) for rows in (first, second)]

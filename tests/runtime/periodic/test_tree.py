@@ -22,6 +22,7 @@ from muntin.runtime.periodic import tree as tree_module
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.share.optimizer import optimize
 from muntin.techniques.table import TECHNIQUES
+from tests.support.examples import examples
 from tests.support.periodic_trees import AGGREGATES, batch_of, check, layout_of
 
 
@@ -60,7 +61,7 @@ windows = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(94), deadline=None)
 @given(data=st.data(), rows=slices(), asked=st.lists(windows, min_size=1, max_size=3, unique=True))
 def test_any_batches_give_the_naive_answers(data, rows, asked):
     queries = [
@@ -123,7 +124,7 @@ def check_in_pieces(data, tree: Tree, rows) -> None:
 
 
 @pytest.mark.parametrize("overlapping", [False, True])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(62), deadline=None)
 @given(data=st.data(), rows=slices())
 def test_nodes_that_read_nodes(overlapping, data, rows):
     tree = _chain(overlapping=overlapping)
@@ -132,7 +133,7 @@ def test_nodes_that_read_nodes(overlapping, data, rows):
     check_in_pieces(data, tree, rows)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(38), deadline=None)
 @given(data=st.data(), rows=slices())
 def test_of_overlapping_intervals_the_fewest_are_combined(data, rows):
     # 0               16              32

@@ -15,6 +15,7 @@ from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.record_steps.stepper import Stepper
 from muntin.runtime.records.compiled_functions import interned
+from tests.support.examples import examples
 from tests.support.record_trees import (
     AGGREGATES,
     KINDS,
@@ -74,7 +75,7 @@ def up(gaps):
     gaps=watermarks,
     seed=st.integers(0, 9),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(38))
 def test_windows_together_equal_the_naive_answer(keys, chosen, gaps, seed):
     check([*(KINDS[name] for name in chosen), LAST_THREE], keys, gaps, seed)
 
@@ -85,7 +86,7 @@ def test_windows_together_equal_the_naive_answer(keys, chosen, gaps, seed):
     gaps=watermarks,
     seed=st.integers(0, 9),
 )
-@settings(max_examples=25)
+@settings(max_examples=examples(16))
 def test_a_window_alone_equals_the_naive_answer(name, keys, gaps, seed):
     check([KINDS.get(name, LAST_THREE)], keys, gaps, seed)
 

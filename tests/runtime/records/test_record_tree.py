@@ -17,6 +17,7 @@ from muntin.model.aggregates.aggregate import Aggregate, count, sum_
 from muntin.runtime.records.cutter import DEFAULT, STORES
 from muntin.runtime.records.record_tree import RecordTreeRuntime
 from muntin.techniques import cutty
+from tests.support.examples import examples
 from tests.support.record_trees import (
     AGGREGATES,
     KINDS,
@@ -42,14 +43,14 @@ together = given(
 
 
 @together
-@settings(max_examples=40)
+@settings(max_examples=examples(25))
 def test_windows_together_equal_the_naive_answer(keys, chosen, rows_a_batch):
     check_together(keys, chosen, rows_a_batch, DEFAULT, AGGREGATES)
 
 
 @pytest.mark.parametrize("store", [name for name in STORES if name != DEFAULT])
 @together
-@settings(max_examples=25)
+@settings(max_examples=examples(16))
 def test_every_store_gives_the_same(store, keys, chosen, rows_a_batch):
     check_together(keys, chosen, rows_a_batch, store, {"n": count()})
 
@@ -71,7 +72,7 @@ def check_together(keys, chosen, rows_a_batch, store, aggregates):
 
 @pytest.mark.parametrize("name", KINDS)
 @given(steps=events_of_a_key, rows_a_batch=st.sampled_from([1, 4, 100]))
-@settings(max_examples=25)
+@settings(max_examples=examples(16))
 def test_a_window_alone_equals_the_naive_answer(name, steps, rows_a_batch):
     events = in_order(steps)
     tree = tree_of([KINDS[name]])

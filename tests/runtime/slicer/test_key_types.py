@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.runtime.slicer.packing import unpacked
+from tests.support.examples import examples
 from tests.support.keys import KEYS
 from tests.support.slicing import (
     COMPONENTS,
@@ -34,7 +35,7 @@ def rows_of(keys):
 
 
 @pytest.mark.parametrize("name", KEYS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(data=st.data())
 def test_keys_of_every_type(name, data):
     values, kind = KEYS[name]
@@ -57,7 +58,7 @@ def test_keys_of_every_type(name, data):
 
 
 @pytest.mark.parametrize("name", KEYS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(data=st.data())
 def test_a_key_is_in_one_bucket_in_every_batch(name, data):
     values, kind = KEYS[name]

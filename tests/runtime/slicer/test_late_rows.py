@@ -8,6 +8,7 @@ from muntin.model.windows.window import Window
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE, LateRows, Taker
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
 from muntin.runtime.state.segments import from_bytes
+from tests.support.examples import examples
 
 rows = st.tuples(
     st.none() | st.integers(-40, 60), st.integers(0, 3), st.none() | st.text(max_size=2)
@@ -43,7 +44,7 @@ def is_late(row, taking, given) -> bool:
     return time < given
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(38))
 @given(st.lists(rows, max_size=20), st.lists(takers, min_size=1, max_size=3), st.integers(-20, 50))
 def test_rows_are_set_aside_once_no_window_takes_them(events, taking, watermark):
     times, bits, _ = ([row[index] for row in events] for index in range(3))

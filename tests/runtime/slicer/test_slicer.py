@@ -11,6 +11,7 @@ from muntin.runtime.slicer import finest
 from muntin.runtime.slicer.finest import FinestSlices
 from muntin.runtime.slicer.packing import unpacked
 from muntin.runtime.slicer.target import Target
+from tests.support.examples import examples
 from tests.support.slicing import (
     COMPONENTS,
     assert_same_slices,
@@ -95,7 +96,7 @@ def with_bits(partials, *, above_zero, bits):
     return partials.rename_columns({"start": "t"}).append_column("bits", column)
 
 
-@settings(max_examples=90, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(56), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=events,
     made=st.lists(targets, min_size=1, max_size=5),
@@ -199,7 +200,7 @@ def test_parts_that_cannot_be_are_refused():
         events_target((), slicing((10, 0)), part_width=0, longest=5)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(31), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=events,
     keys=st.sampled_from([("d",), ("k",), ("d", "k"), ()]),
@@ -237,7 +238,7 @@ def test_partials_of_finer_slices_make_coarser_ones(rows, keys, where, ansi, row
         assert read_slices(coarse, packed).keys() == naive_slices(asked, kept).keys()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(19), deadline=None)
 @given(rows=events, part=st.sampled_from([{}, {"part_width": 50, "longest": 12}]))
 def test_slices_that_are_whole_are_only_selected(rows, part):
     fine = events_target(("k", "d"), slicing((5, 0)))

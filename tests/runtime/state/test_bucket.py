@@ -23,6 +23,7 @@ from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.segments import from_bytes
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import optimize
+from tests.support.examples import examples
 from tests.support.periodic_trees import AGGREGATES, batch_of, layout_of
 from tests.support.simulated_streams import many_levels
 from tests.support.window_sets import windows as any_windows
@@ -81,7 +82,7 @@ def cells(request, monkeypatch):
 
 @settings(
     deadline=None,
-    max_examples=80,
+    max_examples=examples(50),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

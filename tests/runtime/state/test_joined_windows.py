@@ -13,6 +13,7 @@ from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import START
 from muntin.runtime.state.record_lane import RecordLane
+from tests.support.examples import examples
 from tests.support.record_trees import (
     AGGREGATES,
     KINDS,
@@ -88,7 +89,7 @@ class Run:
     changes=st.tuples(st.integers(1, 3), st.integers(1, 4)),
     seed=st.integers(0, 9),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_windows_that_join_equal_those_over_the_records_from_then_on(
     keys, names, gaps, changes, seed
 ):

@@ -18,6 +18,7 @@ from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, s
 from muntin.share.evolve.pin_running_queries import pinned
 from muntin.share.on_slices import on_slices
 from muntin.share.optimizer import STRATEGIES, optimize
+from tests.support.examples import examples
 from tests.support.simulated_streams import Engine, many_levels, needs_of
 
 UNIT = 1000
@@ -121,7 +122,7 @@ def cells(request, monkeypatch):
         many_levels(monkeypatch)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(38), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_answers_are_whole_and_said_once_whatever_changes(cells, data):
     delay = data.draw(st.sampled_from([0, 3, 10])) * UNIT
@@ -229,7 +230,7 @@ def test_a_window_that_begins_where_slices_have_just_been_dropped_is_not_complet
     watched.end()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(38))
 @given(data=st.data())
 def test_queries_that_stay_stay_together(data):
     first = [data.draw(any_query(f"a{number}")) for number in range(data.draw(st.integers(1, 5)))]

@@ -15,6 +15,7 @@ from muntin.share.groupings.choose_passes import cheapest_passes
 from muntin.share.groupings.pass_costs import Members
 from muntin.share.optimizer import STRATEGIES, optimize
 from tests.support import window_sets as my
+from tests.support.examples import examples
 
 ONE_GROUP_BY = Prices(event=1e6, handed=1e12)
 KEYS = [[], ["device"], ["site"], ["device", "site"]]
@@ -118,7 +119,7 @@ def test_live_keys_and_shares_of_filters_decide():
     assert len(optimize(replace(dense, live={**few, together: 1e7}), "auto").passes) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(38), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(KEYS), st.sampled_from(FILTERS), st.integers(1, 5)),

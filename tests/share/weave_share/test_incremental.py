@@ -12,6 +12,7 @@ from muntin.share.weave_share.groups import GroupCost, same_edges
 from muntin.share.weave_share.incremental import Reweaving, ReweavingPlan
 from muntin.share.weave_share.weave_share import weave_groups
 from tests.support import window_sets as my
+from tests.support.examples import examples
 from tests.support.woven import A, B, C, sets
 
 COST = GroupCost(overhead=1.2)
@@ -94,7 +95,7 @@ def test_adding_stays_near_planning_from_scratch():
         assert woven.plan_cost <= 1.3 * cost.plan(weave_groups(same_edges(windows), cost))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(19))
 @given(my.workloads())
 def test_a_plan_follows_its_queries(workload):
     first, *rest = workload.queries

@@ -16,6 +16,7 @@ from muntin.share.weave_share.cost_lookup import Lookup
 from muntin.share.weave_share.groups import GroupCost, group_of, same_edges, weaveability
 from muntin.share.weave_share.weave_share import weave, weave_groups
 from tests.support import window_sets as my
+from tests.support.examples import examples
 from tests.support.woven import A, B, C, sets, window
 
 EXAMPLE_3 = GroupCost(overhead=1.2)
@@ -49,7 +50,7 @@ def test_reduction_is_equation_5():
     assert EXAMPLE_3.reduction(one, other) == pytest.approx(expected)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(16))
 @given(st.lists(my.windows(unit=SECOND), min_size=1, max_size=8, unique=True), st.floats(0.01, 100))
 def test_windows_are_kept_and_no_two_trees_are_left_to_merge(windows, overhead):
     for technique in OPERATIONS:
@@ -130,7 +131,7 @@ def test_weave_share_beats_its_rivals():
             assert woven <= cost.plan(groups) * 1.05
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(31))
 @given(my.workloads())
 def test_every_grouping_is_a_valid_plan(workload):
     for strategy in ("weave", "triweave", "insert_then_weave", "local_search", "random"):

@@ -14,6 +14,7 @@ from muntin.model.query import Query
 from muntin.spark.settings import settings as configured
 from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal
+from tests.support.examples import examples
 from tests.support.executed_plans import scans
 
 W = "window(ts, '2 minutes')"
@@ -218,7 +219,7 @@ def test_any_statement_beside_any_other(spark, events):
     events.createOrReplaceTempView("events")
     drawn = []
 
-    @settings(max_examples=8, database=None, phases=[Phase.generate], derandomize=True,
+    @settings(max_examples=examples(8), database=None, phases=[Phase.generate], derandomize=True,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(st.lists(statements(), min_size=1, max_size=2), st.sampled_from(["auto", "shared"]))
     def draw(sql, strategy):

@@ -14,6 +14,7 @@ from muntin.share.optimizer import optimize
 from muntin.spark.batch.results import run
 from tests.support.answers import TOLERANCE, plain
 from tests.support.comparing import Pair, assert_pairs_equal
+from tests.support.examples import examples
 from tests.support.executed_plans import scans
 from tests.support.workloads import SCHEMA, may_overflow, tables, workloads
 
@@ -128,7 +129,7 @@ def test_any_workload(spark):
     drawn = []
 
     @settings(
-        max_examples=6,
+        max_examples=examples(6),
         database=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),

@@ -14,6 +14,7 @@ from muntin.model.sql_text import SqlText
 from muntin.model.workload import workload
 from muntin.share.optimizer import optimize
 from tests.support.answers import assert_same, plain
+from tests.support.examples import examples
 from tests.support.workloads import SCHEMA, tables, workloads
 
 MANY = """
@@ -146,7 +147,7 @@ def test_what_the_slicer_makes_is_grouped_from_events():
 
 
 @settings(
-    max_examples=5,
+    max_examples=examples(5),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
