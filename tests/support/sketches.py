@@ -1,5 +1,6 @@
 """Sketches that are made of values with their counts, and how to read them."""
 
+import random
 import struct
 
 import numpy as np
@@ -20,6 +21,30 @@ COUNTED = {
 }
 # The types of a KLL sketch's items, as `struct` calls them.
 FORMATS = {"<i8": "q", "<f8": "d", "<f4": "f"}
+
+
+def over_a_thousand_windows(spark, aggregates, *columns):
+    """Yields these columns of each window's answer, and the values that the window holds.
+
+    The windows are long beside what small sketches keep, and few values are frequent.
+    """
+    rng = random.Random(4)
+    start, step, size = 1_700_000_040, 6, 120
+    values = [(start + n // 4, int(rng.paretovariate(0.3)) % 5000) for n in range(4 * 6200)]
+    query = mt.Query(
+        name="q",
+        window=mt.hopping(f"{size} seconds", every=f"{step} seconds"),
+        aggregates=aggregates,
+        time="timestamp_seconds(t)",
+    )
+    frame = spark.createDataFrame(values, "t LONG, v LONG").coalesce(2)
+    with mt.run(mt.plan(query, strategy="shared", approximate=True), frame) as results:
+        assert not results.plan.plain
+        rows = results["q"].selectExpr("unix_seconds(window.start) AS begin", *columns).collect()
+    assert len(rows) > 1000
+    for row in rows:
+        first = max(0, 4 * (row.begin - start))
+        yield row, [v for _, v in values[first : 4 * (row.begin + size - start)]]
 
 
 def read_kll(image, kind):

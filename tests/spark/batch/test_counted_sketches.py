@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import muntin as mt
 from tests.support.answers import plain
-from tests.support.sketches import COUNTED
+from tests.support.sketches import COUNTED, over_a_thousand_windows
 
 # All values beside the sketches, to compare with.
 ASKED = {
@@ -226,34 +226,11 @@ def test_of_one_value_or_none_they_are_sparks_bytes(data):
 
 def test_a_thousand_windows_are_within_the_documented_bounds(spark):
     """Sketches that are small beside their windows."""
-    rng = random.Random(4)
-    start, step, size = 1_700_000_040, 6, 120
-    values = [(start + n // 4, int(rng.paretovariate(0.3)) % 5000) for n in range(4 * 6200)]
-    frame = spark.createDataFrame(values, "t LONG, v LONG").coalesce(2)
-    query = mt.Query(
-        name="q",
-        window=mt.hopping(f"{size} seconds", every=f"{step} seconds"),
-        aggregates={"kll": mt.kll_sketch_agg_bigint("v", 20), "top": mt.approx_top_k("v", 5, 16)},
-        time="timestamp_seconds(t)",
-    )
-    windows = 0
-    with mt.run(mt.plan(query, strategy="shared", approximate=True), frame) as results:
-        assert not results.plan.plain
-        for row in (
-            results["q"]
-            .selectExpr(
-                "unix_seconds(window.start) AS begin",
-                "kll_sketch_get_rank_bigint(kll, 40) AS rank",
-                "top",
-            )
-            .collect()
-        ):
-            first = max(0, 4 * (row.begin - start))
-            held = [v for _, v in values[first : 4 * (row.begin + size - start)]]
-            windows += 1
-            assert abs(row.rank - sum(v <= 40 for v in held) / len(held)) <= 1 / 20
-            assert counted(row.top) == top(held, 0, 5)
-    assert windows > 1000
+    small = {"kll": mt.kll_sketch_agg_bigint("v", 20), "top": mt.approx_top_k("v", 5, 16)}
+    rank = "kll_sketch_get_rank_bigint(kll, 40) AS rank"
+    for row, held in over_a_thousand_windows(spark, small, rank, "top"):
+        assert abs(row.rank - sum(v <= 40 for v in held) / len(held)) <= 1 / 20
+        assert counted(row.top) == top(held, 0, 5)
 
 
 def test_parameters_that_are_not_written_as_numbers_are_left_to_spark():
