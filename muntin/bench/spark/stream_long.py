@@ -25,7 +25,7 @@ from muntin.spark.settings import settings
 BATCHES = 500
 # Events of a batch, the event time that a batch is ahead of the one before, and keys. The longest
 # window, of a day, is over before the first look, so that the state has its size.
-_ROWS, _AHEAD_S, _KEYS = 200, 1800, 5
+_ROWS, _AHEAD_S, _KEYS = 200, 3600, 5
 # When to look first: what fills up once has done so.
 _FIRST = 50
 # Spark keeps the logs of so many batches, and deletes older state that often. Its own numbers, 100
@@ -55,7 +55,9 @@ class Size:
     worker_bytes: int
     checkpoint_files: int
     checkpoint_bytes: int
-    state_bytes: int
+    state_rows: int
+    # What RocksDB holds: the state, and a cache of its files that it fills up to a bound.
+    rocksdb_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +85,8 @@ class LongReport:
             ("Python workers, MB", "worker_bytes", 1e6),
             ("files of the checkpoint", "checkpoint_files", 1),
             ("their size, MB", "checkpoint_bytes", 1e6),
-            ("state, MB", "state_bytes", 1e6),
+            ("rows of state", "state_rows", 1),
+            ("RocksDB's memory, MB", "rocksdb_bytes", 1e6),
         ):
             cells = []
             for pair in (self.plain, self.muntin):
@@ -165,7 +168,7 @@ class _Bench:
 
     def _size(self, check: Path, reports: QueryReports, batch: int) -> Size:
         watched = [self._kept(check, reports, batch - _WATCHED + i) for i in range(_WATCHED + 1)]
-        files, file_bytes, state_bytes = map(max, zip(*watched, strict=True))
+        files, file_bytes, rows, rocksdb = map(max, zip(*watched, strict=True))
         gc.collect()
         driver, workers = resident()
         return Size(
@@ -175,17 +178,23 @@ class _Bench:
             worker_bytes=workers,
             checkpoint_files=files,
             checkpoint_bytes=file_bytes,
-            state_bytes=state_bytes,
+            state_rows=rows,
+            rocksdb_bytes=rocksdb,
         )
 
-    def _kept(self, check: Path, reports: QueryReports, batch: int) -> tuple[int, int, int]:
-        """Returns files and bytes of the checkpoint after a batch, and bytes of state."""
+    def _kept(self, check: Path, reports: QueryReports, batch: int) -> tuple[int, int, int, int]:
+        """Returns files and bytes of the checkpoint after a batch, rows and memory of state."""
         _await(lambda: (reports.last() or {"batchId": -1})["batchId"] >= batch)
         report = reports.last()
         assert report is not None
         files = [path for path in check.rglob("*") if path.is_file()]
-        state = sum(operator["memoryUsedBytes"] for operator in report["stateOperators"])
-        return len(files), sum(map(_bytes, files)), state
+        state = report["stateOperators"]
+        return (
+            len(files),
+            sum(map(_bytes, files)),
+            sum(operator["numRowsTotal"] for operator in state),
+            sum(operator["memoryUsedBytes"] for operator in state),
+        )
 
 
 def _bytes(path: Path) -> int:
