@@ -1,5 +1,7 @@
 """The driver's JVM: which process it is, and how much memory its live objects take."""
 
+import time
+
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -11,13 +13,16 @@ def jvm_pid() -> int | None:
     return int(getattr(SparkContext._jvm, "java.lang.ProcessHandle").current().pid())
 
 
-def live_bytes(session: SparkSession, *, collections: int = 7) -> int:
-    """Returns the heap of the driver's JVM after a collection, the least of several: a stream may
-    run on meanwhile."""
+def live_bytes(session: SparkSession, *, collections: int = 20, pause_s: float = 0.2) -> int:
+    """Returns the heap of the driver's JVM after a collection, the least of several.
+
+    A stream may run on meanwhile, and each of its tasks holds pages of 64 MB for a moment.
+    """
     assert session._jvm is not None
     memory = getattr(session._jvm, "java.lang.management.ManagementFactory").getMemoryMXBean()
-    found = []
+    used = []
     for _ in range(collections):
         memory.gc()
-        found.append(int(memory.getHeapMemoryUsage().getUsed()))
-    return min(found)
+        used.append(int(memory.getHeapMemoryUsage().getUsed()))
+        time.sleep(pause_s)
+    return min(used)
