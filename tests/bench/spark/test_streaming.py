@@ -107,6 +107,15 @@ def test_sessions_are_compared_up_to_where_both_have_closed_them(spark):
 
 
 @pytest.mark.slow
+def test_sessions_that_none_has_closed_are_no_rows(spark):
+    # One key with an event every few milliseconds.
+    report = streaming(spark, ["sess"], events=2_000, keys=1, repeats=1, warming=0)
+    measured = report.sets["sess"]
+    assert measured.equal
+    assert measured.plain.rows == measured.muntin.rows == 0
+
+
+@pytest.mark.slow
 def test_state_keys_and_changes_are_measured(spark):
     report = state_costs(spark, events=20_000, keys=500, dash10_keys=200)
     assert report.many_equal
