@@ -160,8 +160,10 @@ def _processes() -> list[Any]:
     The JVM is a child of the driver, or was started before it: `spark-submit` does so.
     """
     check_installed()
-    roots = [psutil.Process()]
+    driver = psutil.Process()
+    processes = [driver, *driver.children(recursive=True)]
     pid = jvm_pid()
-    if pid is not None:
-        roots.append(psutil.Process(pid))
-    return list(dict.fromkeys(p for root in roots for p in (root, *root.children(recursive=True))))
+    if pid is not None and pid not in {process.pid for process in processes}:
+        jvm = psutil.Process(pid)
+        processes += [jvm, *jvm.children(recursive=True)]
+    return list(dict.fromkeys(processes))

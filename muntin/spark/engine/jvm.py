@@ -1,6 +1,8 @@
 """The driver's JVM: which process it is, and how much memory its live objects take."""
 
 import time
+from functools import cache
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -8,9 +10,13 @@ from pyspark.sql import SparkSession
 
 def jvm_pid() -> int | None:
     """Returns the process of the JVM that this process is connected to, if there is one."""
-    if SparkContext._jvm is None:
-        return None
-    return int(getattr(SparkContext._jvm, "java.lang.ProcessHandle").current().pid())
+    return None if SparkContext._jvm is None else _pid(SparkContext._jvm)
+
+
+@cache
+def _pid(jvm: Any) -> int:
+    """Asks the JVM once: memory is sampled ten times a second."""
+    return int(getattr(jvm, "java.lang.ProcessHandle").current().pid())
 
 
 def live_bytes(session: SparkSession, *, collections: int = 20, pause_s: float = 0.2) -> int:
