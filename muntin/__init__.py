@@ -48,7 +48,7 @@ from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.model.workload import Workload
 
 if TYPE_CHECKING:
-    from muntin.share.optimizer import STRATEGIES
+    from muntin.optimizer.strategies import STRATEGIES
     from muntin.spark.batch.results import Results, run
     from muntin.spark.binding.planning import plan
     from muntin.spark.frames.share import share
@@ -61,10 +61,11 @@ if TYPE_CHECKING:
 
 # Loaded when first used: a Spark worker starts sooner without parser, optimizers and pipelines.
 _LATER = {
-    "STRATEGIES": "muntin.share.optimizer",
+    "STRATEGIES": "muntin.optimizer.strategies",
     "plan": "muntin.spark.binding.planning",
     "Results": "muntin.spark.batch.results",
     "run": "muntin.spark.batch.results",
+    "share": "muntin.spark.frames.share",
     "Pipeline": "muntin.spark.pipeline.pipeline",
     "start": "muntin.spark.pipeline.pipeline",
     "stream": "muntin.spark.stream.source",
@@ -84,12 +85,13 @@ def __getattr__(name: str) -> Any:
         return _RENAMED[name]
     if name in FUNCTIONS:
         return function_call(name)
-    if name == "share":
-        # A package that can be called: see there.
-        return import_module("muntin.share")
     if name not in _LATER:
         raise AttributeError(f"module 'muntin' has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *FUNCTIONS})
 
 
 __version__ = "0.1.0"

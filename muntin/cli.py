@@ -13,7 +13,7 @@ from muntin.bench.spark.calibrate import calibrate
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError
-from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
+from muntin.optimizer.strategies import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
 from muntin.spark.frames.stream_frames import WATERMARK

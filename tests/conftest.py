@@ -12,18 +12,19 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from muntin.spark.settings import settings as configured
-from tests.support.examples import EXAMPLES
+from tests.support.examples import EXAMPLES, FRESH_SEEDS
 from tests.support.session import AS_USERS_HAVE_IT, checksums, session
 from tests.support.shared_jvm import attach, start_when_wanted, want
 
 _SHARED_JVM = "shared_jvm"
 _FOLDER = pytest.StashKey[TemporaryDirectory[str]]()
 
-# Machines are shared: a slow example is no failure. Other examples are generated in every run, and
-# more of them by `make fuzz`.
+# Machines are shared: a slow example is no failure. `make test` generates the same examples in
+# every run; `make fuzz` generates more of them, with fresh seeds.
 settings.register_profile(
     "muntin",
     max_examples=EXAMPLES,
+    derandomize=not FRESH_SEEDS,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

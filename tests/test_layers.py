@@ -1,6 +1,7 @@
 """Imports go one way: every package imports only what stands below it."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -17,10 +18,10 @@ BELOW = {
     "model": {"errors"},
     "sql": {"errors", "model"},
     "techniques": {"errors", "model"},
-    "share": {"errors", "model", "sql", "techniques"},
+    "optimizer": {"errors", "model", "sql", "techniques"},
     "runtime": {"errors", "model", "techniques"},
-    "explain": {"errors", "model", "techniques", "share", "runtime"},
-    "spark": {"errors", "model", "sql", "techniques", "share", "runtime"},
+    "explain": {"errors", "model", "techniques", "optimizer", "runtime"},
+    "spark": {"errors", "model", "sql", "techniques", "optimizer", "runtime"},
     "console": {"errors"},
 }
 # A room has one job, so it holds few files.
@@ -104,8 +105,8 @@ def test_every_package_stands_in_a_layer():
 def test_a_worker_loads_the_runtime_and_neither_parser_nor_optimizers():
     script = (
         "import sys, muntin.spark.batch.compiled_answers; "
-        "print(*(one for one in ('sqlglot', 'muntin.sql', 'muntin.share', 'muntin.spark.pipeline') "
-        "if one in sys.modules))"
+        "print(*({'sqlglot', 'muntin.sql', 'muntin.optimizer', 'muntin.spark.pipeline'} "
+        "& set(sys.modules)))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (loaded.stdout.strip(), loaded.returncode) == ("", 0), loaded.stderr
@@ -128,8 +129,18 @@ def test_the_process_that_spark_asks_for_states_loads_nothing_that_computes():
     assert (loaded.stdout.strip(), loaded.returncode) == (b"", 0), loaded.stderr
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_is_there_and_listed():
     assert all(getattr(muntin, name) is not None for name in muntin.__all__)
+    assert set(muntin.__all__) <= set(dir(muntin))
+
+
+def test_verbs_are_functions_with_signatures():
+    verbs = ("plan", "run", "share", "start", "stream", "parse_sql")
+    for verb in verbs:
+        function = getattr(muntin, verb)
+        assert inspect.isfunction(function), verb
+        assert function.__doc__, verb
+        assert inspect.signature(function).parameters, verb
 
 
 def test_only_the_engine_room_knows_that_spark_is_a_jvm():

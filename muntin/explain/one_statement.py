@@ -22,7 +22,7 @@ from muntin.explain.statements import Types, indented, lowered
 from muntin.model.plan import Node, Plan, Tree, by_family
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.sql_text import literal, quoted, squeeze
-from muntin.share.slicing.edges import common_slicing
+from muntin.optimizer.slicing.edges import common_slicing
 
 # The column with the name of a row's query, as `results.together()` calls it.
 QUERY = "query"

@@ -10,7 +10,7 @@ from muntin.model.plan import Plan, Tree
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
 from muntin.model.windows.window import Window
-from muntin.share.slicing.edges import grid
+from muntin.optimizer.slicing.edges import grid
 
 SLICES = "slices"
 # A column or a field of one, which can be read where a filter lets nothing in.

@@ -9,8 +9,8 @@ from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.windows.window import Window
-from muntin.share.costs.cost import occupied
-from muntin.share.slicing.edges import slicing
+from muntin.optimizer.costs.cost import occupied
+from muntin.optimizer.slicing.edges import slicing
 
 PLAIN_HEADING = "answered by Spark alone"
 FACTOR = "factor window"

@@ -29,7 +29,7 @@ from muntin.bench.spark.stream_long import BATCHES, LongReport, long_run
 from muntin.bench.spark.stream_state import StateReport, state_costs
 from muntin.bench.spark.streaming import SESSION, STREAMED, streamed, streaming
 from muntin.bench.spark.streaming import Report as StreamingReport
-from muntin.share.optimizer import DEFAULT, STEADY, STRATEGIES
+from muntin.optimizer.strategies import DEFAULT, STEADY, STRATEGIES
 from muntin.terminal.measured import measured_session
 from muntin.terminal.paths import check_file
 

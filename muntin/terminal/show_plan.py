@@ -5,8 +5,8 @@ from pathlib import Path
 
 from muntin.console.progress import starting
 from muntin.model.workload import workload
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import compare, optimize
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import compare, optimize
 from muntin.spark.session import local_session
 from muntin.terminal.given import Planning, prices_in
 from muntin.terminal.paths import check_file

@@ -13,7 +13,7 @@ from muntin.model.prices import Prices
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
 from muntin.model.workload import workload
-from muntin.share.optimizer import optimize
+from muntin.optimizer.strategies import optimize
 from tests.support.hand_made_plans import (
     every_plan,
     hundred,

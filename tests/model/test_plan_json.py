@@ -13,7 +13,7 @@ from muntin.model.plan_json import plan_from_json, plan_to_json
 from muntin.model.query import PlainQuery
 from muntin.model.sql_text import SqlText
 from muntin.model.workload import workload
-from muntin.share.optimizer import STRATEGIES, optimize
+from muntin.optimizer.strategies import STRATEGIES, optimize
 from tests.support.examples import examples
 from tests.support.workloads import workloads
 

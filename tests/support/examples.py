@@ -2,6 +2,8 @@
 
 import os
 
+# Whether generated tests draw other examples in every run. `make fuzz` sets how many.
+FRESH_SEEDS = "MUNTIN_EXAMPLES" in os.environ
 # Of a test that does not say how many.
 EXAMPLES = int(os.environ.get("MUNTIN_EXAMPLES", "25"))
 _USUAL = 25

@@ -14,6 +14,11 @@ from muntin.model.aggregates.parts import INTEGER
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query
 from muntin.model.workload import workload
+from muntin.optimizer import levels
+from muntin.optimizer.evolve.move_queries import moving, staying
+from muntin.optimizer.evolve.replan import Replanned, Replanner
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state import level_store
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
@@ -21,11 +26,6 @@ from muntin.runtime.state.lane import EVENTS, START
 from muntin.runtime.state.late_rows import count_late
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
-from muntin.share import levels
-from muntin.share.evolve.move_queries import moving, staying
-from muntin.share.evolve.replan import Replanned, Replanner
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import optimize
 
 
 def many_levels(monkeypatch) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
-from muntin.share.weave_share.groups import Group
+from muntin.optimizer.weave_share.groups import Group
 
 
 def window(size: int, slide: int) -> Window:

@@ -12,10 +12,10 @@ from typing import Any
 from muntin.bench.harness.experiment import Claim, Experiment, Figure
 from muntin.console.progress import Steps
 from muntin.model.windows.window import Window
-from muntin.share.generators import incremental_gen
-from muntin.share.triweave import triweave_cost, triweave_groups
-from muntin.share.weave_share.groups import Group, GroupCost, same_edges
-from muntin.share.weave_share.weave_share import weave_groups
+from muntin.optimizer.generators import incremental_gen
+from muntin.optimizer.triweave import triweave_cost, triweave_groups
+from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
+from muntin.optimizer.weave_share.weave_share import weave_groups
 
 # The paper's names, by ours.
 TECHNIQUES = {

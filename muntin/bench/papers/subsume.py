@@ -11,9 +11,9 @@ from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload, workload
-from muntin.share.generators import subsumption_gen
-from muntin.share.optimizer import optimize
-from muntin.share.subsumption import Stairs, subsume_windows
+from muntin.optimizer.generators import subsumption_gen
+from muntin.optimizer.strategies import optimize
+from muntin.optimizer.subsumption import Stairs, subsume_windows
 
 # The paper's classes, by their longest slide in seconds.
 CLASSES = {"smooth": 10, "medium": 20, "abrupt": 30}

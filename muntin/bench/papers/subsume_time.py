@@ -14,9 +14,9 @@ from muntin.model.plan import Plan, Tree
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.workload import Workload
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.periodic.tree import TreeRuntime
-from muntin.share.optimizer import optimize
 
 TIMED = ("subsume", "shared", "unshared")
 Asked = Callable[[str, int, float], Workload]

@@ -11,15 +11,15 @@ from muntin.bench.papers.weave_time import effort, incremental_time, scale
 from muntin.bench.papers.weave_workload import drawn, paper_cost
 from muntin.console.progress import Steps
 from muntin.model.windows.window import Window
-from muntin.share.weave_share.groups import Group, GroupCost, same_edges
-from muntin.share.weave_share.rivals import (
+from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
+from muntin.optimizer.weave_share.rivals import (
     insert_then_weave,
     local_search,
     no_share,
     random_groups,
     share_all,
 )
-from muntin.share.weave_share.weave_share import weave_groups
+from muntin.optimizer.weave_share.weave_share import weave_groups
 
 LOW, MEDIUM, HIGH = 50.0, 300.0, 10_000.0
 

@@ -6,10 +6,10 @@ from statistics import mean
 from muntin.bench.harness.experiment import Claim, Experiment, Figure
 from muntin.bench.papers.weave_workload import drawn, paper_cost
 from muntin.model.windows.window import Window
-from muntin.share.exact import cheapest_partition
-from muntin.share.weave_share.groups import GroupCost, group_of, same_edges
-from muntin.share.weave_share.incremental import Reweaving
-from muntin.share.weave_share.weave_share import weave_groups
+from muntin.optimizer.exact import cheapest_partition
+from muntin.optimizer.weave_share.groups import GroupCost, group_of, same_edges
+from muntin.optimizer.weave_share.incremental import Reweaving
+from muntin.optimizer.weave_share.weave_share import weave_groups
 
 
 def optimum(cases: Sequence[tuple[float, int]], repeats: int) -> Experiment:

@@ -10,11 +10,11 @@ from muntin.model.aggregates.aggregate import min_
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.share.optimizer import optimize
-from muntin.share.weave_share.cost_lookup import Lookup
-from muntin.share.weave_share.groups import Group, GroupCost, same_edges
-from muntin.share.weave_share.incremental import Reweaving
-from muntin.share.weave_share.weave_share import weave_exactly
+from muntin.optimizer.strategies import optimize
+from muntin.optimizer.weave_share.cost_lookup import Lookup
+from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
+from muntin.optimizer.weave_share.incremental import Reweaving
+from muntin.optimizer.weave_share.weave_share import weave_exactly
 
 _RATE = 100.0
 # Up to this many queries, all windows are distinct.

@@ -4,8 +4,8 @@ from random import Random
 
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
-from muntin.share.generators import weave_share_gen
-from muntin.share.weave_share.groups import GroupCost
+from muntin.optimizer.generators import weave_share_gen
+from muntin.optimizer.weave_share.groups import GroupCost
 
 # The paper does not state the unit of slides. With this one, the gains at 250 queries are nearest
 # to those that it states.

@@ -29,7 +29,7 @@ from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND
 from muntin.model.windows.window import Window
-from muntin.share.costs.operations import steady_operations
+from muntin.optimizer.costs.operations import steady_operations
 from muntin.spark.batch.results import run
 from muntin.spark.binding.relations import Relations
 from muntin.techniques.table import fold

@@ -7,7 +7,7 @@ from muntin.bench.harness.listed import listed
 from muntin.model.aggregates.aggregate import min_
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
-from muntin.share.generators import SEED_SIZES, SEED_SLIDES, random_gen, sequential_gen
+from muntin.optimizer.generators import SEED_SIZES, SEED_SLIDES, random_gen, sequential_gen
 
 
 @dataclass(frozen=True, kw_only=True)

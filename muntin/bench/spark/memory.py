@@ -17,7 +17,7 @@ from muntin.console.progress import Steps
 from muntin.model.aggregates.aggregate import avg, count, max_, min_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
-from muntin.share.optimizer import DEFAULT
+from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.results import run
 
 LIMIT = 4 * 2**30

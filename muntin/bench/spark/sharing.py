@@ -26,7 +26,7 @@ from muntin.bench.spark.sharing_report import Measured, Report, Side
 from muntin.console.progress import Steps
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Session
-from muntin.share.optimizer import DEFAULT
+from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.results import run
 from muntin.spark.output.together import QUERY, named
 

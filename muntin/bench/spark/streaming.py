@@ -24,7 +24,7 @@ from muntin.bench.spark.sharing_report import Measured, Side
 from muntin.console.progress import Steps
 from muntin.errors import RunError, nearest
 from muntin.model.query import Query
-from muntin.share.optimizer import STEADY
+from muntin.optimizer.strategies import STEADY
 from muntin.spark.output.together import QUERY, named
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings

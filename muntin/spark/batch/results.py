@@ -9,7 +9,7 @@ from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query
 from muntin.model.workload import Workload
-from muntin.share.optimizer import DEFAULT
+from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import WriteTo

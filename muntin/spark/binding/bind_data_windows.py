@@ -10,7 +10,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.record_tree import RecordTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
-from muntin.share.on_slices import sliced
+from muntin.optimizer.on_slices import sliced
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known, reason_alone
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import answer_types, selected

@@ -19,8 +19,8 @@ from muntin.model.aggregates.table import DOUBLE
 from muntin.model.plan import Plan, Tree, by_family, with_own_passes
 from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText
+from muntin.optimizer.name_techniques import with_techniques
 from muntin.runtime.columns.layout import kept
-from muntin.share.name_techniques import with_techniques
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.argument_types import reason_of_arguments
 from muntin.spark.binding.bound_tree import AnyBoundTree

@@ -13,9 +13,9 @@ from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText
 from muntin.model.workload import Workload, workload
-from muntin.share.costs.lower_bounds import depends_on_data
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import DEFAULT, STEADY, optimize
+from muntin.optimizer.costs.lower_bounds import depends_on_data
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import DEFAULT, STEADY, optimize
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.binding.sample import MANY_ROWS, with_facts
 from muntin.spark.frames.read_frames import read_frames

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from muntin.share.optimizer import DEFAULT
+from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.results import Results
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.frames.read_frames import read_frames

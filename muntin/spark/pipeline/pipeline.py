@@ -16,11 +16,11 @@ from muntin.model.query import PlainQuery, Query
 from muntin.model.time import parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload, workload
+from muntin.optimizer.evolve.move_queries import without
+from muntin.optimizer.evolve.outlook import Outlook, outlook
+from muntin.optimizer.evolve.replan import Replanned, Replanner
+from muntin.optimizer.strategies import STEADY
 from muntin.runtime.stream_plan.stream_plan import check_same
-from muntin.share.evolve.move_queries import without
-from muntin.share.evolve.outlook import Outlook, outlook
-from muntin.share.evolve.replan import Replanned, Replanner
-from muntin.share.optimizer import STEADY
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint

@@ -8,12 +8,12 @@ from dataclasses import replace
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
+from muntin.optimizer.evolve.move_queries import Transition, moving, staying
+from muntin.optimizer.evolve.pin_data_windows import with_code
 from muntin.runtime.stream_plan.change_plan import changed
 from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.same_state import state_of_plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
-from muntin.share.evolve.move_queries import Transition, moving, staying
-from muntin.share.evolve.pin_data_windows import with_code
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.stream.source import BoundStream, Source

@@ -12,8 +12,8 @@ from py4j.protocol import Py4JError
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
+from muntin.optimizer.evolve.move_queries import without
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
-from muntin.share.evolve.move_queries import without
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.engine.session_kind import is_gone
 from muntin.spark.pipeline.passing_failures import Patience, was_stopped

@@ -21,6 +21,7 @@ from muntin.model.record_tree import RecordTree
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window
+from muntin.optimizer.slicing.edges import common_slicing
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.slicer.late_rows import LateRows, Taker
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
@@ -29,7 +30,6 @@ from muntin.runtime.slicer.target import Target
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL
 from muntin.runtime.state.record_lane import RecordLane, grains
-from muntin.share.slicing.edges import common_slicing
 from muntin.spark.batch.pass_slices import PACKED
 from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import AnyBoundTree

@@ -17,10 +17,10 @@ from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
+from muntin.optimizer.strategies import STEADY
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
-from muntin.share.optimizer import STEADY
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import BoundTree, bind, is_compiled, is_order_known

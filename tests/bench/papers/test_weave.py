@@ -8,9 +8,9 @@ from rich.console import Console
 
 from muntin.bench.papers.weave import CONTENDERS, QUICK, ranges, run
 from muntin.bench.papers.weave_workload import TICK, drawn, paper_cost
-from muntin.share.weave_share.groups import same_edges
-from muntin.share.weave_share.rivals import insert_then_weave, local_search, no_share, share_all
-from muntin.share.weave_share.weave_share import weave_exactly, weave_groups
+from muntin.optimizer.weave_share.groups import same_edges
+from muntin.optimizer.weave_share.rivals import insert_then_weave, local_search, no_share, share_all
+from muntin.optimizer.weave_share.weave_share import weave_exactly, weave_groups
 
 FEW = replace(
     QUICK,

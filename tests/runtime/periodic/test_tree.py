@@ -17,10 +17,10 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.periodic import node as node_module
 from muntin.runtime.periodic import tree as tree_module
 from muntin.runtime.periodic.tree import TreeRuntime
-from muntin.share.optimizer import optimize
 from muntin.techniques.table import TECHNIQUES
 from tests.support.examples import examples
 from tests.support.periodic_trees import AGGREGATES, batch_of, check, layout_of

@@ -10,10 +10,10 @@ import pytest
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import PART, unpacked
 from muntin.runtime.slicer.target import Target
-from muntin.share.optimizer import optimize
 from tests.support.periodic_trees import AGGREGATES, check, layout_of, naive
 from tests.support.slicing import columns_of, sliced
 

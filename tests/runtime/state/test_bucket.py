@@ -14,6 +14,8 @@ from muntin.model.plan import Tree
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.columns.row_order import ordered
 from muntin.runtime.periodic.rollups import is_cut
@@ -21,8 +23,6 @@ from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.segments import from_bytes
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import optimize
 from tests.support.examples import examples
 from tests.support.periodic_trees import AGGREGATES, batch_of, layout_of
 from tests.support.simulated_streams import many_levels

@@ -8,14 +8,14 @@ import pytest
 import muntin as mt
 from muntin.model.aggregates.parts import FLOAT
 from muntin.model.workload import workload
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import START
 from muntin.runtime.state.late_rows import count_late
 from muntin.runtime.state.record_lane import RecordLane
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import optimize
 from tests.support.simulated_streams import Memory
 
 WINDOWS = {

@@ -8,10 +8,10 @@ from muntin.model.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL, count_late
-from muntin.share.optimizer import optimize
 from tests.support.window_sets import windows as any_windows
 
 

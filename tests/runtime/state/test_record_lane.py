@@ -8,6 +8,9 @@ import muntin as mt
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.parts import INTEGER
 from muntin.model.workload import workload
+from muntin.optimizer.evolve.pin_data_windows import with_code
+from muntin.optimizer.evolve.pin_running_queries import pinned
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
@@ -16,9 +19,6 @@ from muntin.runtime.state.record_lane import RecordLane, RecordNeeds, grains
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
-from muntin.share.evolve.pin_data_windows import with_code
-from muntin.share.evolve.pin_running_queries import pinned
-from muntin.share.optimizer import optimize
 from tests.support.simulated_streams import Memory
 from tests.support.user_aggregates import Tens
 

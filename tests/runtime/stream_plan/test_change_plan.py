@@ -12,12 +12,12 @@ from muntin.model.query import Query
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.model.workload import workload
+from muntin.optimizer.evolve.pin_running_queries import pinned
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import STRATEGIES, optimize
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
-from muntin.share.evolve.pin_running_queries import pinned
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import STRATEGIES, optimize
 from tests.support.examples import examples
 from tests.support.simulated_streams import Engine, many_levels, needs_of
 

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.workload import workload
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.same_state import state_of_plan, state_of_running
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_to_json
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import optimize
 from tests.support.queries import query
 from tests.support.simulated_streams import needs_of
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.model.prices import Prices
 from muntin.model.query import Query
 from muntin.model.workload import workload
-from muntin.share.optimizer import STRATEGIES, optimize
+from muntin.optimizer.strategies import STRATEGIES, optimize
 from muntin.spark.batch.results import Results, run
 from muntin.spark.settings import settings as configured
 from tests.support.answers import TOLERANCE, assert_same, plain

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 import muntin as mt
 from muntin.errors import ModelError
 from muntin.model.workload import workload
-from muntin.share.optimizer import optimize
+from muntin.optimizer.strategies import optimize
 from muntin.spark.batch.results import run
 from tests.support.answers import TOLERANCE, plain
 from tests.support.comparing import Pair, assert_pairs_equal

@@ -7,7 +7,7 @@ from muntin.model.passes import GROUP_BY, SLICER
 from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.workload import workload
-from muntin.share.optimizer import optimize
+from muntin.optimizer.strategies import optimize
 from muntin.spark.engine.stored_frames import stored
 from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal

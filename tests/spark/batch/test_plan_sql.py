@@ -12,7 +12,7 @@ from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.sql_text import SqlText
 from muntin.model.workload import workload
-from muntin.share.optimizer import optimize
+from muntin.optimizer.strategies import optimize
 from tests.support.answers import assert_same, plain
 from tests.support.examples import examples
 from tests.support.workloads import SCHEMA, tables, workloads

@@ -11,8 +11,8 @@ from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.model.query import Column, Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import optimize
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import optimize
 from muntin.spark.batch.results import run
 from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain

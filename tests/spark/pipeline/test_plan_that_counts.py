@@ -8,10 +8,10 @@ import pytest
 from muntin.errors import RunError
 from muntin.model.windows.window import hopping
 from muntin.model.workload import workload
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import Needs
-from muntin.share.on_slices import on_slices
-from muntin.share.optimizer import optimize
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured

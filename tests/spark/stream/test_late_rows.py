@@ -7,7 +7,7 @@ from muntin.model.aggregates.user_aggregate import aggregate
 from muntin.model.query import Query
 from muntin.model.windows.cumulate import cumulate
 from muntin.model.windows.window import hopping, tumbling
-from muntin.share.optimizer import STRATEGIES
+from muntin.optimizer.strategies import STRATEGIES
 from muntin.spark.pipeline.pipeline import start
 from tests.support.answers import assert_same
 from tests.support.streams import (

@@ -1,0 +1,45 @@
+"""Finds the plan that is now the cheapest for a stream, and what a running one costs by now."""
+
+from dataclasses import replace
+
+from muntin.errors import PlanError
+from muntin.model.plan import Plan
+from muntin.model.workload import Workload
+from muntin.optimizer.on_slices import on_slices, reading_slices
+from muntin.optimizer.strategies import optimize
+from muntin.optimizer.trees import flat_tree
+
+# A stream cuts the trees of all of these from one reading of the events; where nodes read other
+# nodes, it has them read the slices. So only how queries are put together in trees matters.
+STRATEGIES = ("shared", "weave", "unshared", "exact")
+
+
+def cheapest(workload: Workload) -> Plan:
+    """Returns the cheapest plan of all strategies for the rate and keys of a workload."""
+    plans = []
+    for strategy in STRATEGIES:
+        try:
+            plans.append(on_slices(optimize(workload, strategy)))
+        except PlanError:
+            # The exact strategy refuses what is too large for it.
+            continue
+    return min(plans, key=lambda plan: plan.cost)
+
+
+def priced(plan: Plan, workload: Workload) -> Plan:
+    """Returns a plan for a stream with its costs at the rate and keys of a workload."""
+    facts = {part.shared[0].grouping: part for part in workload.by_grouping if part.shared}
+    trees = tuple(
+        flat_tree(list(plan.queries_of(tree).values()), facts[tree.grouping]) for tree in plan.trees
+    )
+    return reading_slices(
+        replace(
+            plan,
+            trees=trees,
+            rate=workload.rate,
+            keys=workload.keys,
+            keys_known=workload.keys_known,
+            live=workload.live,
+            shares=workload.shares,
+        )
+    )

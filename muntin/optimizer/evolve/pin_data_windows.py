@@ -1,0 +1,124 @@
+"""Keeps running trees of data windows, which know the open windows; new queries may join them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.user_aggregate import UserComponent, aggregate_to_json
+from muntin.model.plan import Plan
+from muntin.model.plan_json import definition
+from muntin.model.query import Grouping, Query
+from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.windows.data_windows import DataWindow, Delta, Session
+from muntin.model.windows.window import Window
+from muntin.optimizer.data_windows import sharing_group
+
+
+def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[RecordTree, ...]:
+    """Returns the running trees with those of their queries that stay, then trees of new queries.
+
+    A new query joins a running tree where it can (`_takes`): it sees the tree's records from some
+    instant on, which the engine knows. Otherwise it gets a new tree.
+    """
+    asked = {query.name: query for query in plan.queries if isinstance(query, Query)}
+    trees = []
+    home: set[str] = set()
+    for tree in running.record_trees:
+        kept = [name for name in tree.queries if name in stays]
+        if kept:
+            home.update(kept)
+            trees.append(_given(tree, {name: asked[name] for name in kept}))
+    begun = len(trees)
+    for tree in plan.record_trees:
+        left: list[str] = []
+        for node in tree.answering(
+            query for name, query in asked.items() if name not in home
+        ).nodes:
+            for index, host in enumerate(trees[:begun]):
+                if _takes(host, tree.grouping, node, asked):
+                    trees[index] = replace(host, nodes=(*host.nodes, node))
+                    break
+            else:
+                left += node.queries
+        if left:
+            trees.append(tree.answering([asked[name] for name in left]))
+    return tuple(trees)
+
+
+def _takes(
+    host: RecordTree, grouping: Grouping, node: RecordNode, asked: Mapping[str, Query]
+) -> bool:
+    """Whether the queries of a new node can join a running tree.
+
+    They are to see what they would see in a tree of their own, so nothing that the tree remembers
+    may be about records from before: neither open windows of an equal window, nor the highest value
+    of a growing column. Records of sessions are merged within the shortest gap. Periodic windows
+    keep their records, for those that come late. Partials that are sets have trees of their own.
+    """
+    window = node.window
+    if grouping != host.grouping or not isinstance(window, DataWindow) or isinstance(window, Delta):
+        return False
+    if any(other.window == window or isinstance(other.window, Window) for other in host.nodes):
+        return False
+    if any(map(_keeps_sets, node.aggregates)):
+        return False
+    if host.grain is not None and not (isinstance(window, Session) and window.gap >= host.grain):
+        return False
+    groups = {sharing_group(asked[name]) for each in (*host.nodes, node) for name in each.queries}
+    return len(groups) == 1
+
+
+def _keeps_sets(aggregate: Aggregate) -> bool:
+    """Whether partials are sets of values, or registers."""
+    return any(
+        not isinstance(part, UserComponent)
+        and (part.part.is_of_entries or part.kind == "registers")
+        for part in aggregate.components
+    )
+
+
+def _given(tree: RecordTree, queries: Mapping[str, Query]) -> RecordTree:
+    """Returns the part of a tree that `queries` need, with their own windows and aggregates."""
+    return _with_code(tree, queries).answering(queries.values())
+
+
+def with_code(plan: Plan, given: Plan) -> Plan:
+    """Returns a plan read from a checkpoint with the classes and functions of `given`.
+
+    A checkpoint has only their names. What `given` does not have stays a name.
+    """
+    there = {query.name: definition(query) for query in plan.queries}
+    known = {
+        query.name: query
+        for query in given.queries
+        if isinstance(query, Query) and there.get(query.name) == definition(query)
+    }
+    return replace(
+        plan,
+        queries=tuple(known.get(query.name, query) for query in plan.queries),
+        record_trees=tuple(_with_code(tree, known) for tree in plan.record_trees),
+    )
+
+
+def _with_code(tree: RecordTree, queries: Mapping[str, Query]) -> RecordTree:
+    nodes = []
+    for node in tree.nodes:
+        mine = [queries[name] for name in node.queries if name in queries]
+        if mine:
+            own = {
+                _known(aggregate): aggregate
+                for query in mine
+                for aggregate in query.aggregates.values()
+            }
+            aggregates = tuple(
+                own.get(_known(aggregate), aggregate) for aggregate in node.aggregates
+            )
+            node = replace(node, window=mine[0].window, aggregates=aggregates)
+        nodes.append(node)
+    return replace(tree, nodes=tuple(nodes))
+
+
+def _known(aggregate: Aggregate) -> str:
+    """Returns the text that identifies an aggregate in a checkpoint."""
+    return json.dumps(aggregate_to_json(aggregate), sort_keys=True)

@@ -1,0 +1,162 @@
+"""Chooses the passes of a plan: which trees are made in one reading of their family's events.
+
+Weave Share, section 5.3: queries that differ in predicates or group-by attributes share the scan,
+and groupings are made from finer ones that nobody may have asked for. Here, trees are put together
+greedily, as the paper does with windows: the two passes are merged that gain most, as long as some
+merge gains. A merged pass has the keys and the edges of both. Trees that a strategy has put into
+one pass stay together.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from muntin.model.passes import GROUP_BY, Pass
+from muntin.model.plan import Plan, Tree, by_family, made_together
+from muntin.model.workload import Workload
+from muntin.optimizer.groupings.pass_costs import Members, PassCost
+from muntin.sql.filters import is_deterministic, is_reference
+
+# Above so many passes only those of equal keys are merged, and all at once are tried.
+_MOST_PASSES = 40
+
+
+def with_passes(plan: Plan, workload: Workload) -> Plan:
+    """Returns the plan with its trees made in the passes that cost least."""
+    chosen: dict[int, Tree] = {}
+    count = 0
+    for trees in by_family(plan.trees).values():
+        for members in cheapest_passes(trees, workload):
+            made = _made_in(members, count)
+            count += made[0].made_in is not None
+            chosen |= {id(old): new for old, new in zip(members.trees, made, strict=True)}
+    return replace(plan, trees=tuple(chosen[id(tree)] for tree in plan.trees))
+
+
+def by_the_slicer(plan: Plan) -> Plan:
+    """Returns the plan with the trees of a family made in one pass by the slicer: a stream's."""
+    chosen: dict[int, Tree] = {}
+    for number, trees in enumerate(by_family(plan.trees).values()):
+        queries = [query for tree in trees for query in plan.queries_of(tree).values()]
+        members = Members(trees=tuple(trees), workload=plan.workload_of(queries))
+        made = _as_made(members, members.by_slicer, number)
+        chosen |= {id(old): new for old, new in zip(trees, made, strict=True)}
+    return replace(plan, trees=tuple(chosen[id(tree)] for tree in plan.trees))
+
+
+def in_one_pass(trees: Sequence[Tree], workload: Workload, *, number: int) -> tuple[Tree, ...]:
+    """Returns trees of one grouping made in one pass, with its costs.
+
+    The rate of the workload is that of the grouping: its filter has been counted.
+    """
+    return _made_in(Members(trees=tuple(trees), workload=replace(workload, shares={})), number)
+
+
+def made_cost(trees: Sequence[Tree], workload: Workload) -> float:
+    """Returns what trees of one grouping cost if they are made in the passes that cost least.
+
+    The rate of the workload is that of the grouping.
+    """
+    made = _total(cheapest_passes(trees, replace(workload, shares={})))
+    return made + sum(node.cost for tree in trees for node in tree.nodes)
+
+
+def cheapest_passes(trees: Sequence[Tree], workload: Workload) -> list[Members]:
+    """Returns the trees of one family, put together in the passes that cost least."""
+    everyone = Members(trees=tuple(trees), workload=workload)
+    classes = _may_share(map(everyone.of, made_together(trees)))
+    # What is computed for several passes is stored; for one pass, it need not be.
+    is_computed = trees[0].grouping.relation in workload.computed
+    storing = workload.prices.stored * workload.rate if is_computed and len(classes) == 1 else 0.0
+    passes = []
+    for alike in classes:
+        passes += _merged(alike, storing)
+    return passes
+
+
+def _may_share(units: Iterable[Members]) -> list[list[list[Members]]]:
+    """Returns the trees that may share a pass, those of equal keys together.
+
+    A filter guards the expressions of its own query. So keys and times that are more than columns
+    share only with trees of the same filter. What differs from row to row at random shares nothing.
+    """
+    classes: dict[object, dict[tuple[str, ...], list[Members]]] = {}
+    alone = []
+    for unit in units:
+        grouping = unit.trees[0].grouping
+        texts = [grouping.time, *grouping.keys, *([grouping.where] if grouping.where else [])]
+        if not all(map(is_deterministic, texts)):
+            alone.append([[unit]])
+            continue
+        plain = all(map(is_reference, (grouping.time, *grouping.keys)))
+        by_keys = classes.setdefault("plain" if plain else (grouping.where,), {})
+        by_keys.setdefault(grouping.keys, []).append(unit)
+    return [*(list(by_keys.values()) for by_keys in classes.values()), *alone]
+
+
+def _merged(alike: list[list[Members]], storing: float) -> list[Members]:
+    """Merges the two passes that gain most until none gains; at the end, tries all in one.
+
+    Each item has the units of some equal keys. Several passes cost `storing` more than one.
+    """
+    apart = [unit for units in alike for unit in units]
+    ways = [apart, [_united(apart)]]
+    if len(alike) <= _MOST_PASSES:
+        ways.insert(0, _greedily([split for units in alike for split in _cheaper(units)]))
+    return min(ways, key=lambda chosen: _total(chosen) + (storing if len(chosen) > 1 else 0.0))
+
+
+def _cheaper(units: list[Members]) -> list[Members]:
+    """Returns units of equal keys in one pass, or in one each if that is cheaper."""
+    return min(([_united(units)], units), key=_total)
+
+
+def _united(units: list[Members]) -> Members:
+    return units[0].of(tuple(tree for unit in units for tree in unit.trees))
+
+
+def _greedily(passes: list[Members]) -> list[Members]:
+    gains: dict[tuple[Members, Members], tuple[float, Members]] = {}
+    while len(passes) > 1:
+        for one, other in combinations(passes, 2):
+            if (one, other) not in gains:
+                merged = one + other
+                gain = one.cheapest.total + other.cheapest.total - merged.cheapest.total
+                gains[one, other] = gain, merged
+        best = max(combinations(passes, 2), key=lambda pair: gains[pair][0])
+        gain, merged = gains[best]
+        if gain <= 0:
+            break
+        passes = [*(each for each in passes if each not in best), merged]
+    return passes
+
+
+def _total(passes: Iterable[Members]) -> float:
+    return sum(each.cheapest.total for each in passes)
+
+
+def _made_in(members: Members, number: int) -> tuple[Tree, ...]:
+    """Returns the trees with their pass and what they then cost.
+
+    A tree whose slices a GROUP BY of its own makes needs no pass.
+    """
+    cheapest = members.cheapest
+    if len(members.trees) == 1 and cheapest.maker == GROUP_BY:
+        (tree,) = members.trees
+        return (replace(tree, cut_cost=cheapest.total),)
+    return _as_made(members, cheapest, number)
+
+
+def _as_made(members: Members, cost: PassCost, number: int) -> tuple[Tree, ...]:
+    shared = Pass(
+        number=number,
+        maker=cost.maker,
+        keys=members.keys,
+        slicing=members.slicing,
+        leaves_out=members.leaves_out,
+        cost=cost.reading,
+    )
+    return tuple(
+        replace(tree, made_in=shared, cut_cost=own)
+        for tree, own in zip(members.trees, cost.trees, strict=True)
+    )

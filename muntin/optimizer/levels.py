@@ -1,0 +1,150 @@
+"""Chooses the levels of a stream's state: tumbling windows whose partials are kept for others.
+
+A long window needs fine slices only near the watermark. Further behind, windows that are still open
+begin at fewer edges, and the partials between these are enough (Subsumption's granules). A level
+may also be there for speed only: where many partials of a level lie inside one window, a coarser
+level stands for them.
+
+```
+                                          watermark
+  [--------)--------)--------)--------)       |        a level, kept for the longest window
+                            [--)--)--)--)--)--)        slices, kept for an hour
+```
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import gcd, isqrt
+
+from muntin.model.plan import Plan, Tree
+from muntin.model.slicing import Edges, Slicing
+from muntin.model.time import SECOND
+from muntin.model.windows.window import Window
+from muntin.optimizer.factor_windows.factor_windows import divisors
+from muntin.optimizer.trees import nodes_of, tree_of
+
+# A window may hold this many partials of one level before a coarser one is added.
+_MANY = 64
+# How many partials of one level make one of the next, at most, where that can be chosen.
+_FAN = 12
+# A level must leave at most this share of the partials that would be kept without it, and there
+# must be some: every level costs a little in every batch.
+_SHARE, _FEW = 0.75, 16
+
+
+def in_levels(tree: Tree, plan: Plan) -> Tree:
+    """Returns the tree of the same queries as a stream runs it: each window reads the coarsest
+    level that partitions it, or the slices."""
+    queries = list(plan.queries_of(tree).values())
+    nodes = {node.window: node for node in nodes_of(queries)}
+    workload = plan.workload_of(queries)
+    flat = tree_of(tree.grouping, nodes.values(), workload)
+    levels = levels_for(nodes, flat.slicing)
+    if not levels:
+        return flat
+    for window in levels:
+        # What is kept for one query is there for the next: a level has all that slices have.
+        queries_of = nodes[window].queries if window in nodes else ()
+        nodes[window] = replace(
+            flat.nodes[0],
+            window=window,
+            aggregates=flat.aggregates,
+            techniques=(),
+            queries=queries_of,
+        )
+    parents: dict[Window, Window | None] = {}
+    for window in nodes:
+        below = levels[: levels.index(window)] if window in levels else levels
+        readable = [level for level in below if level.partitions(window)]
+        parents[window] = readable[-1] if readable else None
+    hung = tree_of(tree.grouping, nodes.values(), workload, parents)
+    return replace(hung, levels=levels)
+
+
+def levels_for(windows: Iterable[Window], slicing: Slicing) -> tuple[Window, ...]:
+    """Returns the levels, finest first, for the windows of a tree and its slices."""
+    windows = sorted(set(windows))
+    levels = _granules(windows, slicing)
+    position = 0
+    while position <= len(levels):
+        inserted = _summary(levels, position, windows, slicing)
+        if inserted is None:
+            position += 1
+        else:
+            levels.insert(position, inserted)
+    return tuple(levels)
+
+
+def _granules(windows: Sequence[Window], slicing: Slicing) -> list[Window]:
+    """Returns levels that take over where windows of some size need no edges any more."""
+    levels: list[Window] = []
+    longest = max(window.size for window in windows)
+    for size in sorted({window.size for window in windows})[:-1]:
+        level = _common_begins([window for window in windows if window.size > size])
+        if not _is_nested(level, levels, slicing):
+            continue
+        width = _width(levels, slicing)
+        without = longest / width
+        if without > _FEW and max(size, level.size) / width + longest / level.size <= (
+            _SHARE * without
+        ):
+            levels.append(level)
+    return levels
+
+
+def _summary(
+    levels: Sequence[Window], position: int, windows: Sequence[Window], slicing: Slicing
+) -> Window | None:
+    """Returns a level to insert at a position, if a window would hold too many of those before."""
+    finer = levels[:position]
+    base = finer[-1] if finer else _finest(slicing)
+    longest = max(window.size for window in windows)
+    # At the end, a level that has the begins of the longest windows may stand for what is before.
+    offsets = [max(windows).offset, base.offset]
+    if position < len(levels):
+        offsets = [levels[position].offset]
+        whole = levels[position].size // base.size
+        if whole <= _MANY or not base.covers(levels[position]):
+            return None
+        fitting = [each for each in divisors(whole) if 1 < each <= 2 * _FAN and each < whole]
+    else:
+        if longest <= _MANY * _width(finer, slicing):
+            return None
+        whole = longest // base.size
+        fitting = [each for each in divisors(whole) if 1 < each <= 2 * _FAN] or [_FAN]
+    if not fitting:
+        return None
+    count = min(fitting, key=lambda each: abs(each - isqrt(whole)))
+    if 2 * count * base.size > longest:
+        return None
+    candidates = (
+        Window(size=count * base.size, slide=count * base.size, offset=offset) for offset in offsets
+    )
+    return next((level for level in candidates if _is_nested(level, finer, slicing)), None)
+
+
+def _common_begins(windows: Sequence[Window]) -> Window:
+    """Returns the widest tumbling window at whose edges all windows begin."""
+    width = 0
+    for window in windows:
+        width = gcd(width, window.begin_period, window.offset - windows[0].offset)
+    return Window(size=width, slide=width, offset=windows[0].offset)
+
+
+def _is_nested(level: Window, finer: Sequence[Window], slicing: Slicing) -> bool:
+    """Whether a level can be made of the one before it, or of slices."""
+    if finer:
+        return level != finer[-1] and finer[-1].covers(level)
+    edges = Edges(period=level.size, phase=level.offset)
+    return level.size > _width((), slicing) and any(each.includes(edges) for each in slicing.edges)
+
+
+def _finest(slicing: Slicing) -> Window:
+    """Returns the tumbling window with the shortest period among the edges of slices."""
+    edges = min(slicing.edges)
+    return Window(size=edges.period, slide=edges.period, offset=edges.phase)
+
+
+def _width(levels: Sequence[Window], slicing: Slicing) -> float:
+    """Returns how wide the partials of the last level are, or the slices on average."""
+    return levels[-1].size if levels else SECOND / slicing.rate

@@ -1,0 +1,177 @@
+"""Builds trees from queries: one node per distinct window, with all its aggregates."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.plan import Node, Plan, Tree
+from muntin.model.query import Grouping, Query
+from muntin.model.slicing import Slicing
+from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
+from muntin.optimizer.costs import cost
+from muntin.optimizer.data_windows import record_trees, record_trees_cost
+from muntin.optimizer.name_techniques import with_techniques
+from muntin.optimizer.slicing import edges
+
+
+def nodes_of(queries: Iterable[Query]) -> tuple[Node, ...]:
+    """Returns a node for each distinct window; it reads the slices and answers all its queries."""
+    asked: dict[Window, tuple[list[str], dict[Aggregate, None]]] = {}
+    for query in queries:
+        names, aggregates = asked.setdefault(query.periodic_window, ([], {}))
+        names.append(query.name)
+        aggregates.update(dict.fromkeys(query.aggregates.values()))
+    return tuple(
+        Node(window=window, aggregates=tuple(aggregates), queries=tuple(names))
+        for window, (names, aggregates) in sorted(asked.items(), key=lambda item: _order(item[0]))
+    )
+
+
+def _order(window: Window) -> tuple[int, int, int]:
+    """Returns a fast sort key for windows; a window comes before those that it covers."""
+    return window.size, window.slide, window.offset
+
+
+def reads_from(parent: Window, window: Window, aggregates: Iterable[Aggregate]) -> bool:
+    """Whether a node may read aggregates from a parent, whose intervals may overlap."""
+    return parent.partitions(window) or (parent.covers(window) and cost.harmless(tuple(aggregates)))
+
+
+def tree_of(
+    grouping: Grouping,
+    asked: Iterable[Node],
+    workload: Workload,
+    parents: Mapping[Window, Window | None] | None = None,
+    *,
+    may_be_alone: bool = True,
+) -> Tree:
+    """Returns a tree of the asked nodes, each below its entry in `parents`, with its costs.
+
+    Windows in `parents` that were not asked for become factor windows. Every node has the
+    aggregates that its readers need. A node that may not read its parent reads the nearest ancestor
+    that it may, at last the slices. A factor window without readers is left out. Spark answers one
+    tumbling window by itself, unless `may_be_alone` is false: the tree will share a pass.
+    """
+    parents = parents or {}
+    nodes = {node.window: node for node in asked}
+    for window in {*parents, *parents.values()} - {None}:
+        if window is not None and window not in nodes:
+            nodes[window] = Node(window=window, aggregates=())
+    sources: dict[Window, Window | None] = {}
+    # Readers come before the nodes that they read.
+    for window in sorted(nodes, key=_order, reverse=True):
+        node = nodes[window]
+        if not node.aggregates:
+            continue
+        parent = parents.get(window)
+        while parent is not None and not reads_from(parent, window, node.aggregates):
+            parent = parents.get(parent)
+        sources[window] = parent
+        if parent is not None:
+            carried = tuple(dict.fromkeys((*nodes[parent].aggregates, *node.aggregates)))
+            nodes[parent] = replace(nodes[parent], aggregates=carried, techniques=())
+    slicing = edges.slicing(window for window, parent in sources.items() if parent is None)
+    hung = [
+        _hung(nodes[window], parent, slicing, workload)
+        for window, parent in reversed(sources.items())
+    ]
+    technique, latency = workload.technique, workload.latency
+    tree = Tree(
+        grouping=grouping,
+        slicing=slicing,
+        nodes=with_techniques(hung, slicing, technique=technique, latency=latency),
+        cut_cost=cost.cut_cost(slicing, workload, columns=_columns(grouping, hung)),
+    )
+    return _as_sparks_own(tree, workload) if tree.is_alone and may_be_alone else tree
+
+
+def _columns(grouping: Grouping, nodes: Iterable[Node]) -> int:
+    aggregates = (aggregate for node in nodes for aggregate in node.aggregates)
+    return cost.slicer_columns([grouping], aggregates)
+
+
+def _as_sparks_own(tree: Tree, workload: Workload) -> Tree:
+    """Returns the tree with the cost of Spark's own GROUP BY."""
+    (node,) = tree.nodes
+    cut_cost, spent = cost.alone_cost(node.window, node.aggregates, workload)
+    return replace(tree, nodes=(replace(node, cost=spent),), cut_cost=cut_cost)
+
+
+def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workload) -> Node:
+    """Returns the node below its parent, with its cost."""
+    return replace(
+        node,
+        parent=parent,
+        cost=cost.node_cost(
+            node.window, node.aggregates, parent or slicing, workload, queries=len(node.queries)
+        ),
+    )
+
+
+def flat_tree(queries: Sequence[Query], workload: Workload) -> Tree:
+    """Returns a tree of one grouping's queries in which every node reads the slices."""
+    return tree_of(queries[0].grouping, nodes_of(queries), workload)
+
+
+@lru_cache(maxsize=1 << 16)
+def single_slicing(slide: int, offset: int, rest: int) -> Slicing:
+    """Returns the slices of a window alone; `rest` is its size modulo its slide."""
+    return edges.slicing([Window(size=slide + rest, slide=slide, offset=offset)])
+
+
+def single_cost(
+    window: Window, aggregates: frozenset[Aggregate], workload: Workload, *, columns: int
+) -> float:
+    """Returns the cost of one query with a tree of its own, which reads `columns` of an event."""
+    if window.is_tumbling:
+        return sum(cost.alone_cost(window, aggregates, workload))
+    slicing = single_slicing(window.slide, window.offset, window.size % window.slide)
+    return cost.cut_cost(slicing, workload, columns=columns) + cost.node_cost(
+        window, aggregates, slicing, workload, queries=1
+    )
+
+
+def plan_of(
+    strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[Tree]]
+) -> Plan:
+    """Returns a plan with the trees that `grow` makes of each grouping, and costs to compare."""
+    trees = tuple(tree for queries in workload.groupings.values() for tree in grow(queries))
+    # Equal queries cost the same, and there may be very many of them.
+    alike = Counter(
+        (
+            query.periodic_window,
+            frozenset(query.aggregates.values()),
+            cost.slicer_columns([query.grouping], query.aggregates.values()),
+        )
+        for query in workload.shared
+    )
+    # Data windows are compared with a tree each: Spark supports few of them.
+    apart = record_trees_cost(workload)
+    return Plan(
+        strategy=strategy,
+        trees=trees,
+        queries=workload.queries,
+        rate=workload.rate,
+        keys=workload.keys,
+        keys_known=workload.keys_known,
+        live=workload.live,
+        shares=workload.shares,
+        prices=workload.prices,
+        technique=workload.technique,
+        latency=workload.latency,
+        approximate=workload.approximate,
+        unshared_cost=apart
+        + sum(
+            count * single_cost(window, aggregates, workload, columns=columns)
+            for (window, aggregates, columns), count in alike.items()
+        ),
+        plain_cost=apart
+        + sum(
+            count * cost.plain_cost(window, aggregates, workload)
+            for (window, aggregates, _), count in alike.items()
+        ),
+        record_trees=record_trees(workload),
+    )

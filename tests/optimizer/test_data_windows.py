@@ -1,0 +1,86 @@
+"""User-defined windows under every strategy: beside periodic ones, and without."""
+
+import pytest
+
+import muntin as mt
+from muntin.model.windows.data_windows import Session
+from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.strategies import STRATEGIES
+
+
+def query(name, window):
+    return mt.Query(name=name, window=window, aggregates={"n": mt.count()}, time="ts", keys=["k"])
+
+
+@pytest.mark.parametrize("strategy", [one for one in STRATEGIES if one != "auto"])
+def test_every_strategy_leaves_them_to_trees_of_their_own(strategy):
+    found = [query("session", mt.session("1 minute")), query("rows", mt.count_window(10))]
+    periodic = [query("minute", mt.tumbling("1 minute")), query("hour", mt.tumbling("1 hour"))]
+    alone = mt.plan(found, strategy=strategy)
+    assert alone.trees == ()
+    both = mt.plan([*found, *periodic], strategy=strategy)
+    assert both.record_trees == alone.record_trees
+    assert both.trees == mt.plan(periodic, strategy=strategy).trees
+    assert both.cost == pytest.approx(alone.cost + mt.plan(periodic, strategy=strategy).cost)
+
+
+def test_what_is_known_of_the_data_is_in_the_costs():
+    def cost(window, **facts):
+        # A session query alone would be Spark's own.
+        beside = [query("beside", mt.session("1 hour"))] if isinstance(window, Session) else []
+        (tree,) = mt.plan([query("q", window), *beside], **facts).record_trees
+        return tree.nodes[0].cost
+
+    # Many rows a window, few answers; sessions end when events are rare.
+    assert cost(mt.count_window(1000)) < cost(mt.count_window(10))
+    assert cost(mt.session(1000), rate=100) > cost(mt.session("1 minute"), rate=100)
+    inside, outside = mt.tumbling("1 second"), mt.tumbling("1 hour")
+    often = mt.threshold("a", inside=inside, outside=outside)
+    assert cost(often) > cost(mt.threshold("a", inside=outside, outside=outside))
+
+
+def test_a_session_query_alone_costs_what_sparks_own_does_however_dense_events_are():
+    def costs(*windows, **facts):
+        found = [query(f"q{n}", window) for n, window in enumerate(windows)]
+        (tree,) = mt.plan(found, **facts).record_trees
+        return tree.is_alone, tree.cost
+
+    minute, hour = mt.session("1 minute"), mt.session("1 hour")
+    assert costs(minute, rate=100, keys=1) == costs(hour, rate=100, keys=1)
+    assert costs(minute, rate=100, keys=1) == costs(minute, rate=100, keys=1e6)
+    assert costs(minute, rate=100)[0]
+    assert not costs(minute, hour, rate=100)[0]
+    assert costs(minute, hour, rate=100, keys=1)[1] < costs(minute, hour, rate=100, keys=1e6)[1]
+
+
+def test_periodic_windows_join_those_found_in_the_data_where_that_is_cheaper():
+    found, minute = query("rows", mt.count_window(10)), query("minute", mt.tumbling("1 minute"))
+    plan = mt.plan([found, minute])
+    assert plan.trees == ()
+    (tree,) = plan.record_trees
+    assert [node.window for node in tree.nodes] == [found.window, minute.window]
+    assert plan.cost < mt.plan([found, minute], strategy="shared").cost
+    assert "1 minute" in plan.explain()
+    # Of many windows each looks at every record, where slices would be few.
+    many = [query(f"q{n}", mt.tumbling(f"{n} hours")) for n in range(1, 200)]
+    apart = mt.plan([found, *many])
+    assert len(apart.trees) == 1
+    assert apart.cost <= mt.plan([found, *many], strategy="shared").cost
+
+
+def test_periodic_windows_of_another_family_or_beside_sessions_stay_apart():
+    other = mt.Query(
+        name="minute", window=mt.tumbling("1 minute"), aggregates={"n": mt.count()}, time="ts"
+    )
+    beside = query("beside", mt.tumbling("1 minute"))
+    assert len(mt.plan([query("q", mt.punctuation("a")), other]).trees) == 1
+    assert len(mt.plan([query("q", mt.session("1 minute")), other, beside]).trees) == 2
+
+
+def test_in_a_stream_periodic_windows_stay_on_slices():
+    queries = [query("rows", mt.count_window(5)), query("minute", mt.tumbling("1 minute"))]
+    plan = mt.plan(queries, rate=1000, keys=10)
+    assert [len(tree.nodes) for tree in plan.record_trees] == [2]
+    found = on_slices(plan)
+    assert [len(tree.nodes) for tree in found.trees] == [1]
+    assert [tree.nodes[0].queries for tree in found.record_trees] == [("rows",)]
