@@ -81,9 +81,13 @@ notebook: setup
 bench: setup
 	$(BIN)/muntin bench sharing --json bench-sharing.json
 
+# Other examples in every run, unless the seed of an earlier run is given: make fuzz SEED=7.
+fuzz: SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+fuzz: export MUNTIN_SEED = $(SEED)
 fuzz: classes
+	@echo "make fuzz SEED=$(SEED) repeats this run"
 	MUNTIN_FUZZ=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/batch/test_equal_to_spark.py
-	MUNTIN_EXAMPLES=$(EXAMPLES) $(PYTEST) -n $(JOBS) --dist worksteal -m "not slow and not spark"
+	MUNTIN_EXAMPLES=$(EXAMPLES) $(PYTEST) --hypothesis-seed=$(SEED) -n $(JOBS) --dist worksteal -m "not slow and not spark"
 
 faults: N := 50
 faults: classes

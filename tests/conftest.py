@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from muntin.spark.settings import settings as configured
-from tests.support.examples import EXAMPLES, FRESH_SEEDS
+from tests.support.examples import EXAMPLES, FRESH
 from tests.support.session import AS_USERS_HAVE_IT, checksums, session
 from tests.support.shared_jvm import attach, start_when_wanted, want
 
@@ -24,7 +24,7 @@ _FOLDER = pytest.StashKey[TemporaryDirectory[str]]()
 settings.register_profile(
     "muntin",
     max_examples=EXAMPLES,
-    derandomize=not FRESH_SEEDS,
+    derandomize=not FRESH,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -1,7 +1,6 @@
 """The first law: shared answers equal plain Spark's, on generated workloads and data."""
 
 import os
-import random
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
@@ -21,15 +20,11 @@ from muntin.spark.batch.results import Results, run
 from muntin.spark.settings import settings as configured
 from tests.support.answers import TOLERANCE, assert_same, plain
 from tests.support.comparing import Pair, compare
+from tests.support.examples import SEED
 from tests.support.session import AS_USERS_HAVE_IT
 from tests.support.workloads import SCHEMA, may_overflow, tables, workloads
 
 EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "16"))
-# The same for all processes of a run.
-SEED = int(
-    os.environ.get("MUNTIN_SEED")
-    or random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).randrange(2**32)
-)
 # Workloads whose answers are compared in one job.
 TOGETHER = 8
 # What a plan is told: nothing; few events of one key, so that time is split, or of many keys; or

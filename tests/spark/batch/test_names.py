@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 import muntin as mt
 from tests.support.comparing import Pair, assert_pairs_equal, compare
+from tests.support.examples import SEED
 from tests.support.names import draw_names, in_another_case, quoted
 from tests.support.streams import Input, at, events, joined
 
@@ -155,10 +156,10 @@ def written_in_sql(rng, names, table, size, slide) -> str:
 @pytest.fixture(scope="module")
 def outcomes(spark, rows):
     """What is wrong with each example, and the plan of its two queries."""
-    wrong = {seed: [] for seed in range(EXAMPLES)}
+    wrong = {seed: [] for seed in range(SEED, SEED + EXAMPLES)}
     plans, examples, pairs = {}, {}, {}
     with ExitStack() as released:
-        for seed in range(EXAMPLES):
+        for seed in range(SEED, SEED + EXAMPLES):
             examples[seed] = example = make_example(spark, rows, seed)
             try:
                 one = released.enter_context(mt.run(example.queries[:1], example.frame))
@@ -210,7 +211,7 @@ def together(example: Example) -> DataFrame:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(EXAMPLES))
+@pytest.mark.parametrize("seed", range(SEED, SEED + EXAMPLES))
 def test_any_names(outcomes, seed):
     wrong, plans, examples = outcomes
     assert not wrong[seed], "\n".join([*wrong[seed], str(examples[seed])])

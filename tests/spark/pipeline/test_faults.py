@@ -22,6 +22,7 @@ from muntin.spark.pipeline.pipeline import start
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.folder_sink import FolderSink
 from tests.support.answers import assert_same
+from tests.support.examples import SEED
 from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events
 
 SEEDS = int(os.environ.get("MUNTIN_FAULTS", "1"))
@@ -223,7 +224,7 @@ class Faults:
         return len(rows)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", range(SEED, SEED + SEEDS))
 @pytest.mark.slow
 def test_faults(spark, tmp_path, monkeypatch, seed):
     settings = {
