@@ -62,7 +62,7 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 
 figures: setup
-	$(BIN)/python tools/readme_figure.py
+	$(BIN)/python -m tools.readme_figure
 
 # What builds the site is installed only when it is asked for.
 $(VENV)/.docs: $(VENV)/.ready
@@ -79,7 +79,7 @@ notebook: setup
 	$(BIN)/ruff format --quiet examples
 
 bench: setup
-	$(BIN)/muntin bench sharing --json bench-sharing.json
+	$(BIN)/python -m benchmarks sharing --json bench-sharing.json
 
 # Other examples in every run, unless the seed of an earlier run is given: make fuzz SEED=7.
 fuzz: SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')

@@ -9,10 +9,11 @@ import typer
 from rich.console import Console
 
 from muntin import __version__
-from muntin.bench.spark.calibrate import calibrate
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError
+from muntin.measure.calibrate import calibrate
+from muntin.measure.session import measured_session
 from muntin.optimizer.strategies import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
@@ -21,10 +22,8 @@ from muntin.spark.session import one_line
 from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer
-from muntin.terminal.bench import Strategy, bench
 from muntin.terminal.given import Planning, named_inputs
 from muntin.terminal.interrupt import INTERRUPTED, interruptible
-from muntin.terminal.measured import measured_session
 from muntin.terminal.paths import check_file, check_folder
 from muntin.terminal.show_plan import Request, show_plan
 from muntin.terminal.sql_file import SqlFile
@@ -38,8 +37,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.add_typer(bench, name="bench")
 
+Strategy = Annotated[
+    str, typer.Option(metavar="NAME", help=f"How to share: {', '.join(STRATEGIES)}.")
+]
 File = Annotated[
     Path, typer.Argument(metavar="FILE.sql", help="Spark SQL statements, separated by `;`.")
 ]
@@ -83,25 +84,30 @@ Approximate = Annotated[
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code: 0, 2 with a line on stderr that says why, or 130
-    after Ctrl-C."""
+    """Runs one command of `muntin` and returns its exit code."""
+    return run_command(app, "muntin", arguments)
+
+
+def run_command(commands: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:
+    """Runs one of these commands and returns its exit code: 0, 2 with a line on stderr that says
+    why, or 130 after Ctrl-C."""
     with interruptible() as interrupt:
         try:
-            code = app(arguments, prog_name="muntin", standalone_mode=False)
+            code = commands(arguments, prog_name=name, standalone_mode=False)
             return code if isinstance(code, int) else 0
         except (KeyboardInterrupt, typer.Abort):
-            return _end("stopped", INTERRUPTED)
+            return _end(name, "stopped", INTERRUPTED)
         except Exception as error:
             if interrupt.asked:
-                return _end("stopped", INTERRUPTED)
+                return _end(name, "stopped", INTERRUPTED)
             line = _line(error)
             if line is None:
                 raise
-            return _end(line, 2)
+            return _end(name, line, 2)
 
 
-def _end(line: str, code: int) -> int:
-    print(f"muntin: {line}", file=sys.stderr)
+def _end(name: str, line: str, code: int) -> int:
+    print(f"{name}: {line}", file=sys.stderr)
     return code
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import muntin
-from muntin.bench.harness import measure
 from muntin.cli import main
+from muntin.measure import processes
 from muntin.model.prices import Prices
 from muntin.spark.files import read_files
 from muntin.sql import parse_sql
@@ -81,7 +81,7 @@ def test_explain_shows_strategies_and_takes_prices(sql, tmp_path, capsys, refuse
     assert main(["explain", str(sql), "--strategies", "--strategy", "weave"]) == 0
     said = capsys.readouterr().out
     assert "weave (chosen)" in said
-    assert all(re.search(rf"\b{name}\b", said) for name in ("exact", "random", "subsume"))
+    assert all(re.search(rf"\b{name}\b", said) for name in ("exact", "weave", "subsume"))
     prices = tmp_path / "prices.json"
     prices.write_text(json.dumps(dict.fromkeys(asdict(Prices()), 0)))
     assert main(["explain", str(sql), "--strategy", "shared", "--prices", str(prices)]) == 0
@@ -272,8 +272,6 @@ def test_a_file_that_is_no_text_is_refused(tmp_path, refused):
         (["explain"], "Missing argument 'FILE.sql'. See `muntin explain --help`."),
         (["explain", "x.sql", "--bogus"], "No such option"),
         (["explain", "x.sql", "--rate", "fast"], "Invalid value for '--rate'"),
-        (["bench", "sharing", "--sets", "dash1"], "did you mean 'dash10'?"),
-        (["bench", "sharing", "--json", "/nonexistent/x.json"], "there is no folder"),
     ],
 )
 def test_a_wrong_command_is_refused_in_a_line(arguments, said, refused):
@@ -422,20 +420,7 @@ def test_run_takes_several_relations_by_name(spark, csv, tmp_path, capsys):
 # the others
 
 
-def test_bench_sharing_prints_a_table_and_writes_json(spark, no_waits, tmp_path, capsys):
-    file = tmp_path / "figures.json"
-    arguments = ["bench", "sharing", "--sets", "one", "--events", "1000", "--keys", "3"]
-    assert main([*arguments, "--repeats", "1", "--json", str(file)]) == 0
-    figures = json.loads(file.read_text())
-    one = figures["sets"]["one"]
-    assert one["equal"] is True
-    assert set(one["plain"]) == set(one["muntin"]) == {"cpu_s", "wall_s", "rows", "times"}
-    assert words(capsys.readouterr().out, "one")[-1] == "yes"
-
-
-@pytest.mark.parametrize(
-    "verb", [[], ["explain"], ["run"], ["stream"], ["demo"], ["bench", "sharing"]]
-)
+@pytest.mark.parametrize("verb", [[], ["explain"], ["run"], ["stream"], ["demo"]])
 def test_help_teaches_by_examples(verb, capsys):
     assert main([*verb, "--help"]) == 0
     assert f"muntin {' '.join(verb)}".strip() in capsys.readouterr().out
@@ -453,12 +438,10 @@ def test_the_version_is_written_once():
     assert attribute == "muntin.__version__"
 
 
-@pytest.mark.parametrize(
-    "verb", [["demo"], ["calibrate"], ["bench", "sharing"], ["bench", "memory"]]
-)
+@pytest.mark.parametrize("verb", [["demo"], ["calibrate"]])
 def test_what_measures_says_at_once_that_psutil_is_missing(verb, refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(measure, "psutil", None)
+    monkeypatch.setattr(processes, "psutil", None)
     assert "pip install 'muntin[bench]'" in refused(*verb)
     assert list(tmp_path.iterdir()) == []
 

@@ -6,8 +6,12 @@ import shlex
 import pytest
 from typer.main import get_command
 
+from benchmarks.__main__ import bench
 from muntin.cli import app
 from tests.support.pages import PAGES, blocks
+
+# The commands that pages and help texts show, by the words that start them.
+COMMANDS = {"muntin": get_command(app), "python -m benchmarks": get_command(bench)}
 
 
 def in_pages() -> list[tuple[str, str]]:
@@ -18,25 +22,25 @@ def in_pages() -> list[tuple[str, str]]:
         for block in blocks(page)
         if block.language == "sh"
         for command in block.commands
-        if re.match("muntin [a-z]", command)
+        if re.match(f"({'|'.join(COMMANDS)}) [a-z]", command)
     ]
 
 
 def in_help() -> list[tuple[str, str]]:
     """The examples of every verb."""
-    top = get_command(app)
-    verbs = {**top.commands, **top.commands["bench"].commands}
     return [
-        (f"{name} --help", command)
-        for name, verb in verbs.items()
-        for command in re.findall(r"^ *\$ (muntin .*)$", verb.help or "", re.MULTILINE)
+        (f"{program} {name} --help", command)
+        for program, top in COMMANDS.items()
+        for name, verb in top.commands.items()
+        for command in re.findall(rf"^ *\$ ({program} .*)$", verb.help or "", re.MULTILINE)
     ]
 
 
 @pytest.mark.parametrize(("where", "command"), [*in_pages(), *in_help()])
 def test_a_printed_command_can_be_given(where, command):
-    name, *arguments = shlex.split(command.split(" > ")[0], comments=True)
-    verb, context = get_command(app), None
+    name = next(program for program in COMMANDS if command.startswith(program))
+    arguments = shlex.split(command.removeprefix(name).split(" > ")[0], comments=True)
+    verb, context = COMMANDS[name], None
     while hasattr(verb, "commands"):
         context = verb.context_class(verb, info_name=name, parent=context)
         name, verb, arguments = verb.resolve_command(context, arguments)

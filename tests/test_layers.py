@@ -23,16 +23,17 @@ BELOW = {
     "explain": {"errors", "model", "techniques", "optimizer", "runtime"},
     "spark": {"errors", "model", "sql", "techniques", "optimizer", "runtime"},
     "console": {"errors"},
+    "measure": {"errors", "model", "sql", "techniques", "optimizer", "runtime", "spark", "console"},
 }
 # A room has one job, so it holds few files.
 MOST_MODULES = 15
-ABOVE = set(BELOW) | {"bench", "demo", "terminal", "cli", "__main__"}
+ABOVE = set(BELOW) | {"demo", "terminal", "cli", "__main__"}
 # Libraries that one layer alone may import; what stands above the engine may name its types.
 ONLY_IN = {
-    "pyspark": {"spark", "console", "bench", "demo", "terminal", "cli"},
-    "py4j": {"spark", "bench", "demo", "terminal", "cli"},
+    "pyspark": {"spark", "console", "measure", "demo", "terminal", "cli"},
+    "py4j": {"spark", "demo", "terminal", "cli"},
     "sqlglot": {"sql"},
-    "numba": {"techniques", "bench"},
+    "numba": {"techniques"},
 }
 # A plan is looked at by calling it, so the plan fetches `explain` when it is called.
 EXCEPTIONS = {("model/plan.py", "explain")}
@@ -83,11 +84,8 @@ def test_the_model_needs_the_standard_library_alone():
             assert roots <= set(sys.stdlib_module_names) | {"muntin"}, path
 
 
-def test_only_commands_import_the_benches():
-    users = {
-        layer(path) for path in modules() if any("muntin.bench" in one for one in imports(path))
-    }
-    assert users <= {"bench", "demo", "terminal", "cli"}
+def test_the_package_does_not_import_the_benchmarks():
+    assert not any(one.split(".")[0] == "benchmarks" for path in modules() for one in imports(path))
 
 
 def test_a_room_has_few_files_and_says_what_it_is_for():

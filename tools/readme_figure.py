@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from muntin.bench.spark.sharing_figure import Pair, draw
+from benchmarks.spark.sharing_figure import Pair, draw
 
 ROOT = Path(__file__).parents[1]
 TITLE = "5 million events, 100 keys: the cost of answering all queries of a set"

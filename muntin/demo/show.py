@@ -8,10 +8,10 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from muntin.bench.harness.measure import Cost
 from muntin.demo.machines import HERTZ, MACHINES
 from muntin.demo.side_by_side import Demo
 from muntin.explain.words import ratio
+from muntin.measure.processes import Cost
 
 
 def show(demo: Demo, console: Console) -> None:
@@ -43,7 +43,7 @@ def commands(demo: Demo) -> tuple[str, ...]:
     return (
         f"muntin explain {file} --rate {MACHINES * HERTZ} --keys {MACHINES}",
         f"muntin run {file} --input {events} --output {again} --mode overwrite",
-        "muntin bench sharing --sets one,dash10 --events 1000000",
+        "python -m benchmarks sharing --sets one,dash10 --events 1000000",
     )
 
 

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DoubleType
 
-from muntin.bench.harness.compare import compare
-from muntin.bench.harness.events import stored
-from muntin.bench.harness.measure import Cost, cheapest, measure
 from muntin.console.progress import Steps
 from muntin.demo.machines import HERTZ, MACHINES, sensors
 from muntin.errors import RunError
+from muntin.measure.events import stored
+from muntin.measure.processes import Cost, cheapest, measure
+from muntin.measure.same_rows import compare_rows
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.spark.batch.results import run
@@ -175,7 +175,7 @@ def _answer(session: SparkSession, query: Query, output: Path, cost: Cost) -> An
     ours, theirs = (
         session.read.parquet(str(output / side / query.name)) for side in ("answers", "plain")
     )
-    comparison = compare(ours, theirs, keys=KEYS, close=_floats(ours))
+    comparison = compare_rows(ours, theirs, keys=KEYS, close=_floats(ours))
     return Answer(
         window=str(query.window), rows=comparison.left, equal=comparison.equal, plain=cost
     )

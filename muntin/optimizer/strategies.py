@@ -21,7 +21,6 @@ from muntin.optimizer.subsumption import subsume
 from muntin.optimizer.trees import nodes_of, plan_of
 from muntin.optimizer.triweave import triweave
 from muntin.optimizer.unshared import unshared
-from muntin.optimizer.weave_share.rivals import insertion, local, random
 from muntin.optimizer.weave_share.weave_share import weave
 
 Strategy = Callable[[Workload], Plan]
@@ -44,9 +43,6 @@ _GROUPS: dict[str, Strategy] = {
     "weave": weave,
     "subsume": subsume,
     "exact": exact,
-    "insert_then_weave": insertion,
-    "local_search": local,
-    "random": random,
 }
 # A plan that can be cheaper by this factor at most is not searched for.
 _CLOSE_ENOUGH = 1.001
@@ -54,7 +50,6 @@ _CLOSE_ENOUGH = 1.001
 _MOST_TOGETHER = 30
 # The most distinct windows for which `auto` tries a strategy of superlinear time.
 _MOST_WINDOWS = {
-    **dict.fromkeys(("insert_then_weave", "local_search", "random"), 30),
     **dict.fromkeys(("intermediate", "coverage", "factor", "exact_factor", "subsume"), 200),
     **dict.fromkeys(("triweave", "weave"), 1000),
 }

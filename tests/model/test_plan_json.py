@@ -23,7 +23,7 @@ PLAIN = PlainQuery(
 
 
 @settings(deadline=None, max_examples=examples(38))
-@given(queries=workloads(), strategy=st.sampled_from(sorted({*STRATEGIES} - {"exact", "random"})))
+@given(queries=workloads(), strategy=st.sampled_from(sorted({*STRATEGIES} - {"exact"})))
 def test_a_plan_comes_back_as_it_was(queries, strategy):
     plan = optimize(workload([*queries, PLAIN]), strategy)
     data = json.loads(json.dumps(plan_to_json(plan)))

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muntin as mt
-from muntin.bench.harness.sets import SETS
+from benchmarks.harness.sets import SETS
 from muntin.model.time import HOUR, MINUTE
 from muntin.optimizer.levels import levels_for
 from muntin.optimizer.on_slices import on_slices

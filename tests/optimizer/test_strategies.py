@@ -4,6 +4,13 @@ from random import Random
 import pytest
 from hypothesis import example, given, settings
 
+from benchmarks.papers.generators import (
+    incremental_gen,
+    random_gen,
+    sequential_gen,
+    weave_share_gen,
+    zipf,
+)
 from muntin.errors import PlanError
 from muntin.model.aggregates import aggregate as ag
 from muntin.model.passes import SLICER
@@ -17,13 +24,6 @@ from muntin.optimizer.costs.lower_bounds import (
     depends_on_data,
     least_with_one_tree,
     least_with_two_trees,
-)
-from muntin.optimizer.generators import (
-    incremental_gen,
-    random_gen,
-    sequential_gen,
-    weave_share_gen,
-    zipf,
 )
 from muntin.optimizer.intermediate import tumbling_closure
 from muntin.optimizer.strategies import STRATEGIES, optimize

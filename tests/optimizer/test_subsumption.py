@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.papers.generators import random_gen
 from muntin.errors import PlanError
 from muntin.model.aggregates import aggregate as ag
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
-from muntin.optimizer.generators import random_gen
 from muntin.optimizer.strategies import optimize
 from muntin.optimizer.subsumption import embed, revoke, subsumable, subsume_windows
 from tests.support import window_sets as my

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from benchmarks.papers.generators import random_gen, sequential_gen
 from muntin.model.aggregates import aggregate as ag
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
@@ -17,7 +18,6 @@ from muntin.optimizer.factor_windows.coverage import (
     min_cost_forest,
     recurrence,
 )
-from muntin.optimizer.generators import random_gen, sequential_gen
 from muntin.optimizer.strategies import optimize
 from tests.support import window_sets as my
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.papers.generators import incremental_gen, weave_share_gen
 from muntin.errors import PlanError
 from muntin.model.time import SECOND
 from muntin.model.workload import Workload
-from muntin.optimizer.generators import incremental_gen, weave_share_gen
 from muntin.optimizer.weave_share.groups import GroupCost, same_edges
 from muntin.optimizer.weave_share.incremental import Reweaving, ReweavingPlan
 from muntin.optimizer.weave_share.weave_share import weave_groups

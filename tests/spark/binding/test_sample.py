@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
-from muntin.bench.harness.events import readings, stored
+from muntin.measure.events import readings, stored
 from muntin.model.passes import SLICER
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import is_cheap, is_shuffled, live_keys, sample

@@ -1,0 +1,1 @@
+"""Benchmarks: sets of queries on Spark, and the experiments of the papers."""

@@ -1,0 +1,363 @@
+"""`bench techniques`: time, tail latency and memory of a slide by each technique."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import Progress
+from rich.table import Table
+
+from benchmarks.harness.cycles import calibrate, cycles
+from benchmarks.harness.machine import machine
+from benchmarks.harness.targets import Target, as_json, targets_table
+from muntin.model.aggregates.monoids import ADD, MAX, Monoid
+from muntin.techniques.compiled.aggregator import Aggregator
+from muntin.techniques.compiled.compile import bind
+from muntin.techniques.compiled.drive import push, slide
+from muntin.techniques.table import TECHNIQUES, Technique
+
+if TYPE_CHECKING:
+    from muntin.techniques.compiled.bound import load, query, store
+
+# Floats under `ADD`: its inverse is timed, although it is inexact for floats.
+MONOIDS: dict[str, Monoid] = {"sum": ADD, "max": MAX}
+# The window of the targets, in slices.
+USUAL = 4096
+# These read the whole window for every answer.
+NAIVE = ("recalc", "panes")
+# A measurement is short, so that a busy machine leaves it a core for all of it.
+SHORT_NS = 4_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Single:
+    """Nanoseconds per slide of one window, by `fold`."""
+
+    technique: str
+    aggregate: str
+    size: int
+    ns: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Many:
+    """Slides per second of one structure that answers many windows after each."""
+
+    technique: str
+    aggregate: str
+    data: str
+    queries: int
+    per_second: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latency:
+    """Nanoseconds of single slides; each is the least disturbed of its repeats."""
+
+    technique: str
+    aggregate: str
+    size: int
+    p50: float
+    p999: float
+    p9999: float
+    worst: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """Bytes that a structure holds for a window."""
+
+    technique: str
+    size: int
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All figures of one run."""
+
+    single: list[Single] = field(default_factory=list)
+    many: list[Many] = field(default_factory=list)
+    latency: list[Latency] = field(default_factory=list)
+    memory: list[Memory] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Every figure by its kind, targets with `met`, and what they were measured on."""
+        return {**asdict(self), "targets": as_json(self.targets), "machine": machine()}
+
+    def tables(self) -> Iterator[Table]:
+        """Yields one table per kind."""
+        for aggregate in MONOIDS:
+            yield _grid(
+                f"{aggregate}, one window: ns per slide, by slices in the window",
+                [(figure.technique, f"{figure.size:,}", f"{figure.ns:,.1f}")
+                 for figure in self.single if figure.aggregate == aggregate],
+            )  # fmt: skip
+        yield _grid(
+            "slides per second, by windows answered after each",
+            [(f"{figure.technique}, {figure.aggregate} of {figure.data}", f"{figure.queries:,}",
+              f"{figure.per_second:,.0f}") for figure in self.many],
+        )  # fmt: skip
+        yield _grid(
+            "latency of a slide in ns",
+            [(f"{tail.technique}, {tail.aggregate}, {tail.size:,} slices", name, f"{value:,.0f}")
+             for tail in self.latency
+             for name, value in (("p50", tail.p50), ("p99.9", tail.p999), ("p99.99", tail.p9999),
+                                 ("worst", tail.worst))],
+        )  # fmt: skip
+        yield _grid(
+            "bytes held, by slices in the window",
+            [(figure.technique, f"{figure.size:,}", f"{figure.bytes:,}") for figure in self.memory],
+        )
+        yield targets_table(self.targets, "ratio")
+
+
+def run(*, quick: bool = False) -> Report:
+    """Measures everything; takes minutes, or with `quick` ten seconds, with smaller windows.
+
+    The first run on a machine also compiles, for a minute or two.
+    """
+    repeats = 3 if quick else 7
+    sizes = [1, 64, USUAL] if quick else [4**k for k in range(11)]
+    longest = 1 << (14 if quick else 20)
+    report = Report()
+    with Progress(transient=True) as bar:
+        report.single.extend(_one_window(bar, sizes, repeats))
+        report.many.extend(_many_windows(bar, repeats, quick))
+        for technique in bar.track(_streaming(), description="latency"):
+            if technique.name not in NAIVE:
+                report.latency.append(_latency(technique, longest, repeats))
+            report.memory.extend(_memory(technique, size) for size in sizes)
+        report.targets.extend(_targets(report, bar, 5 if quick else 40))
+    return report
+
+
+def _allowed() -> list[tuple[Technique, str]]:
+    return [
+        (technique, aggregate)
+        for technique in TECHNIQUES.values()
+        for aggregate, monoid in MONOIDS.items()
+        if technique.allows(monoid)
+    ]
+
+
+def _streaming() -> list[Technique]:
+    return [technique for technique in TECHNIQUES.values() if technique.name != "recalc"]
+
+
+def _usual(technique: Technique) -> str:
+    return "max" if technique.allows(MAX) else "sum"
+
+
+# --- one window
+
+
+def _one_window(bar: Progress, sizes: list[int], repeats: int) -> Iterator[Single]:
+    works = [(*pair, size) for pair in _allowed() for size in sizes]
+    best = dict.fromkeys(works, float("inf"))
+    # In turns, so that a busy neighbour does not spoil all repeats of one technique.
+    for work in bar.track(works * repeats, description="one window"):
+        technique, aggregate, size = work
+        best[work] = min(best[work], _single(technique, MONOIDS[aggregate], size))
+    for (technique, aggregate, size), ns in best.items():
+        yield Single(technique=technique.name, aggregate=aggregate, size=size, ns=ns)
+
+
+def _single(technique: Technique, monoid: Monoid, size: int) -> float:
+    lows, highs = _ranges(size, naive=technique.name in NAIVE)
+    values = np.random.default_rng(0).random(int(highs[-1]))
+    answers = np.empty(len(lows))
+    kernel = technique.kernel(monoid)
+    return _best_ns(lambda: kernel(values, lows, highs, answers), 2) / len(lows)
+
+
+def _ranges(size: int, *, naive: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the ranges of a window that slides by one; a naive one starts full."""
+    if naive:
+        lows = np.arange(min(max(8, (1 << 22) // size), 1 << 16))
+        return lows, lows + size
+    highs = np.arange(1, max(1 << 17, 4 * size) + 1)
+    return np.maximum(highs - size, 0), highs
+
+
+def _best_ns(work: Callable[[], object], repeats: int) -> float:
+    """Returns the CPU time of the least disturbed run; wall time would count other processes."""
+    work()
+    best = float("inf")
+    for _ in range(repeats):
+        before = time.thread_time_ns()
+        work()
+        best = min(best, time.thread_time_ns() - before)
+    return best
+
+
+# --- many windows
+
+
+def _many_windows(bar: Progress, repeats: int, quick: bool) -> Iterator[Many]:
+    works = [
+        (technique, aggregate, data, queries)
+        for technique, aggregate in _allowed()
+        if technique.many and technique.name != "recalc"
+        for data in (("random", "ascending", "descending") if aggregate == "max" else ("random",))
+        for queries in ((1, 10, 100) if quick else (1, 10, 100, 1000))
+    ]
+    for technique, aggregate, data, queries in bar.track(works, description="many windows"):
+        yield Many(
+            technique=technique.name,
+            aggregate=aggregate,
+            data=data,
+            queries=queries,
+            per_second=_many(technique, MONOIDS[aggregate], data, queries, repeats),
+        )
+
+
+def _many(technique: Technique, monoid: Monoid, data: str, queries: int, repeats: int) -> float:
+    sizes = np.linspace(USUAL / queries, USUAL, queries).astype(np.int64)
+    algorithm = technique.algorithm_for(monoid)
+    memory, cursor = bind(algorithm.start, monoid)(np.empty(0), sizes)
+    kernel = bind(slide, monoid, algorithm=algorithm)
+    made = 0
+
+    def turn(count: int, sizes: NDArray[np.int64] = sizes) -> int:
+        """Returns the CPU nanoseconds of the next `count` slides of the stream."""
+        nonlocal cursor, made
+        values = _data(data, made, count)
+        # Written, not only allocated: the first touch of a page costs more than a slide.
+        answers = np.full(count * len(sizes), 0.0)
+        before = time.thread_time_ns()
+        cursor = kernel(memory, cursor, values, count, sizes, answers)
+        made += count
+        return time.thread_time_ns() - before
+
+    # Until all windows are full, only the longest is queried.
+    turn(2 * USUAL, sizes[-1:])
+    count = 8
+    while count * queries < 1 << 20 and turn(count) < SHORT_NS:
+        count *= 2
+    return 1e9 * count / min(turn(count) for _ in range(repeats))
+
+
+def _data(kind: str, made: int, count: int) -> NDArray[np.float64]:
+    if kind == "random":
+        return np.random.default_rng(made).random(count)
+    rising = np.arange(made, made + count, dtype=np.float64)
+    return rising if kind == "ascending" else -rising
+
+
+# --- latency
+
+
+def _timed(
+    memory: Any, cursor: Any, values: Any, count: int, sizes: Any, answers: Any, ticks: Any
+) -> Any:
+    """`drive.slide` of one window, with the ticks of every slide."""
+    for index in range(count):
+        before = cycles()
+        cursor = push(memory, cursor, load(values, index), sizes)
+        store(answers, index, query(memory, cursor, min(sizes[0], cursor[1] - cursor[0]), 0))
+        ticks[index] = cycles() - before
+    return cursor
+
+
+def _latency(technique: Technique, size: int, repeats: int) -> Latency:
+    aggregate = _usual(technique)
+    monoid = MONOIDS[aggregate]
+    clock = calibrate()
+    # A flip or a reset comes once in as many slides as the window has slices.
+    count = size + size // 4
+    values = np.random.default_rng(0).random(2 * size + count)
+    window = Aggregator(monoid, [size], technique=technique.name)
+    window.insert_many(values[: 2 * size])
+    algorithm = technique.algorithm_for(monoid)
+    kernel = bind(_timed, monoid, algorithm=algorithm)
+    answers, ticks = np.empty(count), np.empty(count, np.int64)
+    least = np.full(count, np.iinfo(np.int64).max)
+    for _ in range(repeats):
+        state = window.save()
+        kernel(state.memory, state.cursor, values[2 * size :], count, window.sizes, answers, ticks)
+        np.minimum(least, ticks, out=least)
+    taken = clock.nanoseconds(least)
+    p50, p999, p9999 = np.percentile(taken, (50, 99.9, 99.99))
+    return Latency(
+        technique=technique.name,
+        aggregate=aggregate,
+        size=size,
+        p50=float(p50),
+        p999=float(p999),
+        p9999=float(p9999),
+        worst=float(taken.max()),
+    )
+
+
+def _memory(technique: Technique, size: int) -> Memory:
+    window = Aggregator(MONOIDS[_usual(technique)], [size], technique=technique.name)
+    state = window.save()
+    held = sum(array.nbytes for array in state.memory) + 8 * len(state.cursor)
+    return Memory(technique=technique.name, size=size, bytes=held)
+
+
+# --- targets
+
+
+def _running_sum(values: Any, lows: Any, highs: Any, answers: Any) -> None:
+    """A sum over all values, which never evicts."""
+    total = 0.0
+    for index in range(len(values)):
+        total += values[index]
+        answers[index] = total
+
+
+def _targets(report: Report, bar: Progress, rounds: int) -> Iterator[Target]:
+    """Yields ratios of figures measured in turns, so that a busy machine disturbs all alike."""
+    lows, highs = _ranges(USUAL, naive=False)
+    values, answers = np.random.default_rng(0).random(len(lows)), np.empty(len(lows))
+    names = ("subtract", "two_stacks_lite", "daba_lite", "flat_fit", "flat_fat")
+    kernels = {name: TECHNIQUES[name].kernel(ADD) for name in names}
+    kernels["running sum"] = numba.njit(_running_sum)
+    best = dict.fromkeys(kernels, float("inf"))
+    for _ in bar.track(range(rounds), description="targets"):
+        for name, kernel in kernels.items():
+            ns = _best_ns(lambda kernel=kernel: kernel(values, lows, highs, answers), 1)  # type: ignore[misc]
+            best[name] = min(best[name], ns)
+    subtract = best["subtract"]
+    yield Target(name="subtract / running sum", found=subtract / best["running sum"], most=3)
+    for name, most in (("two_stacks_lite", 2), ("daba_lite", 4), ("flat_fit", 7), ("flat_fat", 45)):
+        yield Target(name=f"{name} / subtract", found=best[name] / subtract, most=most)
+    slick = {
+        (figure.data, figure.queries): 1 / figure.per_second
+        for figure in report.many
+        if figure.technique == "slick_deque" and figure.aggregate == "max"
+    }
+    hundred = slick["random", 100]
+    yield Target(name="slick_deque, 100 windows / 1", found=hundred / slick["random", 1], most=20)
+    yield Target(
+        name="slick_deque, 100 windows, descending / random",
+        found=slick["descending", 100] / hundred,
+        most=2,
+    )
+    worst = {figure.technique: figure.worst for figure in report.latency}
+    for name in ("daba", "daba_lite"):
+        yield Target(
+            name=f"worst latency, two_stacks / {name}",
+            found=worst["two_stacks"] / worst[name],
+            least=20,
+        )
+
+
+def _grid(title: str, cells: list[tuple[str, str, str]]) -> Table:
+    """Returns a table from (row, column, text), rows and columns in order of appearance."""
+    table = Table(title=title, title_justify="left")
+    columns = list(dict.fromkeys(column for _, column, _ in cells))
+    table.add_column("")
+    for column in columns:
+        table.add_column(column, justify="right")
+    texts = {(row, column): text for row, column, text in cells}
+    for row in dict.fromkeys(row for row, _, _ in cells):
+        table.add_row(row, *(texts.get((row, column), "") for column in columns))
+    return table

@@ -1,0 +1,145 @@
+"""Times Weave Share: with and without the cost lookup, at scale, and query by query."""
+
+import time
+from collections.abc import Callable, Sequence
+from statistics import mean
+
+from benchmarks.harness.experiment import Claim, Experiment, Figure
+from benchmarks.papers.weave_workload import drawn, everyday, paper_cost
+from muntin.model.aggregates.aggregate import min_
+from muntin.model.query import Query
+from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
+from muntin.optimizer.strategies import optimize
+from muntin.optimizer.weave_share.cost_lookup import Lookup
+from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
+from muntin.optimizer.weave_share.incremental import Reweaving
+from muntin.optimizer.weave_share.weave_share import weave_exactly
+
+_RATE = 100.0
+# Up to this many queries, all windows are distinct.
+MOST_DISTINCT = 10_000
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Runs `work` once and returns its CPU seconds."""
+    before = time.thread_time()
+    work()
+    return time.thread_time() - before
+
+
+def _naive(groups: Sequence[Group], cost: GroupCost) -> list[Group]:
+    """The greedy algorithm without a lookup: it counts every pair again for every merge."""
+    groups = list(groups)
+    while len(groups) > 1:
+        pairs = [(i, j) for i in range(len(groups)) for j in range(i + 1, len(groups))]
+        saved = [cost.reduction(groups[i], groups[j]) for i, j in pairs]
+        best = max(range(len(pairs)), key=saved.__getitem__)
+        if saved[best] <= 0:
+            break
+        i, j = pairs[best]
+        groups[i] = groups[i] + groups.pop(j)
+    return groups
+
+
+def _by_rows(groups: Sequence[Group], cost: GroupCost) -> int:
+    lookup, merges = Lookup(groups, cost), 0
+    while lookup.merge_best():
+        merges += 1
+    return merges
+
+
+def effort(counts: Sequence[int]) -> Experiment:
+    """Figure 14: the naive algorithm, the cost lookup, and the lookup estimated by whole rows."""
+    cost = paper_cost(_RATE)
+    algorithms: dict[str, Callable[[Sequence[Group], GroupCost], object]] = {
+        "naive": _naive,
+        "lookup, counted": weave_exactly,
+        "lookup, estimated by rows": _by_rows,
+    }
+    lines: dict[str, list[tuple[float, float]]] = {name: [] for name in algorithms}
+    for count in counts:
+        groups = same_edges(drawn(count, 0, skew=0.7, overlap=10))
+        for name, algorithm in algorithms.items():
+            lines[name].append((count, cpu_seconds(lambda: algorithm(groups, cost))))  # noqa: B023
+    figure = Figure(
+        name="weave_14",
+        title="Weave Share, figure 14: what the lookup saves, 100 per second, skew 0.7",
+        across="queries",
+        up="CPU seconds",
+        lines=lines,
+    )
+    most = max(counts)
+    naive = figure.at("naive", most)
+    gains = [naive / figure.at(name, most) for name in lines if name != "naive"]
+    return Experiment(
+        title="",
+        figures=[figure],
+        claims=[
+            Claim(
+                what=f"naive time / optimized, {most} queries",
+                paper="10 with the lookup, 1,000 with all, 250 queries",
+                found=f"{gains[0]:.0f} with the lookup, {gains[1]:,.0f} with whole rows",
+            )
+        ],
+    )
+
+
+def _workload(windows: Sequence[Window]) -> Workload:
+    aggregates = {"low": min_("temp")}
+    queries = (
+        Query(name=f"q{number}", window=window, aggregates=aggregates, time="ts")
+        for number, window in enumerate(windows)
+    )
+    return Workload(queries=tuple(queries), rate=_RATE)
+
+
+_ASKED = {1_000: "asked: under 1 s", 1_000_000: "asked: under 60 s"}
+
+
+def scale(counts: Sequence[int]) -> Experiment:
+    """Measures the CPU of a whole plan, from queries to costed trees.
+
+    Up to `MOST_DISTINCT` the windows are the paper's, all distinct; beyond, as people ask for them.
+    """
+    lines: dict[str, list[tuple[float, float]]] = {"weave": [], "triweave": []}
+    claims = []
+    for count in counts:
+        windows = drawn(count, 0) if count <= MOST_DISTINCT else everyday(count, 0)
+        asked = _workload(windows)
+        asked_for = f"{count:,} queries, {len(set(windows)):,} distinct"
+        for strategy, line in lines.items():
+            spent = cpu_seconds(lambda: optimize(asked, strategy))  # noqa: B023
+            line.append((count, spent))
+            claims.append(
+                Claim(
+                    what=f"planning {asked_for} with {strategy}",
+                    paper=_ASKED.get(count, ""),
+                    found=f"{spent:.2f} s",
+                )
+            )
+    figure = Figure(
+        name="weave_scale",
+        title="Planning from scratch, one core",
+        across="queries",
+        up="CPU seconds",
+        lines=lines,
+    )
+    return Experiment(title="", figures=[figure], claims=claims)
+
+
+def incremental_time(among: int, changes: int = 200) -> Experiment:
+    """Measures the CPU of adding and of removing one query among many."""
+    windows = drawn(among + changes, 1)
+    plan = Reweaving(windows[changes:], paper_cost(_RATE))
+    claims = []
+    for word, change in (("adding", plan.add), ("removing", plan.remove)):
+        spent = [1000 * cpu_seconds(lambda: change(window)) for window in windows[:changes]]  # noqa: B023
+        claims.append(
+            Claim(
+                what=f"{word} a query among {among:,}",
+                paper="asked: under 10 ms",
+                found=f"{mean(spent):.2f} ms on average, {max(spent):.2f} at most",
+            )
+        )
+    return Experiment(title="", claims=claims)

@@ -1,0 +1,128 @@
+"""`bench factor`: the window sets of Factor Windows on Spark, plain queries beside plans."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.functions import expr
+
+from benchmarks.spark.factor_report import STRATEGIES, Report, Run, Side
+from benchmarks.spark.factor_settings import SETTINGS
+from benchmarks.spark.sharing import plain
+from muntin.console.progress import Steps
+from muntin.measure.events import compute, readings, stored
+from muntin.measure.processes import Cost, cheapest, measure, settle
+from muntin.model.plan import Plan, Tree
+from muntin.spark.batch.results import run
+from muntin.spark.binding.instants import slice_start
+from muntin.spark.binding.planning import plan
+
+# One event in each unit of time: η = 1, as in the paper.
+RATE = 1.0
+# Events of warm-up runs, enough for Spark to compile what the timed runs use.
+_FEW = 20_000
+
+
+def factor(
+    session: SparkSession,
+    settings: Sequence[str],
+    *,
+    events: int,
+    sets: int,
+    repeats: int = 2,
+    keep: Callable[[Report], None] = lambda report: None,
+) -> Report:
+    """Runs `sets` window sets of each setting, plain Spark and plans; the best of `repeats`.
+
+    `keep` gets the report so far after each window set, since the whole takes long.
+    """
+    steps = 1 + len(settings) * sets
+    with TemporaryDirectory(prefix="muntin-bench-") as folder, Steps(steps) as bar:
+        with bar.step(f"making {events:,} events"):
+            data = _events(session, events, Path(folder, "events"))
+            few = _events(session, min(_FEW, events), Path(folder, "few"))
+            scan = _least_cost(lambda: data.selectExpr("min(ts)", "min(temp)"), repeats)
+        report = Report(runs=[], events=events, repeats=repeats)
+        for name in settings:
+            for number in range(sets):
+                with bar.step(f"{name}, window set {number + 1} of {sets}"):
+                    report.runs.append(_run(name, number, data, few, scan.cpu_s, repeats))
+                keep(report)
+    return report
+
+
+def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:
+    """Makes one event a second of one device, in order, as in the paper's synthetic stream."""
+    return stored(readings(session, events, 1, RATE, disorder=0), folder)
+
+
+def _run(
+    setting: str, number: int, data: DataFrame, few: DataFrame, scan_s: float, repeats: int
+) -> Run:
+    queries = SETTINGS[setting].queries(number)
+    plans = {name: plan(queries, strategy=name, rate=RATE, keys=1) for name in STRATEGIES}
+    sides: dict[str, Side] = {}
+    _checked(plain(queries, few))
+    sides["plain"] = _timed(lambda: plain(queries, data), repeats)
+    for strategy, shared in plans.items():
+        _checked(run(shared, few).together())
+        sides[strategy] = _timed(_together(shared, data), repeats)
+    slices = [_least_cost(partial(_cut, tree, data), repeats) for tree in plans["auto"].trees]
+    return Run(
+        setting=setting,
+        number=number,
+        windows=[str(query.window) for query in queries],
+        plain=sides["plain"],
+        coverage=sides["coverage"],
+        factor=sides["factor"],
+        auto=sides["auto"],
+        scan_cpu_s=scan_s,
+        slices_cpu_s=sum(cost.cpu_s for cost in slices),
+        predicted={name: shared.plain_cost / shared.cost for name, shared in plans.items()},
+    )
+
+
+def _together(shared: Plan, data: DataFrame) -> Callable[[], DataFrame]:
+    return lambda: run(shared, data).together()
+
+
+def _checked(frame: DataFrame) -> tuple[int, int]:
+    """Computes all answers, and returns their number and the sum of their hashes.
+
+    The sum does not depend on the order. MIN is exact, so equal answers have equal sums.
+    """
+    seen = Observation()
+    hashed = "pmod(xxhash64(query, device, window.start, window.end, low), 4294967296L)"
+    watched = frame.observe(seen, expr("count(*) AS rows"), expr(f"sum({hashed}) AS hashes"))
+    compute(watched)
+    return seen.get["rows"], seen.get["hashes"]
+
+
+def _timed(build: Callable[[], DataFrame], repeats: int) -> Side:
+    """Returns the least disturbed of some runs, each of which also hashes its answers."""
+    costs: list[Cost] = []
+    answers = set()
+    for _ in range(repeats):
+        costs.append(_settled(lambda: answers.add(_checked(build()))))
+    best = cheapest(costs)
+    # If runs of one contender differ, its answers equal no other's.
+    ((rows, hashes),) = answers if len(answers) == 1 else {(-1, -1)}
+    return Side(cpu_s=best.cpu_s, wall_s=best.wall_s, rows=rows, hashes=hashes)
+
+
+def _cut(tree: Tree, data: DataFrame) -> DataFrame:
+    """Returns the slices of a tree, without combining them further."""
+    start = expr(slice_start(tree.slicing, "unix_micros(ts)")).alias("start")
+    return data.groupBy("device", start).agg(expr("min(temp)"))
+
+
+def _least_cost(build: Callable[[], DataFrame], repeats: int) -> Cost:
+    return cheapest(_settled(lambda: compute(build())) for _ in range(repeats))
+
+
+def _settled(work: Callable[[], object]) -> Cost:
+    """Waits until the processes are idle, then returns the cost of a piece of work."""
+    settle()
+    return measure(work)

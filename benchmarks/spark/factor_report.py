@@ -1,0 +1,288 @@
+"""The report of `bench factor`, beside tables I and III and figure 19 of the paper."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from pathlib import Path
+from statistics import correlation, mean
+from typing import Any
+
+from rich.box import SIMPLE
+from rich.table import Table
+
+from benchmarks.harness.machine import machine
+from benchmarks.harness.pictures import Line, draw_bars, draw_lines, picture
+from benchmarks.spark.factor_settings import SETTINGS, Boost
+from muntin.errors import RunError
+
+# The plans that run beside plain Spark.
+STRATEGIES = ("coverage", "factor", "auto")
+# The parts that are also measured alone.
+_PARTS = ("scan", "slices")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """The cost of one contender on a window set, the number of its answers, and their hash."""
+
+    cpu_s: float
+    wall_s: float
+    rows: int
+    hashes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One window set, answered by plain Spark and by plans: without factor windows, with, auto."""
+
+    setting: str
+    number: int
+    windows: list[str]
+    plain: Side
+    coverage: Side
+    factor: Side
+    auto: Side
+    # To read every event once.
+    scan_cpu_s: float
+    # To cut the events into the slices of auto's plan.
+    slices_cpu_s: float
+    # The boost of each strategy by the cost model.
+    predicted: dict[str, float]
+
+    def boost(self, strategy: str) -> float:
+        """Returns plain Spark's CPU divided by the strategy's: the gain in throughput per core."""
+        side: Side = getattr(self, strategy)
+        return self.plain.cpu_s / side.cpu_s
+
+    @property
+    def equal(self) -> bool:
+        """Whether all contenders gave the same answers."""
+        return len({(side.rows, side.hashes) for side in self._sides}) == 1
+
+    @property
+    def _sides(self) -> tuple[Side, ...]:
+        return self.plain, self.coverage, self.factor, self.auto
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All runs."""
+
+    runs: list[Run]
+    events: int
+    repeats: int
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings that ran, in order."""
+        return list(dict.fromkeys(run.setting for run in self.runs))
+
+    def of(self, setting: str) -> list[Run]:
+        """Returns the runs of one setting."""
+        return [run for run in self.runs if run.setting == setting]
+
+    def boost(self, setting: str, strategy: str) -> Boost:
+        """Returns the mean and the greatest boost over the window sets of a setting."""
+        boosts = [run.boost(strategy) for run in self.of(setting)]
+        return Boost(mean=mean(boosts), most=max(boosts))
+
+    def parts(self, setting: str) -> dict[str, float]:
+        """Returns the average CPU seconds of each part of auto's plan."""
+        runs = self.of(setting)
+        scan, slices = (mean(getattr(run, f"{part}_cpu_s") for run in runs) for part in _PARTS)
+        return {
+            "scan": scan,
+            "slices": max(0.0, slices - scan),
+            "answers": max(0.0, mean(run.auto.cpu_s for run in runs) - slices),
+        }
+
+    def pearson(self, *strategies: str) -> float | None:
+        """Returns r between predicted and measured boosts, for some strategies or all."""
+        return _pearson(
+            [
+                (run.predicted[strategy], run.boost(strategy))
+                for run in self.runs
+                for strategy in strategies or STRATEGIES
+            ]
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns every run, and each setting beside the paper's numbers."""
+        return {
+            "runs": [
+                asdict(run)
+                | {
+                    "equal": run.equal,
+                    "boost": {strategy: run.boost(strategy) for strategy in STRATEGIES},
+                }
+                for run in self.runs
+            ],
+            "settings": {
+                name: {
+                    **{strategy: asdict(self.boost(name, strategy)) for strategy in STRATEGIES},
+                    "paper": asdict(SETTINGS[name]),
+                    "parts": self.parts(name),
+                }
+                for name in self.settings
+            },
+            "pearson": {strategy: self.pearson(strategy) for strategy in STRATEGIES}
+            | {"all": self.pearson()},
+            "events": self.events,
+            "repeats": self.repeats,
+            "machine": machine(),
+        }
+
+    def tables(self) -> Iterator[Table]:
+        """Yields boosts beside the paper's, and the CPU of each part."""
+        yield self._boosts()
+        yield self._bounds()
+
+    def _boosts(self) -> Table:
+        r = self.pearson()
+        table = _table(
+            f"boost over plain Spark, {self.events:,} events, {len(self.runs)} window sets",
+            "plain CPU / plan CPU, mean and most: plans without and with factor windows,\n"
+            "the paper's beside, auto's plan, and what the cost model says of it"
+            + (
+                f"\npredicted and measured boost: r = {r:.3f} over all plans (paper: 0.94 or more)"
+                if r
+                else ""
+            ),
+        )
+        table.add_column("setting")
+        for column in ("without", "paper", "with", "paper", "auto", "model"):
+            table.add_column(column, justify="right")
+        table.add_column("equal")
+        for name in self.settings:
+            setting, runs = SETTINGS[name], self.of(name)
+            table.add_row(
+                name,
+                _boost(self.boost(name, "coverage")),
+                _boost(setting.coverage),
+                _boost(self.boost(name, "factor")),
+                _boost(setting.factor),
+                _boost(self.boost(name, "auto")),
+                f"{mean(run.predicted['auto'] for run in runs):.1f}",
+                "yes" if all(run.equal for run in runs) else "NO",
+            )
+        return table
+
+    def _bounds(self) -> Table:
+        table = _table(
+            "CPU seconds, on average",
+            "of auto's plan: reading events, cutting slices, and\n"
+            "combining them into answers; the largest bounds the boost",
+        )
+        table.add_column("setting")
+        for column in ("plain", "plan", "scan", "slices", "answers", "rows out"):
+            table.add_column(column, justify="right")
+        table.add_column("bound by")
+        for name in self.settings:
+            runs, parts = self.of(name), self.parts(name)
+            table.add_row(
+                name,
+                f"{mean(run.plain.cpu_s for run in runs):.1f}",
+                f"{mean(run.auto.cpu_s for run in runs):.1f}",
+                *(f"{part:.1f}" for part in parts.values()),
+                f"{mean(run.auto.rows for run in runs):,.0f}",
+                max(parts, key=parts.__getitem__),
+            )
+        return table
+
+    def draw(self, folder: Path) -> list[Path]:
+        """Draws boosts beside the paper's, and predicted beside measured ones (its figure 19)."""
+        bars = {
+            "here, with factor windows": [
+                self.boost(name, "factor").mean for name in self.settings
+            ],
+            "here, auto": [self.boost(name, "auto").mean for name in self.settings],
+            "paper": [SETTINGS[name].factor.mean for name in self.settings],
+        }
+        points = {
+            name: [
+                (run.predicted[strategy], run.boost(strategy))
+                for run in self.of(name)
+                for strategy in STRATEGIES
+            ]
+            for name in self.settings
+        }
+        return [
+            picture(
+                folder / "factor_boost.png",
+                partial(draw_bars, names=self.settings, series=bars, log=False),
+                title="Factor windows: mean boost over plain queries",
+                across="",
+                up="times the throughput",
+            ),
+            picture(
+                folder / "factor_predicted.png",
+                partial(_beside_equal, points=points),
+                title="Factor windows: boost by the cost model and as measured",
+                across="predicted",
+                up="measured",
+            ),
+        ]
+
+
+def earlier(files: Iterable[Path]) -> list[Report]:
+    """Reads reports that were written as JSON, to show them with later ones."""
+    return [_read(file) for file in files]
+
+
+def _read(file: Path) -> Report:
+    try:
+        data = json.loads(file.read_text())
+        runs = [
+            Run(
+                **{field.name: run[field.name] for field in fields(Run)}
+                | {side: Side(**run[side]) for side in ("plain", *STRATEGIES)}
+            )
+            for run in data["runs"]
+        ]
+        return Report(runs=runs, events=data["events"], repeats=data["repeats"])
+    except (ValueError, KeyError, TypeError):
+        raise RunError(f"{file} is not what `python -m benchmarks factor --json` writes") from None
+
+
+def joined(reports: Sequence[Report]) -> Report:
+    """Returns several reports as one; they must have the same number of events."""
+    events = {report.events for report in reports}
+    if len(events) != 1:
+        counts = ", ".join(f"{count:,}" for count in sorted(events))
+        raise RunError(f"boosts over {counts} events do not go into one table")
+    return Report(
+        runs=[run for report in reports for run in report.runs],
+        events=reports[0].events,
+        repeats=min(report.repeats for report in reports),
+    )
+
+
+def _beside_equal(axes: Any, points: Mapping[str, Line]) -> None:
+    """Draws the points of each setting, and the line where predicted and measured are equal."""
+    draw_lines(axes, points, log_x=False, log_y=False, joined=False)
+    most = max(up for line in points.values() for point in line for up in point)
+    axes.plot([0, most], [0, most], color="grey", linestyle=":", label="equal")
+
+
+def _pearson(points: Sequence[tuple[float, float]]) -> float | None:
+    if len(points) < 3:
+        return None
+    predicted, measured = zip(*points, strict=True)
+    return correlation(predicted, measured)
+
+
+def _boost(boost: Boost) -> str:
+    return f"{boost.mean:.1f} {boost.most:.1f}"
+
+
+def _table(title: str, caption: str) -> Table:
+    return Table(
+        box=SIMPLE,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+    )

@@ -1,0 +1,245 @@
+"""`bench sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import col, expr, session_window, window
+
+from benchmarks.harness.listed import listed
+from benchmarks.harness.sets import (
+    FEW_KEYS_FOR_PLAIN,
+    ONE_KEY_IN,
+    SETS,
+    TOO_LONG_FOR_PLAIN,
+    Scale,
+    scale_of,
+)
+from benchmarks.spark.sharing_report import Measured, Report, Side
+from muntin.console.progress import Steps
+from muntin.measure.events import RATE, compute, readings, stored
+from muntin.measure.processes import Cost, measure
+from muntin.measure.same_rows import compare_rows
+from muntin.measure.turns import in_turns
+from muntin.model.query import Query
+from muntin.model.windows.data_windows import Session
+from muntin.optimizer.strategies import DEFAULT
+from muntin.spark.batch.results import run
+from muntin.spark.output.together import QUERY, named
+
+# If plain Spark would take hours over all events, answers are compared on this many.
+EQUAL_ON = 2_000
+_ADDED_UP = ("avg", "sum")
+# Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
+WARMING = 4
+# Timed turns. Runs differ by a quarter, so the best of three is not steady yet.
+REPEATS = 9
+
+
+def sharing(
+    session: SparkSession,
+    sets: Sequence[str],
+    *,
+    events: int,
+    keys: int,
+    repeats: int = REPEATS,
+    warming: int = WARMING,
+    strategy: str = DEFAULT,
+) -> Report:
+    """Runs every set both ways: once to compare, then timed in turns; long ones only once."""
+    usual = Scale(events=events, keys=keys)
+    scales = {name: scale_of(name, usual) for name in sets}
+    with (
+        TemporaryDirectory(prefix="muntin-bench-") as folder,
+        Steps(len(set(scales.values())) + _steps(sets, warming + repeats)) as bar,
+    ):
+        data = {}
+        for number, scale in enumerate(dict.fromkeys(scales.values())):
+            with bar.step(f"making {scale.events:,} events"):
+                frame = readings(session, scale.events, scale.keys)
+                data[scale] = stored(frame, Path(folder, f"events-{number}"))
+        few = {
+            scale: stored(of_few_keys(data[scale], scale.keys), Path(folder, f"few-{scale.keys}"))
+            for scale in {scales[name] for name in FEW_KEYS_FOR_PLAIN & scales.keys()}
+        }
+        bench = _Bench(scales, data, few, Path(folder), bar, strategy)
+        return Report(
+            sets=bench.measure(sets, repeats, warming),
+            events=events,
+            keys=keys,
+            repeats=repeats,
+            strategy=strategy,
+        )
+
+
+def chosen(names: str) -> list[str]:
+    """Returns the sets of a list such as `one,dash10`; raises an error for an unknown one."""
+    return listed(names, SETS, "set")
+
+
+def plain(queries: Sequence[Query], events: DataFrame) -> DataFrame:
+    """Answers with Spark's own `window` or `session_window`, in the form of `together`."""
+    frames = [named(query.name, _plain_query(query, events)) for query in queries]
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+
+def _plain_query(query: Query, events: DataFrame) -> DataFrame:
+    if query.where is not None:
+        events = events.where(query.where)
+    keys = (expr(sql).alias(name) for name, sql in query.key_expressions.items())
+    return events.groupBy(*keys, _plain_window(query).alias("window")).agg(
+        *(expr(aggregate.to_sql()).alias(name) for name, aggregate in query.aggregates.items())
+    )
+
+
+def _plain_window(query: Query) -> Column:
+    if isinstance(query.window, Session):
+        return session_window(query.time, f"{query.window.gap} microseconds")
+    periodic = query.periodic_window
+    size, slide = (f"{micros} microseconds" for micros in (periodic.size, periodic.slide))
+    return window(query.time, size, slide)
+
+
+def _steps(sets: Sequence[str], turns: int) -> int:
+    alone = sum(name in TOO_LONG_FOR_PLAIN for name in sets)
+    return (2 * len(sets) - alone) * (1 + turns) + len(sets)
+
+
+@dataclass(frozen=True)
+class _Contender:
+    """A set, a way to answer it, and the answers."""
+
+    name: str
+    way: str
+    build: Callable[[], DataFrame]
+    answers: DataFrame
+    # The cost of the first run, which also stored the answers.
+    first: Cost
+    # How many times as many events there are as it runs over.
+    times: float
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}: {self.way}"
+
+    def run(self) -> Cost:
+        return measure(lambda: compute(self.build()))
+
+    def side(self, costs: Mapping[str, Cost]) -> Side:
+        """Returns its cost in turns, and its number of rows."""
+        best = costs[self.label]
+        return Side(
+            cpu_s=round(best.cpu_s * self.times, 2),
+            wall_s=round(best.wall_s * self.times, 2),
+            rows=self.answers.count(),
+            times=self.times,
+        )
+
+
+@dataclass(frozen=True)
+class _Bench:
+    # The scale of each set, and the events of each scale.
+    scales: Mapping[str, Scale]
+    data: Mapping[Scale, DataFrame]
+    # The events of a few keys, for sets that plain Spark runs over these alone.
+    few: Mapping[Scale, DataFrame]
+    folder: Path
+    bar: Steps
+    strategy: str
+
+    def measure(self, sets: Sequence[str], repeats: int, warming: int) -> dict[str, Measured]:
+        """Measures every set, its contenders timed in turns."""
+        contenders = {
+            (name, way): self._contender(name, way)
+            for name in sets
+            for way in ("muntin", "plain")
+            if way == "muntin" or name not in TOO_LONG_FOR_PLAIN
+        }
+        costs = in_turns(
+            {contender.label: contender.run for contender in contenders.values()},
+            self.bar,
+            warming=warming,
+            repeats=repeats,
+            before={contender.label: contender.first for contender in contenders.values()},
+        )
+        return {
+            name: self._measured(
+                name, costs, contenders[name, "muntin"], contenders.get((name, "plain"))
+            )
+            for name in sets
+        }
+
+    def _contender(self, name: str, way: str) -> _Contender:
+        """Returns a contender after its first run, whose answers are stored."""
+        scale = self.scales[name]
+        data, times = self.data[scale], 1.0
+        if way == "plain" and name in FEW_KEYS_FOR_PLAIN:
+            data = self.few[scale]
+            times = scale.events / max(1, data.count())
+        build = self._way(way, SETS[name](), data)
+        path = self.folder / name / way
+        with self.bar.step(f"{name}: {way}, first run"):
+            cost = measure(lambda: stored(build(), path))
+        answers = data.sparkSession.read.parquet(str(path))
+        return _Contender(name, way, build, answers, cost, times)
+
+    def _way(self, way: str, queries: Sequence[Query], data: DataFrame) -> Callable[[], DataFrame]:
+        if way == "plain":
+            return lambda: plain(queries, data)
+        return lambda: run(queries, data, strategy=self.strategy).together()
+
+    def _measured(
+        self,
+        name: str,
+        costs: Mapping[str, Cost],
+        ours: _Contender,
+        theirs: _Contender | None,
+    ) -> Measured:
+        queries, scale = SETS[name](), self.scales[name]
+        if theirs is not None:
+            with self.bar.step(f"{name}: comparing"):
+                is_scaled = theirs.times != 1
+                answers = of_few_keys(ours.answers, scale.keys) if is_scaled else ours.answers
+                equal = equal_answers(queries, answers, theirs.answers)
+            return Measured(
+                plain=theirs.side(costs),
+                muntin=ours.side(costs),
+                equal=equal,
+                equal_on=round(scale.events / theirs.times),
+                scale=scale,
+            )
+        few = min(EQUAL_ON, scale.events)
+        with self.bar.step(f"{name}: comparing on {few:,} events"):
+            data = self._spread(name, few)
+            muntin = self._way("muntin", queries, data)()
+            equal = equal_answers(queries, muntin, self._one_by_one(name, data))
+        return Measured(plain=None, muntin=ours.side(costs), equal=equal, equal_on=few, scale=scale)
+
+    def _one_by_one(self, name: str, data: DataFrame) -> DataFrame:
+        """Answers with plain Spark, a job per query: to plan a hundred at once takes minutes."""
+        path = str(self.folder / name / "few-plain")
+        for query in SETS[name]():
+            plain([query], data).write.mode("append").parquet(path)
+        return data.sparkSession.read.option("mergeSchema", "true").parquet(path)
+
+    def _spread(self, name: str, few: int) -> DataFrame:
+        """Makes fewer events over the same time span, so that windows still fill and slide."""
+        scale = self.scales[name]
+        rate = RATE * few / scale.events
+        session = self.data[scale].sparkSession
+        return stored(readings(session, few, scale.keys, rate), self.folder / name / "few")
+
+
+def of_few_keys(frame: DataFrame, keys: int) -> DataFrame:
+    """Returns the rows of one key in `ONE_KEY_IN`, of at least one."""
+    few = max(1, keys // ONE_KEY_IN)
+    return frame.where(col("device").isin([f"device-{number}" for number in range(few)]))
+
+
+def equal_answers(queries: Sequence[Query], ours: DataFrame, theirs: DataFrame) -> bool:
+    """Compares answers, matched by query, window and all keys that any query has."""
+    keys = dict.fromkeys(key for query in queries for key in query.key_expressions)
+    return compare_rows(ours, theirs, keys=[QUERY, *keys, "window"], close=_ADDED_UP).equal

@@ -1,0 +1,263 @@
+"""`bench streaming`, second part: the cost of state, of many keys and of an added query."""
+
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import DataFrame, SparkSession
+from rich.box import SIMPLE
+from rich.table import Table
+
+from benchmarks.harness.laps import Laps
+from benchmarks.harness.sets import SETS
+from benchmarks.spark.streaming import (
+    FILES,
+    FILES_PER_BATCH,
+    WARMING,
+    WATERMARK,
+    stream_settings,
+)
+from muntin.console.progress import Steps
+from muntin.errors import RunError
+from muntin.measure.events import RATE, arriving, readings
+from muntin.measure.processes import settle
+from muntin.measure.same_rows import compare_rows
+from muntin.model.aggregates.aggregate import max_
+from muntin.model.query import Query
+from muntin.model.windows.window import hopping, tumbling
+from muntin.spark.batch.results import run
+from muntin.spark.pipeline.pipeline import start
+from muntin.spark.settings import settings
+
+# Files of an hour each, one per batch: this many until the retained state has its full size, then
+# those whose batches are timed.
+_FILLING = 14
+_TIMED = 6
+# Hours that slices are kept for.
+_SHORT, _LONG = 1, 12
+_KEYS = 1_000
+# For the bytes of dash10: keys, and files of some hours each, one per batch.
+_DAY_KEYS, _DAY_FILES, _FILES_HOURS = 100, 9, 3
+# How long to wait for an added query.
+_PATIENCE_S = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """The cost of a pipeline's warm batches, and the bytes of slices that it kept at their end."""
+
+    cpu_s: float
+    wall_s: float
+    kept_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateReport:
+    """The costs of larger state, of many keys, and of adding a query."""
+
+    # Slices kept for an hour; for 12, by the same queries; for 12, by a window of that size.
+    short: State
+    kept: State
+    long: State
+    keys: int
+    many: State
+    many_equal: bool
+    # The bytes that dash10 keeps for a key with an event a minute, and a run of dash10 with as many
+    # live keys, if it was asked for.
+    dash10_bytes_per_key: float
+    dash10_keys: int
+    dash10: State | None
+    # Seconds from the call of `add` to the end of the first batch with the query.
+    add_s: float
+
+    def to_json(self) -> dict[str, object]:
+        """All figures by name."""
+        return asdict(self)
+
+    def table(self) -> Table:
+        """A row for each figure."""
+        table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+        for name in ("what", "CPU s", "kept MB", "to the first"):
+            table.add_column(name, justify="left" if name == "what" else "right")
+        for what, state in (
+            (f"{_TIMED} batches, slices kept for {_SHORT} hour", self.short),
+            (f"slices kept for {_LONG} hours", self.kept),
+            (f"a window of {_LONG} hours", self.long),
+        ):
+            ratio = f"{state.cpu_s / self.short.cpu_s:.2f}x"
+            table.add_row(what, f"{state.cpu_s:.1f}", f"{state.kept_bytes / 1e6:.1f}", ratio)
+        many = f"{self.many.cpu_s:.1f}", f"{self.many.kept_bytes / 1e6:.1f}", ""
+        table.add_row(f"{self.keys:,} keys, 3 batches", *many)
+        table.add_row("its answers equal batch answers", "yes" if self.many_equal else "NO")
+        table.add_row(f"dash10 keeps {self.dash10_bytes_per_key:,.0f} bytes a key")
+        if self.dash10 is not None:
+            dash10 = f"{self.dash10.cpu_s:.1f}", f"{self.dash10.kept_bytes / 1e6:.1f}", ""
+            table.add_row(f"dash10 by {self.dash10_keys:,} keys, 3 batches", *dash10)
+        table.add_row(f"from adding a query to its first batch: {self.add_s:.1f} s")
+        return table
+
+
+def state_costs(
+    session: SparkSession, *, events: int = 1_000_000, keys: int = 100_000, dash10_keys: int = 0
+) -> StateReport:
+    """Measures all; `events` in each stream, `keys` in the one with many keys.
+
+    With `dash10_keys`, it also streams dash10 with so many live keys, which takes long.
+    """
+    hours, files = _FILLING + _TIMED, _FILLING + _TIMED
+    with (
+        TemporaryDirectory(prefix="muntin-bench-") as name,
+        Steps(8 if dash10_keys else 7) as bar,
+        settings(session, stream_settings()),
+    ):
+        folder = Path(name)
+        slow, many = folder / "slow", folder / "many"
+        with bar.step("making events"):
+            # Few events a second, so that they cover many hours and slices hold one or two.
+            arriving(readings(session, events, _KEYS, events / (hours * 3600), files), slow)
+            arriving(readings(session, events, keys, RATE * 10, FILES), many)
+        bench = _Bench(session, folder)
+        short, long = ([_sliding(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG))
+        # Many keys run first, and the short state second of three, so that it is warm.
+        with bar.step(f"{keys:,} keys"):
+            queries = [_query("minute", 1), _query("five", 5)]
+            many_state = bench.timed("keys", many, queries, "0 seconds", WARMING, FILES_PER_BATCH)
+            equal = all(_equal(session, folder / "keys", many, query) for query in queries)
+        costs = {}
+        for label, queries, retain in (
+            ("kept", short, _LONG),
+            ("short", short, _SHORT),
+            ("long", long, _SHORT),
+        ):
+            with bar.step(f"retained state: {label}"):
+                costs[label] = bench.timed(label, slow, queries, f"{retain} hours", _FILLING, 1)
+        with bar.step("dash10"):
+            # An event a minute for each of some keys, over more than a day.
+            minutes = (_DAY_FILES * _FILES_HOURS) * 60
+            place = folder / "day"
+            rows = readings(session, minutes * _DAY_KEYS, _DAY_KEYS, _DAY_KEYS / 60, _DAY_FILES)
+            arriving(rows, place)
+            day = bench.timed("dash10", place, SETS["dash10"](), "0 seconds", 1, 1)
+        dash10 = None
+        if dash10_keys:
+            with bar.step(f"dash10 by {dash10_keys:,} keys"):
+                place = folder / "dash10s"
+                each = max(events, 5 * dash10_keys)
+                arriving(readings(session, each, dash10_keys, RATE * 10, FILES), place)
+                dash10 = bench.timed(
+                    "dash10-keys", place, SETS["dash10"](), "0 seconds", WARMING, FILES_PER_BATCH
+                )
+        with bar.step("adding a query"):
+            add_s = _adding(session, folder / "adding", slow)
+    return StateReport(
+        short=costs["short"],
+        kept=costs["kept"],
+        long=costs["long"],
+        keys=keys,
+        many=many_state,
+        many_equal=equal,
+        dash10_bytes_per_key=round(day.kept_bytes / _DAY_KEYS, 1),
+        dash10_keys=dash10_keys,
+        dash10=dash10,
+        add_s=add_s,
+    )
+
+
+def _sliding(minutes: int) -> Query:
+    """Returns the first query of slide3, with another size."""
+    window = hopping(f"{minutes} minutes", every="1 minute")
+    return replace(SETS["slide3"]()[0], window=window)
+
+
+def _query(name: str, minutes: int) -> Query:
+    return Query(
+        name=name,
+        window=tumbling(f"{minutes} minutes"),
+        aggregates={"most": max_("temp")},
+        keys=["device"],
+        time="ts",
+    )
+
+
+def _stream(session: SparkSession, events: Path, files: int) -> DataFrame:
+    schema = session.read.parquet(str(events)).schema
+    reader = session.readStream.schema(schema).option("maxFilesPerTrigger", files)
+    return reader.parquet(str(events))
+
+
+@dataclass(frozen=True)
+class _Bench:
+    session: SparkSession
+    folder: Path
+
+    def timed(
+        self, label: str, events: Path, queries: list[Query], retain: str, warming: int, files: int
+    ) -> State:
+        """Streams the events, `files` files per batch, and times the batches after `warming`."""
+        place = self.folder / label
+        settle()
+        with Laps(self.session) as laps:
+            start(
+                queries,
+                _stream(self.session, events, files),
+                checkpoint=place / "check",
+                sink=place / "answers",
+                watermark=WATERMARK,
+                trigger="available now",
+                retain=retain,
+            ).await_termination()
+        cost = laps.after(warming)
+        return State(
+            cpu_s=round(cost.cpu_s, 2),
+            wall_s=round(cost.wall_s, 2),
+            kept_bytes=self._kept(place / "check" / "spark"),
+        )
+
+    def _kept(self, checkpoint: Path) -> int:
+        """Returns the bytes of all slices in the state store."""
+        reader = self.session.read.format("statestore").option("operatorId", 0)
+        runs = reader.option("stateVarName", "runs").load(str(checkpoint))
+        row = runs.selectExpr("coalesce(sum(length(user_map_value.data)), 0) AS bytes").first()
+        assert row is not None
+        return int(row["bytes"])
+
+
+def _equal(session: SparkSession, place: Path, events: Path, query: Query) -> bool:
+    """Whether a query's answers equal those of a batch run, for all windows that have closed."""
+    answers = session.read.parquet(str(place / "answers" / query.name))
+    latest = answers.selectExpr("max(window.end) AS latest").first()
+    assert latest is not None
+    with run([query], session.read.parquet(str(events))) as results:
+        closed = results[query.name].where(
+            f"window.end <= timestamp_micros({round(latest['latest'].timestamp() * 1e6)}L)"
+        )
+        return compare_rows(answers, closed, keys=["device", "window"]).equal
+
+
+def _adding(session: SparkSession, place: Path, events: Path) -> float:
+    """Adds a query to a busy pipeline, and returns the seconds until its first answers."""
+    with start(
+        SETS["slide3"](),
+        _stream(session, events, files=1),
+        checkpoint=place / "check",
+        sink=place / "answers",
+        watermark=WATERMARK,
+        retain="2 hours",
+    ) as pipeline:
+        while pipeline.status().batches < WARMING:
+            time.sleep(0.05)
+        added = Query(
+            name="added",
+            window=hopping("10 minutes", every="1 minute"),
+            aggregates=SETS["slide3"]()[0].aggregates,
+            keys=["device"],
+            time="ts",
+        )
+        before = time.monotonic()
+        pipeline.add(added)
+        while pipeline.status().queries["added"].rows == 0:
+            if time.monotonic() - before > _PATIENCE_S:
+                raise RunError(f"the query that was added has no answers after {_PATIENCE_S:.0f} s")
+            time.sleep(0.02)
+        return round(time.monotonic() - before, 2)

@@ -1,0 +1,237 @@
+"""`bench streaming`: sets of window queries as plain Spark's streams and as one pipeline."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, expr
+from pyspark.sql.functions import max as max_
+from pyspark.sql.functions import min as min_
+from rich.table import Table
+
+from benchmarks.harness.laps import Laps
+from benchmarks.harness.sets import SETS
+from benchmarks.spark import sharing_report
+from benchmarks.spark.sharing import chosen, equal_answers, of_few_keys, plain
+from benchmarks.spark.sharing_report import Measured, Side
+from muntin.console.progress import Steps
+from muntin.errors import RunError, nearest
+from muntin.measure.events import RATE, arriving, readings
+from muntin.measure.processes import Cost
+from muntin.measure.turns import in_turns
+from muntin.model.query import Query
+from muntin.optimizer.strategies import STEADY
+from muntin.spark.output.together import QUERY, named
+from muntin.spark.pipeline.pipeline import start
+from muntin.spark.settings import settings
+from muntin.spark.stream.source import SETTINGS
+
+FILES = 20
+FILES_PER_BATCH = 4
+# Batches that warm up; the cost is that of the others.
+WARMING = 2
+WATERMARK = "10 seconds"
+# Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
+WARMING_TURNS = 6
+# A stream has some eighty pieces of generated code, and Spark caches a hundred. Streams that take
+# turns would be compiled again every time, unlike one that keeps running.
+SESSION = {"spark.sql.codegen.cache.maxEntries": "1000"}
+# Sets that are streamed; plain Spark would take hours for others.
+STREAMED = ("one", "tumb5", "slide3", "dash10", "teams10", "sess", "sess10", "distinct10")
+# Sets that plain Spark refuses in streams, and those that it streams beside them.
+INSTEAD = {"distinct10": "one"}
+
+
+class Report(sharing_report.Report):
+    """All sets of a run, and what they ran on."""
+
+    def to_json(self) -> dict[str, object]:
+        """`sets` by name, and the facts of the run."""
+        return {
+            **super().to_json(),
+            "files": FILES,
+            "files_per_batch": FILES_PER_BATCH,
+            "warm_batches": FILES // FILES_PER_BATCH - WARMING,
+        }
+
+    def table(self) -> Table:
+        """Returns CPU and wall seconds of the warm batches side by side, and ratios of CPU."""
+        batches = FILES // FILES_PER_BATCH
+        table = super().table()
+        table.title = (
+            f"{batches - WARMING} warm batches of {self.events // batches:,} events, "
+            f"{self.keys:,} keys, {self.strategy} plan, best of {self.repeats}"
+        )
+        notes = ["plain Spark: a streaming query for each; both write parquet; RocksDB"]
+        table.caption = "\n".join(notes + self._notes())
+        return table
+
+
+def streamed(names: str) -> list[str]:
+    """Returns the sets of a list such as `one,dash10`, if plain Spark can stream them."""
+    sets = chosen(names)
+    for name in sets:
+        if name not in STREAMED:
+            raise RunError(f"{name} is not streamed; {nearest('', list(STREAMED))}")
+    return sets
+
+
+def streaming(
+    session: SparkSession,
+    sets: Sequence[str],
+    *,
+    events: int,
+    keys: int,
+    repeats: int = 2,
+    warming: int = WARMING_TURNS,
+    strategy: str = STEADY,
+) -> Report:
+    """Streams every set both ways in turns, some to warm up and some that count (`turns`)."""
+    with (
+        TemporaryDirectory(prefix="muntin-bench-") as folder,
+        Steps(1 + len(sets) * (2 * (warming + repeats) + 1)) as bar,
+        settings(session, stream_settings()),
+    ):
+        with bar.step(f"making {events:,} events"):
+            arriving(readings(session, events, keys, RATE, FILES), Path(folder, "events"))
+        bench = _Bench(session, Path(folder), bar, strategy)
+        return Report(
+            sets=bench.measure(sets, repeats, warming, events),
+            events=events,
+            keys=keys,
+            repeats=repeats,
+            strategy=strategy,
+        )
+
+
+def stream_settings() -> dict[str, str]:
+    """Returns settings for all contenders: state in RocksDB, a partition for each core."""
+    return {**SETTINGS, "spark.sql.shuffle.partitions": str(os.cpu_count())}
+
+
+@dataclass(frozen=True)
+class _Bench:
+    session: SparkSession
+    folder: Path
+    bar: Steps
+    strategy: str
+
+    def measure(
+        self, sets: Sequence[str], repeats: int, warming: int, events: int
+    ) -> dict[str, Measured]:
+        """Measures every set, its contenders timed in turns, and compares the last answers."""
+        ways: dict[str, Callable[[Sequence[Query], Path], Cost]] = {
+            "plain": self._plain,
+            "muntin": self._muntin,
+        }
+        places: dict[str, Path] = {}
+
+        def timed(name: str, label: str) -> Cost:
+            run = f"{name}: {label}"
+            # A folder for each turn: on the same checkpoint, a stream would go on with the last.
+            place = places[run] = Path(mkdtemp(dir=self.folder, prefix=f"{name}-{label}-"))
+            return ways[label](SETS[_streamed_by(label, name)](), place)
+
+        runs = {f"{name}: {label}": partial(timed, name, label) for name in sets for label in ways}
+        costs = in_turns(runs, self.bar, warming=warming, repeats=repeats)
+        measured = {}
+        for name in sets:
+            labels = [f"{name}: {label}" for label in ways]
+            with self.bar.step(f"{name}: comparing"):
+                theirs, ours = (
+                    self._answers(_streamed_by(way, name), places[label])
+                    for way, label in zip(ways, labels, strict=True)
+                )
+                if name in INSTEAD:
+                    equal, equal_on = self._equal_to_batch(name, ours)
+                else:
+                    equal, equal_on = _equal(name, ours, theirs), events
+                measured[name] = Measured(
+                    plain=_side(costs[labels[0]], theirs),
+                    muntin=_side(costs[labels[1]], ours),
+                    equal=equal,
+                    equal_on=equal_on,
+                    instead=INSTEAD.get(name),
+                )
+        return measured
+
+    def _stream(self) -> DataFrame:
+        events = str(self.folder / "events")
+        schema = self.session.read.parquet(events).schema
+        reader = self.session.readStream.schema(schema)
+        return reader.option("maxFilesPerTrigger", FILES_PER_BATCH).parquet(events)
+
+    def _plain(self, queries: Sequence[Query], place: Path) -> Cost:
+        """Runs a streaming query for each, one after the other."""
+        spent = Cost(cpu_s=0.0, wall_s=0.0)
+        for query in queries:
+            frame = plain([query], self._stream().withWatermark(query.time, WATERMARK))
+            with Laps(self.session) as laps:
+                writer = frame.writeStream.format("parquet").outputMode("append")
+                writer = writer.option("checkpointLocation", str(place / "check" / query.name))
+                writer.trigger(availableNow=True).start(
+                    str(place / "answers" / query.name)
+                ).awaitTermination()
+            spent += laps.after(WARMING)
+        return spent
+
+    def _muntin(self, queries: Sequence[Query], place: Path) -> Cost:
+        """Runs one pipeline for all."""
+        with Laps(self.session) as laps:
+            start(
+                queries,
+                self._stream(),
+                checkpoint=place / "check",
+                sink=place / "answers",
+                watermark=WATERMARK,
+                trigger="available now",
+                strategy=self.strategy,
+            ).await_termination()
+        return laps.after(WARMING)
+
+    def _equal_to_batch(self, name: str, ours: DataFrame) -> tuple[bool, int]:
+        """Compares the windows of one key that have closed with those of plain Spark's batch;
+        returns on how many events, too."""
+        events = of_few_keys(self.session.read.parquet(str(self.folder / "events")), 1)
+        watermark = expr(f"max(ts) - INTERVAL {WATERMARK}").alias("until")
+        until = self.session.read.parquet(str(self.folder / "events")).select(watermark)
+        closed = plain(SETS[name](), events).join(until, col("window.end") <= col("until"))
+        return _equal(name, of_few_keys(ours, 1), closed.drop("until")), events.count()
+
+    def _answers(self, name: str, place: Path) -> DataFrame:
+        frames = []
+        for query in SETS[name]():
+            folder = place / "answers" / query.name
+            if any(folder.glob("**/*.parquet")):
+                frame = self.session.read.parquet(str(folder))
+            else:
+                # No window has closed, such as sessions of keys that have events all the time.
+                events = self.session.read.parquet(str(self.folder / "events"))
+                frame = plain([query], events).limit(0)
+            frames.append(frame if QUERY in frame.columns else named(query.name, frame))
+        return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+
+def _streamed_by(way: str, name: str) -> str:
+    """Returns the set that is streamed in some way for a set."""
+    return INSTEAD.get(name, name) if way == "plain" else name
+
+
+def _side(cost: Cost, answers: DataFrame) -> Side:
+    return Side(cpu_s=round(cost.cpu_s, 2), wall_s=round(cost.wall_s, 2), rows=answers.count())
+
+
+def _equal(name: str, ours: DataFrame, theirs: DataFrame) -> bool:
+    if name.startswith("sess"):
+        # In a stream muntin closes a session up to an eighth of a gap later than Spark does.
+        lasts = [side.select(max_("window.end").alias("last")) for side in (ours, theirs)]
+        until = lasts[0].union(lasts[1]).select(min_("last").alias("until"))
+        ours, theirs = (
+            side.join(until, col("window.end") <= col("until")).drop("until")
+            for side in (ours, theirs)
+        )
+    return equal_answers(SETS[name](), ours, theirs)

@@ -1,1 +1,0 @@
-"""Benchmarks: the papers' experiments, and muntin beside plain Spark."""

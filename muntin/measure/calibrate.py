@@ -1,0 +1,243 @@
+"""`muntin calibrate`: measures the prices of the cost model on this machine.
+
+Trees that differ in one thing run over the same events. The difference of their costs, divided by
+how much more of that thing one does, is its price.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from rich.box import SIMPLE
+from rich.table import Table
+
+from muntin.console.progress import Steps
+from muntin.measure.events import compute, readings, stored
+from muntin.measure.processes import measure
+from muntin.measure.turns import in_turns
+from muntin.model.aggregates.aggregate import max_
+from muntin.model.aggregates.monoids import ADD_FLOAT
+from muntin.model.passes import GROUP_BY, SLICER, Pass
+from muntin.model.plan import Node, Plan, Tree
+from muntin.model.prices import SHIPPED, Prices
+from muntin.model.query import Query
+from muntin.model.slicing import Edges, Slicing
+from muntin.model.time import DAY, HOUR, MINUTE, SECOND
+from muntin.model.windows.window import Window
+from muntin.optimizer.costs.operations import steady_operations
+from muntin.spark.batch.results import run
+from muntin.spark.binding.relations import Relations
+from muntin.techniques.table import fold
+
+# Half as many events as pairs of key and second, so that nearly every event is a partial.
+_KEYS = 100
+_RATE = 50.0
+_TOP = max_("temp")
+_SECONDS = Window(size=SECOND, slide=SECOND)
+_HOURS = Window(size=HOUR, slide=HOUR)
+_DAYS = Window(size=DAY, slide=DAY)
+# So many more components, columns or trees, and windows for the trees.
+_MORE = 6
+_LONGER = [Window(size=hours * HOUR, slide=hours * HOUR) for hours in range(2, 2 + _MORE)]
+# The columns that the slicer gets of an event: time, key and argument.
+_COLUMNS = 3
+# Hops of plain Spark that differ in how often an event is copied.
+_FEW_COPIES = Window(size=2 * MINUTE, slide=MINUTE)
+_MANY_COPIES = Window(size=12 * MINUTE, slide=MINUTE)
+# Turns before the timed ones, in which the JVM compiles.
+_WARMING = 3
+# A fold to time a combine with: windows of so many values.
+_VALUES = 1 << 20
+_HELD = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """Prices of this machine, and the time of a combine, their unit."""
+
+    prices: Prices
+    combine_ns: float
+    events: int
+    partials: int
+
+    def table(self) -> Table:
+        """Returns each price beside the shipped one, and in nanoseconds of CPU."""
+        table = Table(
+            box=SIMPLE,
+            title=f"{self.events:,} events, {self.partials:,} partials",
+            caption="in combines; ns of CPU, all cores",
+            title_justify="left",
+            caption_justify="left",
+        )
+        table.add_column("price")
+        for column in ("shipped", "here", "ns"):
+            table.add_column(column, justify="right")
+        shipped = asdict(SHIPPED)
+        for name, price in asdict(self.prices).items():
+            table.add_row(
+                name, f"{shipped[name]:.0f}", f"{price:.1f}", f"{price * self.combine_ns:.0f}"
+            )
+        return table
+
+
+def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibration:
+    """Measures every price: all runs in turns, after some that warm up."""
+    with (
+        TemporaryDirectory(prefix="muntin-calibrate-") as folder,
+        Steps(2 + len(_WORK) * (_WARMING + repeats)) as bar,
+    ):
+        with bar.step(f"making {events:,} events"):
+            data = stored(readings(session, events, _KEYS, _RATE), Path(folder, "events"))
+        with bar.step("counting partials"):
+            partials = _slices(data)
+        runs = {name: partial(measure, partial(work, data)) for name, work in _WORK.items()}
+        costs = in_turns(runs, bar, warming=_WARMING, repeats=repeats)
+    spent = {name: cost.cpu_s for name, cost in costs.items()}
+    unit = combine_s()
+
+    def price(shipped: float, dearer: str, cheaper: str, more: float) -> float:
+        return _price((spent[dearer] - spent[cheaper]) / more, unit, shipped)
+
+    packing = spent["sliced partials"] - spent["sliced events"]
+    columns = price(SHIPPED.column, "sliced columns", "sliced events", events * _MORE)
+    sliced = price(SHIPPED.sliced, "sliced often", "sliced events", events * _MORE)
+    copies = events * (_MANY_COPIES.overlap - _FEW_COPIES.overlap)
+    return Calibration(
+        prices=Prices(
+            event=price(SHIPPED.event, "events", "starting", events),
+            group=price(SHIPPED.group, "many groups", "few groups", partials),
+            component=price(SHIPPED.component, "components", "events", events * _MORE),
+            partial=_price(
+                (spent["partials"] - spent["events"] - packing) / partials, unit, SHIPPED.partial
+            ),
+            handed=_price(
+                (spent["sliced events"] - spent["starting"]) / events
+                - unit * (_COLUMNS * columns + sliced),
+                unit,
+                SHIPPED.handed,
+            ),
+            column=columns,
+            sliced=sliced,
+            folded=price(SHIPPED.folded, "folded", "partials", partials),
+            packed=_price(packing / partials, unit, SHIPPED.packed),
+            combine=1.0,
+            answer=price(SHIPPED.answer, "answers", "partials", partials),
+            kept=price(SHIPPED.kept, "factor window", "partials", partials),
+            copy=price(SHIPPED.copy, "many copies", "few copies", copies),
+        ),
+        combine_ns=unit * 1e9,
+        events=events,
+        partials=partials,
+    )
+
+
+def combine_s() -> float:
+    """Returns the CPU seconds of one compiled combine, by folding long windows of floats."""
+    values = np.random.default_rng(7).random(_VALUES)
+    lows = np.arange(_VALUES - _HELD, dtype=np.int64)
+    spent = []
+    for _ in range(5):
+        begun = time.process_time()
+        fold(ADD_FLOAT, values, lows, lows + _HELD)
+        spent.append(time.process_time() - begun)
+    return min(spent) / len(lows) / steady_operations("avg")
+
+
+def _price(seconds: float, unit: float, shipped: float) -> float:
+    """Returns a price in combines; the shipped one if noise hides the cost."""
+    return round(seconds / unit, 1) if seconds > 0 else shipped
+
+
+def _plan(
+    *windows: Window,
+    cut: Window,
+    via: Window | None = None,
+    maker: str | None = None,
+    aggregates: int = 1,
+    more: Sequence[Window] = (),
+) -> Plan:
+    """Returns a plan with a query for each window, from slices of `cut`, via a factor window.
+
+    With `maker`, these slices are made in a pass, which also makes those of a tree for each window
+    of `more`. Queries ask for so many `aggregates`, each of an argument of its own.
+    """
+    asked = {f"top{index}": max_(f"temp + {index}") for index in range(1, aggregates)}
+    asked = {"top": _TOP, **asked}
+    slicing = _grid(cut)
+    shared = None
+    if maker is not None:
+        shared = Pass(number=0, maker=maker, keys=("device",), slicing=slicing)
+    nodes = [Node(window=via, aggregates=tuple(asked.values()))] if via is not None else []
+    queries = [
+        Query(name=str(window), window=window, aggregates=asked, keys=["device"], time="ts")
+        for window in (*windows, *more)
+    ]
+    nodes += [
+        Node(
+            window=query.periodic_window,
+            aggregates=tuple(asked.values()),
+            parent=via,
+            queries=(query.name,),
+        )
+        for query in queries
+    ]
+    grouping, own = queries[0].grouping, len(nodes) - len(more)
+    trees = [Tree(grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), made_in=shared)]
+    trees += [
+        Tree(grouping=grouping, slicing=_grid(node.window), nodes=(node,), made_in=shared)
+        for node in nodes[own:]
+    ]
+    return Plan(
+        strategy="calibrate", trees=tuple(trees), queries=tuple(queries), rate=_RATE, keys=_KEYS
+    )
+
+
+def _grid(window: Window) -> Slicing:
+    return Slicing(edges=(Edges(period=window.slide),), rate=SECOND / window.slide)
+
+
+def _slices(data: DataFrame) -> int:
+    """Returns how many pairs of device and second hold an event."""
+    return data.selectExpr("device", "date_trunc('second', ts) AS second").distinct().count()
+
+
+def _answer(plan: Plan, data: DataFrame) -> None:
+    with run(plan, data) as results:
+        compute(results.together())
+
+
+def _unaided(window: Window, data: DataFrame) -> None:
+    """Answers one window with plain Spark."""
+    query = Query(name="q", window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
+    compute(Relations(data, [query]).check(query))
+
+
+_FINE = _plan(_HOURS, _DAYS, cut=_SECONDS)
+_COARSE = _plan(_HOURS, _DAYS, cut=_HOURS)
+
+# Work by name; each does more of one thing than another.
+_WORK: dict[str, Callable[[DataFrame], None]] = {
+    # A filter that leaves nothing, so that Spark need not read the files.
+    "starting": lambda data: _answer(_COARSE, data.where("ts < timestamp'1900-01-01'")),
+    "events": partial(_answer, _COARSE),
+    "partials": partial(_answer, _FINE),
+    "components": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, aggregates=1 + _MORE)),
+    "folded": partial(_answer, _plan(_HOURS, cut=_SECONDS, maker=GROUP_BY, more=[_DAYS])),
+    "sliced events": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER)),
+    "sliced partials": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, maker=SLICER)),
+    "sliced columns": partial(
+        _answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER, aggregates=1 + _MORE)
+    ),
+    "sliced often": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER, more=_LONGER)),
+    "factor window": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS)),
+    "answers": partial(_answer, _plan(_SECONDS, _DAYS, cut=_SECONDS)),
+    "few groups": partial(_unaided, _HOURS),
+    "many groups": partial(_unaided, _SECONDS),
+    "few copies": partial(_unaided, _FEW_COPIES),
+    "many copies": partial(_unaided, _MANY_COPIES),
+}

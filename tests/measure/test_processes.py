@@ -1,0 +1,91 @@
+import itertools
+import subprocess
+import sys
+import time
+
+import psutil
+
+from muntin.measure import processes as measuring
+from muntin.measure.processes import Cost, cheapest, measure, memory, settle, so_far
+
+
+def test_cpu_is_counted_apart_from_waiting():
+    waiting = measure(lambda: time.sleep(0.2))
+    assert waiting.wall_s >= 0.2
+    # Far more than 0.2 s where a worker of another test is counted; never less than nothing.
+    assert waiting.cpu_s >= 0
+
+    def work():
+        end = time.process_time() + 0.2
+        while time.process_time() < end:
+            pass
+
+    assert measure(work).cpu_s >= 0.15
+
+
+def test_the_cheapest_has_the_least_cpu():
+    few, many = Cost(cpu_s=1.0, wall_s=9.0), Cost(cpu_s=2.0, wall_s=1.0)
+    assert cheapest([many, few]) == few
+
+
+def test_the_peak_of_memory_is_kept_after_it_is_freed():
+    with memory(every_s=0.01) as peak:
+        block = bytearray(64 << 20)
+        block[:: 1 << 12] = b"x" * len(block[:: 1 << 12])
+        time.sleep(0.1)
+        held = peak.total
+        del block
+    assert peak.total >= held > 64 << 20
+
+
+def test_the_cpu_of_other_processes_counts():
+    script = "import time\nwhile time.process_time() < 0.3: pass\nprint()\ninput()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    before = so_far().cpu_s
+    with subprocess.Popen([sys.executable, "-c", script], **pipes) as busy:
+        busy.stdout.readline()
+        assert so_far().cpu_s - before >= 0.25
+        busy.communicate(b"\n")
+
+
+def test_settling_waits_for_what_is_busy_and_not_for_ever(monkeypatch):
+    # How much a process really gets is up to what else runs on the machine.
+    used = itertools.count()
+    monkeypatch.setattr(measuring, "_cpu_seconds", lambda: float(next(used)))
+    begun = time.monotonic()
+    settle(at_most_s=1.0)
+    assert time.monotonic() - begun >= 1.0
+    monkeypatch.setattr(measuring, "_cpu_seconds", lambda: 7.0)
+    begun = time.monotonic()
+    settle(at_most_s=120.0)
+    assert time.monotonic() - begun < 60.0
+
+
+# Forks a worker that works for a while, and is never waited for, as Spark's daemon does.
+DAEMON = """
+import os, signal, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if os.fork() == 0:
+    while time.process_time() < 0.3:
+        pass
+    print("done", flush=True)
+    sys.stdin.readline()
+    os._exit(0)
+time.sleep(60)
+"""
+
+
+def test_a_worker_that_ends_still_counts():
+    command = [sys.executable, "-c", DAEMON, "pyspark.daemon"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as daemon:
+        before = so_far().cpu_s
+        assert daemon.stdout.readline() == "done\n"
+        worked = so_far().cpu_s - before
+        assert worked >= 0.25
+        (worker,) = psutil.Process(daemon.pid).children()
+        daemon.stdin.write("end\n")
+        daemon.stdin.flush()
+        worker.wait(10)
+        assert so_far().cpu_s - before >= worked
+        daemon.kill()
