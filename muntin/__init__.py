@@ -48,6 +48,7 @@ from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.model.workload import Workload
 
 if TYPE_CHECKING:
+    from muntin.measure.compare import Comparison, compare
     from muntin.optimizer.strategies import STRATEGIES
     from muntin.spark.batch.results import Results, run
     from muntin.spark.binding.planning import plan
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 # Loaded when first used: a Spark worker starts sooner without parser, optimizers and pipelines.
 _LATER = {
     "STRATEGIES": "muntin.optimizer.strategies",
+    "Comparison": "muntin.measure.compare",
+    "compare": "muntin.measure.compare",
     "plan": "muntin.spark.binding.planning",
     "Results": "muntin.spark.batch.results",
     "run": "muntin.spark.batch.results",
@@ -100,6 +103,7 @@ __all__ = [
     "STRATEGIES",
     "Aggregate",
     "Column",
+    "Comparison",
     "DataWindow",
     "GroupingSets",
     "Mark",
@@ -122,6 +126,7 @@ __all__ = [
     "aggregate",
     "any",
     "avg",
+    "compare",
     "count",
     "count_if",
     "count_window",

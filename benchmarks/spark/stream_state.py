@@ -20,9 +20,9 @@ from benchmarks.spark.streaming import (
 )
 from muntin.console.progress import Steps
 from muntin.errors import RunError
+from muntin.measure.equality import compare_rows
 from muntin.measure.events import RATE, arriving, readings
 from muntin.measure.processes import settle
-from muntin.measure.same_rows import compare_rows
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
@@ -232,7 +232,7 @@ def _equal(session: SparkSession, place: Path, events: Path, query: Query) -> bo
         closed = results[query.name].where(
             f"window.end <= timestamp_micros({round(latest['latest'].timestamp() * 1e6)}L)"
         )
-        return compare_rows(answers, closed, keys=["device", "window"]).equal
+        return compare_rows(answers, closed, exact=answers.columns).equal
 
 
 def _adding(session: SparkSession, place: Path, events: Path) -> float:

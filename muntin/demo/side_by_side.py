@@ -9,14 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DoubleType
 
 from muntin.console.progress import Steps
 from muntin.demo.machines import HERTZ, MACHINES, sensors
 from muntin.errors import RunError
+from muntin.measure.equality import compare_rows
 from muntin.measure.events import stored
 from muntin.measure.processes import Cost, cheapest, measure
-from muntin.measure.same_rows import compare_rows
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.spark.batch.results import run
@@ -24,7 +23,6 @@ from muntin.spark.binding.planning import plan
 from muntin.spark.binding.relations import Relations
 from muntin.sql import parse_sql
 
-KEYS = ("machine", "window")
 WARM_UP_EVENTS = 20_000
 # As in the bench, the best of several runs counts, since the JVM goes on compiling for a while. A
 # side has up to this many runs, but none more once its runs have taken this many seconds in all.
@@ -175,14 +173,10 @@ def _answer(session: SparkSession, query: Query, output: Path, cost: Cost) -> An
     ours, theirs = (
         session.read.parquet(str(output / side / query.name)) for side in ("answers", "plain")
     )
-    comparison = compare_rows(ours, theirs, keys=KEYS, close=_floats(ours))
+    comparison = compare_rows(ours, theirs)
     return Answer(
         window=str(query.window), rows=comparison.left, equal=comparison.equal, plain=cost
     )
-
-
-def _floats(frame: DataFrame) -> list[str]:
-    return [field.name for field in frame.schema if isinstance(field.dataType, DoubleType)]
 
 
 def _plain(data: DataFrame, query: Query, folder: Path) -> None:

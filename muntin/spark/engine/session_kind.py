@@ -58,14 +58,18 @@ def cores_of(session: SparkSession) -> int:
     return int(given) if given else min(_SOME_CORES, shuffled)
 
 
+def is_local(session: SparkSession) -> bool:
+    """Whether a session runs its tasks in this process's own JVM."""
+    if is_connect(session):
+        return False
+    return re.fullmatch(r"local(\[.*\])?", session.sparkContext.master or "") is not None
+
+
 def same_python(session: SparkSession) -> None:
     """In local mode, have the workers run this interpreter, unless the user chose one.
 
     Spark's own default is whatever `python3` is first on the path, which need not have muntin. The
     workers of a server have the server's.
     """
-    if is_connect(session):
-        return
-    context = session.sparkContext
-    if re.fullmatch(r"local(\[.*\])?", context.master or ""):
-        context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    if is_local(session):
+        session.sparkContext.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
