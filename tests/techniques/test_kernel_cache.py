@@ -1,15 +1,19 @@
 """Machine code is found by what it was compiled from: anywhere, and never when that has changed."""
 
 import os
+import subprocess
+import sys
 import time
 from types import ModuleType
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from muntin.techniques.compiled import compile as compiling
 from muntin.techniques.compiled import kernel_cache
 from muntin.techniques.compiled.kernel_cache import NoDigest, digest
+from tests.support.session import ROOT
 
 SOURCE = """
 import numpy as np
@@ -148,6 +152,90 @@ def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
 
     monkeypatch.setattr(kernel_cache, "_folder", none)
     assert compiling.compiled(outer())(np.array([1.0])) == 6.0
+
+
+COMPILE = """
+import sys
+import numpy as np
+from muntin.techniques.compiled.compile import compiled
+
+def total(values):
+    sum = 0.0
+    for value in values:
+        sum += value
+    return sum
+
+kernel = compiled(total)
+kernel(np.zeros(3))
+print(sum(kernel._cache_hits.values()), sum(kernel._cache_misses.values()))
+"""
+
+
+def test_of_processes_that_need_a_kernel_at_once_one_compiles_it(tmp_path):
+    (tmp_path / "script.py").write_text(COMPILE)
+    # Each is a hit or a miss, whichever of them is first to lock the file.
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(tmp_path / "script.py")],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        )
+        for _ in range(3)
+    ]
+    counts = [process.communicate()[0].split() for process in processes]
+    assert sorted(counts) == [["0", "1"], ["1", "0"], ["1", "0"]]
+    assert {path.suffix for path in (tmp_path / "muntin").iterdir()} == {".kernel"}
+
+
+def test_a_kernel_that_does_not_compile_is_unlocked(folder):
+    wrong = compiling.compiled(outer("def outer(value):\n    return value.nothing\n"))
+    with pytest.raises(TypingError):
+        wrong(1.0)
+    assert kernels(folder) == []
+
+
+def test_one_that_is_locked_for_long_is_compiled_all_the_same(folder, monkeypatch):
+    monkeypatch.setattr(kernel_cache, "_WAIT_S", 0.05)
+    first, second = (compiling.compiled(outer()) for _ in range(2))
+    unlock, first._cache._unlock = first._cache._unlock, lambda: None
+    first(np.array([1.0]))
+    for path in folder.glob("*.kernel"):
+        path.unlink()
+    assert second(np.array([1.0])) == 6.0
+    assert sum(second._cache_misses.values()) == 1
+    unlock()
+
+
+def test_compiling_is_logged_once_when_it_takes_more_than_a_second(folder, monkeypatch, caplog):
+    monkeypatch.setattr(kernel_cache, "_compiling_s", 0.0)
+    monkeypatch.setattr(kernel_cache, "_SILENT_S", 0.0)
+    for step in range(2):
+        compiling.compiled(outer(SOURCE.replace("STEP = 1", f"STEP = {step}")))(np.array([1.0]))
+    (record,) = caplog.records
+    assert record.getMessage().startswith("compiling kernels")
+    assert str(folder) in record.getMessage()
+    caplog.clear()
+    monkeypatch.setattr(kernel_cache, "_compiling_s", 0.0)
+    compiling.compiled(outer())(np.array([1.0]))
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_folder_that_others_can_write_to_is_not_used(mode, monkeypatch, tmp_path, caplog):
+    own, temporary = tmp_path / "own", tmp_path / "temporary"
+    for path in (own, temporary, own / "muntin"):
+        path.mkdir()
+    (own / "muntin").chmod(mode)
+    monkeypatch.setattr(kernel_cache.numba.config, "CACHE_DIR", str(own))
+    monkeypatch.setattr(kernel_cache.tempfile, "gettempdir", lambda: str(temporary))
+    folder = kernel_cache._folder.__wrapped__
+    private = temporary / f"muntin-kernels-{os.getuid()}"
+    assert folder() == private
+    assert f"{own / 'muntin'} is not used" in caplog.text
+    private.chmod(mode)
+    with pytest.raises(OSError, match="no folder"):
+        folder()
 
 
 def test_a_temporary_folder_of_somebody_else_is_not_used(monkeypatch, tmp_path):

@@ -41,14 +41,18 @@ _PLACES, _GROWTH = 1 << 12, 8
 def table_of_values(known: Int64s, count: int) -> Any:
     """Returns a table of `count` distinct integers, with room for as many more at least."""
     table = _table(count)
-    _fill_values(table, known, count)
+    # To load a kernel takes a while, and most columns of keys need no second table.
+    if count:
+        _fill_values(table, known, count)
     return table
 
 
 def table_of_hashes(hashes: Int64s, count: int) -> Any:
     """Returns a table of `count` values that have these hashes, with room for as many more."""
     table = _table(count)
-    _fill_hashes(table, hashes, count)
+    # To load a kernel takes a while, and most columns of keys need no second table.
+    if count:
+        _fill_hashes(table, hashes, count)
     return table
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from muntin.runtime.columns.distinct import distinct_integers
 from muntin.runtime.columns.key_codes import encoded, mixed_radix
 from muntin.runtime.columns.partials import Int64s
-from muntin.techniques.compiled.compile import compiled
+from muntin.techniques.compiled.compile import compiled, inlined
 
 
 def ordered(table: pa.Table, keys: tuple[str, ...], start: str) -> pa.RecordBatch:
@@ -36,10 +36,22 @@ def _numbered(table: pa.Table, keys: tuple[str, ...]) -> tuple[Int64s, int]:
     return mixed_radix(codes, table.num_rows)
 
 
+def _run_end(starts: Any, order: Any, first: int, end: int) -> int:
+    """Where the rows from `first` on stop to come by their start; at most `end`."""
+    at = first + 1
+    while at < end and starts[order[at - 1]] <= starts[order[at]]:
+        at += 1
+    return min(at, end)
+
+
+_run_end = inlined(_run_end)
+
+
 def _sort_by_key(numbers: Any, size: int, starts: Any, order: Any) -> None:
     """Fill `order` with the rows by key and start, those of one start as they were.
 
-    A key's rows mostly come in the order of their starts; where they do not, they are sorted.
+    A key's rows come in a few runs, each in the order of starts, which are merged. numpy's sorts
+    take longer to compile than all other kernels of a first run.
     """
     ends = np.zeros(size + 1, np.int64)
     for row in range(len(numbers)):
@@ -51,14 +63,29 @@ def _sort_by_key(numbers: Any, size: int, starts: Any, order: Any) -> None:
         key = numbers[row]
         order[ends[key]] = row
         ends[key] += 1
+    merged = np.empty(len(order), np.int64)
     first = 0
     for key in range(size):
         end = ends[key]
-        for at in range(first + 1, end):
-            if starts[order[at]] < starts[order[at - 1]]:
-                rows = order[first:end].copy()
-                order[first:end] = rows[np.argsort(starts[rows], kind="mergesort")]
-                break
+        # Until one run is left, neighbours are merged.
+        while _run_end(starts, order, first, end) < end:
+            low = first
+            while low < end:
+                middle = _run_end(starts, order, low, end)
+                high = _run_end(starts, order, middle, end)
+                left, right = low, middle
+                for at in range(low, high):
+                    if right == high or (
+                        left < middle and starts[order[left]] <= starts[order[right]]
+                    ):
+                        merged[at] = order[left]
+                        left += 1
+                    else:
+                        merged[at] = order[right]
+                        right += 1
+                for at in range(low, high):
+                    order[at] = merged[at]
+                low = high
         first = end
 
 

@@ -89,6 +89,7 @@ def compiled(function: Function) -> Function:
     kernel: Any = _njit(function, nogil=True)
     try:
         kernel._cache = KernelCache(function)
+        kernel.compile = kernel._cache.compiling(kernel.compile)
     except NoDigest:
         # numba's own cache identifies the function by its file.
         kernel.enable_caching()

@@ -4,10 +4,13 @@ numba keeps machine code beside the source, so each new copy or environment comp
 again. Here a kernel's file is named by a digest of all that decides its machine code: the code of
 the function and of all it calls, the constants they read, the types, the processor, and the
 versions of Python, numba and numpy. A change of any of them gives another name, so no file is ever
-stale. Every kernel has a file of its own, so that processes can write at the same time.
+stale. Every kernel has a file of its own, so that processes can write at the same time. If several
+processes need the same kernel, one compiles it, and the others wait for its file.
 """
 
+import fcntl
 import hashlib
+import logging
 import os
 import pickle
 import sys
@@ -30,7 +33,14 @@ _rebuild: Callable[..., Any] = CompileResult._rebuild
 _dumps: Callable[..., bytes] = dumps
 # A kernel that was not loaded for this long is deleted.
 _KEPT_S = 90 * 86_400
+# A process that compiles a kernel is waited for no longer than this.
+_WAIT_S, _LOOK_S = 60.0, 0.02
+# Compiling that takes longer than this is logged, once in a process.
+_SILENT_S = 1.0
 _VERSIONS = (sys.version, numba.__version__, np.__version__)
+# The bits of a folder's mode by which its group and all others may write.
+_OTHERS_WRITE = 0o022
+_LOG = logging.getLogger("muntin")
 # Types of constants whose `repr` identifies them.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -48,6 +58,8 @@ class KernelCache(_Cache):
         self._name = function.__name__
         self._folder = _folder()
         self._enabled = True
+        # The files that this process has locked, while it compiles.
+        self._locks: list[tuple[Path, int]] = []
 
     @property
     def cache_path(self) -> str:
@@ -60,12 +72,11 @@ class KernelCache(_Cache):
             return None
         target_context.refresh()
         path = self._path(sig, target_context.codegen())
-        try:
-            parts = pickle.loads(path.read_bytes())
-            os.utime(path)
-        except (OSError, EOFError, pickle.UnpicklingError):
-            return None
-        return _rebuild(target_context, *parts)
+        parts = _read(path)
+        if parts is None:
+            self._lock(path)
+            parts = _read(path)
+        return None if parts is None else _rebuild(target_context, *parts)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Writes the machine code of a signature, unless it contains addresses."""
@@ -79,6 +90,20 @@ class KernelCache(_Cache):
             file.write(_dumps(data._reduce()))
         os.replace(unfinished, path)
 
+    def compiling(self, compile_signature: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns numba's function that loads or compiles a signature, which then unlocks it."""
+
+        def compile_locked(sig: Any) -> Any:
+            begin = time.monotonic()
+            try:
+                return compile_signature(sig)
+            finally:
+                if self._locks:
+                    self._unlock()
+                    _log_time(time.monotonic() - begin, self._folder)
+
+        return compile_locked
+
     def enable(self) -> None:
         """Reads and writes from now on."""
         self._enabled = True
@@ -89,6 +114,33 @@ class KernelCache(_Cache):
 
     def flush(self) -> None:
         """Does nothing: no entry is ever stale."""
+
+    def _lock(self, path: Path) -> None:
+        """Wait until no other process compiles a kernel, and have others wait for this one."""
+        lock = path.with_suffix(".lock")
+        try:
+            handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError:
+            return
+        self._locks.append((lock, handle))
+        until = time.monotonic() + _WAIT_S
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_LOOK_S)
+            except OSError:
+                # Some network folders have no locks.
+                return
+            else:
+                return
+
+    def _unlock(self) -> None:
+        """Let other processes go on. Those that wait have the file open, so it can be deleted."""
+        while self._locks:
+            lock, handle = self._locks.pop()
+            lock.unlink(missing_ok=True)
+            os.close(handle)
 
     def _path(self, sig: Any, codegen: Any) -> Path:
         whole = repr((self._sources, _VERSIONS, sig, codegen.magic_tuple()))
@@ -149,11 +201,37 @@ def _shape(code: CodeType) -> list[Any]:
     return [code.co_code, code.co_argcount, code.co_flags, code.co_names, constants]
 
 
+def _read(path: Path) -> Any:
+    """Returns what a file of machine code has; None if it is missing or damaged."""
+    try:
+        parts = pickle.loads(path.read_bytes())
+        os.utime(path)
+    except (OSError, EOFError, pickle.UnpicklingError):
+        return None
+    return parts
+
+
+_compiling_s = 0.0
+
+
+def _log_time(seconds: float, folder: Path) -> None:
+    """Log, once in a process, that its kernels take more than a second to compile."""
+    global _compiling_s
+    before, _compiling_s = _compiling_s, _compiling_s + seconds
+    if before <= _SILENT_S < _compiling_s:
+        _LOG.warning(
+            "compiling kernels for their first use on this machine, which takes some seconds; "
+            "the machine code is kept in %s",
+            folder,
+        )
+
+
 @cache
 def _folder() -> Path:
     """Returns the folder of kernels: in numba's folder if one is set, else in the user's cache.
 
-    If neither is writable, as on some executors, it is in the machine's temporary folder.
+    If neither is writable, as on some executors, it is in the machine's temporary folder. A folder
+    that other users can write to is not used: loading a kernel runs what is in its file.
     """
     config: Any = numba.config
     home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
@@ -162,11 +240,16 @@ def _folder() -> Path:
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=place).close()
+            status = place.stat()
         except (OSError, RuntimeError):
             continue
-        # Anyone can make a folder there, and loading a kernel runs what is in its file.
-        if place != temporary or place.stat().st_uid == os.getuid():
+        if status.st_uid == os.getuid() and not status.st_mode & _OTHERS_WRITE:
             return place
+        _LOG.warning(
+            "%s is not used for compiled kernels, since other users can write to it: "
+            "make it yours alone (chmod 700), or set NUMBA_CACHE_DIR to a folder that is",
+            place,
+        )
     raise OSError("no folder for compiled kernels is writable")
 
 
