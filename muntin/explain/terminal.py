@@ -130,22 +130,21 @@ def _usual(lengths: list[int]) -> int:
 
 
 def _heading(plan: Plan, width: int) -> Iterator[str]:
-    queries, trees, rate, keys = words.facts(plan)
-    about = f"{words.clean(plan.strategy)} plan: {queries}, {trees}, for {rate} and {keys}"
+    about = f"{words.clean(plan.strategy)} plan: {words.headline(plan)}"
     yield from textwrap.wrap(about, width, subsequent_indent="  ")
+    trees, rate, keys = words.facts(plan)
     if not plan.all_trees:
         return
-    read, answered = map(words.figure, words.parts(plan))
+    yield from _indented(f"{trees}; costs for {rate} and {keys}", width)
     table = []
     for name, cost, beside in words.comparison(plan):
         note = f"this plan costs {beside}" if beside else ""
         if name == "this plan":
-            note = f"{words.READING} {read}, {words.ANSWERING} {answered}"
-        elif name == "plain Spark":
-            note += (": " if note else "") + "Spark copies events into each window"
-        table.append((name, words.cost(cost), note))
-    yield from _table(table, width)
-    yield from _indented(words.OPERATION, width)
+            spent = words.parts(plan).items()
+            note = ", ".join(f"{part} {words.figure(ops)}" for part, ops in spent)
+        table.append((name, words.cost(cost), words.cpu(plan, cost), note))
+    yield from _table(table, width, right=(1, 2))
+    yield from _indented(words.units(plan), width)
     yield from _indented(words.ESTIMATED, width)
 
 
@@ -162,7 +161,7 @@ def _strategies(plan: Plan, width: int) -> Iterator[str]:
             for cost, beside, names in words.strategies(plan)
         ],
         width,
-        right=0,
+        right=(0,),
     )
     if plan.strategy == "auto":
         yield from _indented(words.why(plan), width)
@@ -189,13 +188,15 @@ def _root(tree: AnyTree, name: str, width: int) -> Iterator[str]:
         yield from _indented(note, width)
 
 
-def _table(rows: Sequence[tuple[str, str, str]], width: int, *, right: int = 1) -> Iterator[str]:
-    """Two narrow columns, one of them of numbers, which end together, and one of prose."""
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+def _table(
+    rows: Sequence[tuple[str, ...]], width: int, *, right: Sequence[int] = (1,)
+) -> Iterator[str]:
+    """Narrow columns, those of numbers aligned at their ends, and a last one of prose."""
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
     for *cells, prose in rows:
         start = "  "
         for column, (cell, most) in enumerate(zip(cells, widths, strict=True)):
-            padded = cell.rjust(most) if column == right else cell.ljust(most)
+            padded = cell.rjust(most) if column in right else cell.ljust(most)
             start += padded + "  " * bool(most)
         yield from textwrap.wrap(
             prose, width, initial_indent=start, subsequent_indent=" " * len(start)

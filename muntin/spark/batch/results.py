@@ -9,6 +9,7 @@ from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query
 from muntin.model.workload import Workload
+from muntin.optimizer.price_plan import price_plan
 from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
@@ -68,8 +69,8 @@ class Results(Mapping[str, DataFrame]):
         bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
         self._bound = bound
         # The plan that runs: queries that cannot share because of their types are plain ones now,
-        # and trees say who computes what.
-        self.plan = bound.plan
+        # trees say who computes what, and costs are those of all that.
+        self.plan = price_plan(bound.plan)
         # Before any statement over them is analysed.
         self._stored = [stored(self._relations.whole(each)) for each in self.plan.stored]
         families: dict[Family, list[BoundTree]] = {}
