@@ -11,7 +11,7 @@ from muntin.model.record_tree import RecordTree
 
 _MARGIN, _PADDING = 24.0, 18.0
 _LINE = 17.0
-_NARROWEST = 780.0
+_NARROWEST = 980.0
 _BAR = 280.0
 # One for each grouping, so that trees cut from the same events look alike.
 _COLOURS = ("#2563a8", "#0f766e", "#9a5b13", "#7c3f98", "#b03a5b", "#4d6b1f")

@@ -38,7 +38,12 @@ bench = typer.Typer(
 )
 
 Strategy = Annotated[
-    str, typer.Option(metavar="NAME", help=f"How to share: {', '.join(STRATEGIES)}.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=lambda: list(STRATEGIES),
+        help=f"How to share: {', '.join(STRATEGIES)}.",
+    ),
 ]
 Json = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to a file, too.")

@@ -19,6 +19,7 @@ from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
+from muntin.spark.binding.sample import with_facts
 from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.stacking import by_columns
@@ -100,6 +101,17 @@ class Results(Mapping[str, DataFrame]):
 
     def __contains__(self, name: object) -> bool:
         return any(query.name == name for query in self.plan.queries)
+
+    def explain(self) -> str:
+        """Returns the plan that runs as text, with its costs for the rate and keys of the data.
+
+        These are read off the data's first rows, in one small Spark job, unless they are known or
+        the data is not cheap to look at. `plan.explain()` runs no job.
+        """
+        if self.plan.rate_known and self.plan.keys_known:
+            return self.plan.explain()
+        work = with_facts(self.plan.workload_of(self.plan.queries), self._relations)
+        return (price_plan(self.plan, work) if work.rate_known else self.plan).explain()
 
     def to_sql(self, name: str | None = None, *, together: bool = False) -> str:
         """The plan as Spark SQL, as `Plan.to_sql`, with the types of this data."""
