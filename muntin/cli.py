@@ -16,13 +16,13 @@ from muntin.measure.calibrate import calibrate
 from muntin.measure.session import measured_session
 from muntin.optimizer.strategies import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
-from muntin.spark.files import FORMATS
+from muntin.spark.files import FORMATS, INPUT_FORMATS, InputFormat
 from muntin.spark.frames.stream_frames import WATERMARK
-from muntin.spark.session import one_line
+from muntin.spark.session import SparkOptions, one_line
 from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer
-from muntin.terminal.given import Planning, named_inputs
+from muntin.terminal.given import Inputs, Planning
 from muntin.terminal.interrupt import INTERRUPTED, interruptible
 from muntin.terminal.paths import check_file, check_folder
 from muntin.terminal.show_plan import Request, show_plan
@@ -33,16 +33,23 @@ from muntin.terminal.stream_job import Job
 app = typer.Typer(
     help="Many window aggregate queries over one stream, computed once, on Apache Spark.",
     epilog="Start with `muntin demo`; each verb has examples: `muntin run --help`.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
 Strategy = Annotated[
-    str, typer.Option(metavar="NAME", help=f"How to share: {', '.join(STRATEGIES)}.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=lambda: list(STRATEGIES),
+        help=f"How to share: {', '.join(STRATEGIES)}.",
+    ),
 ]
 File = Annotated[
-    Path, typer.Argument(metavar="FILE.sql", help="Spark SQL statements, separated by `;`.")
+    Path,
+    typer.Argument(
+        metavar="FILE.sql", help="Spark SQL statements, separated by `;`. `-` is standard input."
+    ),
 ]
 
 Flatten = Annotated[
@@ -61,10 +68,48 @@ Remote = Annotated[
         help="A server of Spark Connect, such as sc://host:15002; paths are the server's.",
     ),
 ]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="A cluster, such as yarn or spark://host:7077.",
+        show_default="all cores of this machine",
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable."),
+]
+Packages = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP:NAME:VERSION", help="A package for Spark, by its Maven name. Repeatable."
+    ),
+]
+InputFormatName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(INPUT_FORMATS),
+        help="Format of the inputs.",
+        show_default="what their names tell",
+    ),
+]
+OutputFormatName = Annotated[
+    str | None,
+    typer.Option(metavar="|".join(FORMATS), help="Format of the answers.", show_default="parquet"),
+]
+FormatName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(FORMATS),
+        help="Format of the answers, and of inputs whose names do not tell theirs.",
+    ),
+]
 Technique = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
+        autocompletion=lambda: list(TECHNIQUES),
         help=f"How windows are computed, for all of them: {', '.join(TECHNIQUES)}.",
         show_default="chosen by the plan",
     ),
@@ -125,6 +170,24 @@ def _line(error: Exception) -> str | None:
     return one_line(error)
 
 
+def _inputs(
+    paths: list[str] | None,
+    tables: list[str] | None,
+    remote: str | None,
+    *,
+    format: str | None,
+    fallback: str | None = None,
+) -> Inputs:
+    known = InputFormat(format=format, fallback=fallback, is_here=remote is None)
+    return Inputs.of(paths or (), tables or (), known)
+
+
+def _spark(
+    remote: str | None, master: str | None, conf: list[str] | None, packages: list[str] | None
+) -> SparkOptions:
+    return SparkOptions.of(remote=remote, master=master, conf=conf or (), packages=packages or ())
+
+
 @app.callback(invoke_without_command=True)
 def _top(
     context: typer.Context,
@@ -145,6 +208,7 @@ def explain_verb(
         str | None,
         typer.Option(
             metavar="NAME",
+            autocompletion=lambda: list(STRATEGIES),
             help=f"How to share: {', '.join(STRATEGIES)}.",
             show_default=f"{DEFAULT}; {STEADY} with --stream",
         ),
@@ -152,16 +216,34 @@ def explain_verb(
     technique: Technique = None,
     latency: Latency = False,
     approximate: Approximate = False,
-    rate: Annotated[
-        float,
+    input: Annotated[
+        list[str] | None,
         typer.Option(
-            metavar="N", help="Events per second that costs are computed for.", show_default="1000"
+            metavar="[NAME=]PATH",
+            help="Events to measure rate and keys of, as for `muntin run`. Repeatable.",
         ),
-    ] = 1000.0,
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]TABLE", help="The same, from a catalog. Repeatable."),
+    ] = None,
+    input_format: InputFormatName = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="Events per second that costs are computed for.",
+            show_default="measured with --input, else 1000",
+        ),
+    ] = None,
     keys: Annotated[
-        float,
-        typer.Option(metavar="N", help="Keys that are live at a time, likewise.", show_default="1"),
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="Keys that are live at a time, likewise.",
+            show_default="measured with --input, else 1",
+        ),
+    ] = None,
     prices: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Prices that `muntin calibrate` wrote."),
@@ -169,6 +251,7 @@ def explain_verb(
     strategies: Annotated[
         bool, typer.Option("--strategies", help="Show what every strategy would cost.")
     ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON instead.")] = False,
     sql: Annotated[
         bool, typer.Option("--sql", help="Print the plan as Spark SQL statements instead.")
     ] = False,
@@ -193,12 +276,19 @@ def explain_verb(
         bool,
         typer.Option("--check", help="Start Spark and let its own parser check the statements."),
     ] = False,
+    remote: Remote = None,
+    master: Master = None,
+    conf: Conf = None,
+    packages: Packages = None,
 ) -> None:
-    """Show what the queries share, and what it costs. Spark is not started, except by --check.
+    """Show what the queries share, and what it costs. Spark is not started, except by --check,
+    --input and --table.
 
     \b
     $ muntin explain dashboard.sql
     $ muntin explain dashboard.sql --rate 50 --keys 100 --svg plan.svg
+    $ muntin explain dashboard.sql --input readings.parquet
+    $ muntin explain dashboard.sql --json
     $ muntin explain dashboard.sql --strategies
     $ muntin explain dashboard.sql --sql > shared.sql
     $ muntin explain dashboard.sql --sql --together > one.sql
@@ -212,16 +302,21 @@ def explain_verb(
     GROUP BY device, window(ts, '1 hour', '1 minute');
 
     Costs, and the ratios between them, are estimates of the cost model. They leave out what does
-    not depend on the number of events, such as starting jobs and opening files.
+    not depend on the number of events, such as starting jobs and opening files. A rate and keys
+    that were neither given nor measured are marked as assumed.
 
     A syntax error and a function that Spark does not have are errors, with exit code 2. Name
     functions of your own with --udf. Spark reads some SQL that muntin cannot: with --check Spark's
     own parser and list of functions decide, which takes some seconds. Tables and columns are
     checked by `muntin run` alone, because that needs the data.
     """
+    given = input or table
     show_plan(
         Request(
             file=SqlFile.read(file),
+            inputs=_inputs(input, table, remote, format=input_format) if given else None,
+            spark=_spark(remote, master, conf, packages),
+            json=json,
             planning=Planning(
                 strategy=strategy or (STEADY if stream else DEFAULT),
                 technique=technique,
@@ -245,25 +340,26 @@ def explain_verb(
 @app.command("run", short_help="Answer queries over files, in one pass.")
 def run_verb(
     file: File,
+    output: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
+    ],
     input: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             metavar="[NAME=]PATH",
             help="Events: a file or folder of parquet, csv or json. Repeat it, with names, where "
             "the queries read several relations.",
         ),
-    ],
-    output: Annotated[
-        str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
-    ],
-    format: Annotated[
-        str | None,
+    ] = None,
+    table: Annotated[
+        list[str] | None,
         typer.Option(
-            metavar="|".join(FORMATS),
-            help="Format of the answers (without it: parquet), and of inputs whose names do not "
-            "tell theirs.",
+            metavar="[NAME=]TABLE", help="Events: a table of a catalog of Spark's. Repeatable."
         ),
     ] = None,
+    format: FormatName = None,
+    input_format: InputFormatName = None,
+    output_format: OutputFormatName = None,
     strategy: Strategy = DEFAULT,
     technique: Technique = None,
     latency: Latency = False,
@@ -274,6 +370,9 @@ def run_verb(
     ] = "error",
     flatten: Flatten = False,
     remote: Remote = None,
+    master: Master = None,
+    conf: Conf = None,
+    packages: Packages = None,
 ) -> None:
     """Answer the queries over files, in one pass, into a folder for each query.
 
@@ -281,6 +380,9 @@ def run_verb(
     $ muntin run dashboard.sql --input readings.parquet --output answers
     $ muntin run dashboard.sql --input logs/ --format csv --output answers
     $ muntin run two.sql --input readings=r.parquet --input alarms=a.json --output answers
+    $ muntin run dashboard.sql --table prod.readings --output s3a://bucket/answers \\
+        --master yarn --conf spark.executor.memory=8g
+    $ cat dashboard.sql | muntin run - --input readings.parquet --output answers
 
     A csv file has its column names in the first line. Times are read as Spark reads them. Answers
     in csv are always flat, as with --flatten.
@@ -288,9 +390,9 @@ def run_verb(
     answer(
         BatchJob(
             file=SqlFile.read(file),
-            inputs=named_inputs(input),
+            inputs=_inputs(input, table, remote, format=input_format, fallback=format),
             output=output,
-            format=format,
+            format=output_format or format or "parquet",
             flatten=flatten,
             planning=Planning(
                 strategy=strategy,
@@ -299,7 +401,7 @@ def run_verb(
                 approximate=approximate,
             ),
             mode=mode,
-            remote=remote,
+            spark=_spark(remote, master, conf, packages),
         )
     )
 
@@ -307,15 +409,28 @@ def run_verb(
 @app.command("stream", short_help="Answer queries over files that keep coming.")
 def stream_verb(
     file: File,
-    input: Annotated[
-        str, typer.Option(metavar="DIR", help="Where files of parquet, csv or json arrive.")
-    ],
     output: Annotated[
         str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
     ],
     checkpoint: Annotated[
         str, typer.Option(metavar="DIR", help="Where the stream keeps how far it is, to go on.")
     ],
+    input: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where files of parquet, csv or json arrive."),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Instead: a table of a catalog of Spark's."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What Spark's web page calls the stream.",
+            show_default="the checkpoint's folder",
+        ),
+    ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Follow edits of FILE.sql while it runs.")
     ] = False,
@@ -328,14 +443,9 @@ def stream_verb(
             metavar="DURATION", help='Time between batches, or "available now": all, then an end.'
         ),
     ] = "1 second",
-    format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(FORMATS),
-            help="Format of the answers (without it: parquet), and of an input whose names do not "
-            "tell theirs.",
-        ),
-    ] = None,
+    format: FormatName = None,
+    input_format: InputFormatName = None,
+    output_format: OutputFormatName = None,
     strategy: Strategy = STEADY,
     technique: Technique = None,
     latency: Latency = False,
@@ -357,6 +467,9 @@ def stream_verb(
         typer.Option(metavar="N", min=1, help="Put answers in place every N batches, in one file."),
     ] = 1,
     remote: Remote = None,
+    master: Master = None,
+    conf: Conf = None,
+    packages: Packages = None,
 ) -> None:
     """Answer the queries over files as they arrive, exactly once, into a folder for each query.
 
@@ -375,13 +488,18 @@ def stream_verb(
     stream(
         Job(
             file=file,
-            input=input,
+            inputs=Inputs(
+                paths={} if input is None else {"": input},
+                tables={} if table is None else {"": table},
+                format=InputFormat(format=input_format, fallback=format, is_here=remote is None),
+            ),
+            name=name,
             output=output,
             checkpoint=checkpoint,
             watch=watch,
             watermark=watermark,
             trigger=trigger,
-            format=format,
+            format=output_format or format or "parquet",
             planning=Planning(
                 strategy=strategy,
                 technique=technique,
@@ -393,7 +511,7 @@ def stream_verb(
             flatten=flatten,
             late=late,
             compact=compact,
-            remote=remote,
+            spark=_spark(remote, master, conf, packages),
         )
     )
 

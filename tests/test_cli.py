@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from muntin.cli import main
 from muntin.measure import processes
 from muntin.model.prices import Prices
 from muntin.spark.files import read_files
+from muntin.spark.session import SparkOptions
 from muntin.sql import parse_sql
 
 SQL = """
@@ -106,11 +108,73 @@ def test_explain_prints_the_plan_and_draws_it(sql, tmp_path, capsys):
     picture = tmp_path / "plan.svg"
     assert main(["explain", str(sql), "--rate", "50", "--keys", "3", "--svg", str(picture)]) == 0
     said = capsys.readouterr().out
-    assert "3 queries" in said
-    assert "50 events/s and 3 keys" in said
+    assert "2 of 3 queries share; 2 scans instead of 3" in said
+    assert "50 events/s and 3 keys\n" in said
     assert "slices of 1 minute" in said
     assert "answered by Spark alone" in said
     assert picture.read_text().startswith("<svg")
+
+
+def test_explain_measures_inputs(spark, sql, csv, capsys):
+    for more, told in (
+        ([], "1k events/s (assumed) and 1 key (assumed)"),
+        (["--input", str(csv)], "0.1 events/s and 2 keys"),
+        (["--input", f"readings={csv}", "--keys", "7"], "0.1 events/s and 7 keys"),
+    ):
+        assert main(["explain", str(sql), *more]) == 0
+        assert f"costs for {told}\n" in capsys.readouterr().out
+    read_files(spark, str(csv)).createOrReplaceTempView("some_readings")
+    assert main(["explain", str(sql), "--table", "some_readings"]) == 0
+    assert "costs for 0.1 events/s and 2 keys\n" in capsys.readouterr().out
+
+
+def test_explain_gives_the_plan_as_json(sql, capsys):
+    assert main(["explain", str(sql), "--json", "--rate", "50"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["queries_that_share"] == ["hot", "mean"]
+    assert (said["queries"], said["scans"]) == (3, 2)
+    assert said["events_per_second"] == {"value": 50.0, "assumed": False}
+    assert said["keys"] == {"value": 1.0, "assumed": True}
+    assert said["cost"]["this plan"]["ops_per_second"] > 0
+    assert list(said["answered_by_spark_alone"]) == ["middle"]
+    (tree,) = said["trees"]
+    assert (tree["relation"], tree["keys"]) == ("readings", ["device"])
+    assert [each["answers"] for each in tree["windows"]] == [["hot"], ["mean"]]
+
+
+def test_a_pipe_gets_whole_lines(tmp_path, capsys):
+    file = tmp_path / "many.sql"
+    names = [f"a_query_with_a_long_name_{number}" for number in range(40)]
+    statement = "SELECT device, max(temp), avg(load) FROM r GROUP BY device, window(ts, '1 hour');"
+    file.write_text("\n".join(f"-- name: {name}\n{statement}" for name in names))
+    assert main(["explain", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert ", ".join(names) in said
+    assert "more" not in said.partition("answers")[2]
+
+
+def test_sql_comes_from_standard_input(sql, csv, tmp_path, capsys, monkeypatch, refused):
+    monkeypatch.setattr("sys.stdin", io.StringIO(SQL))
+    assert main(["explain", "-"]) == 0
+    assert "2 of 3 queries share" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1 FROM"))
+    assert refused("explain", "-").startswith("-:1:")
+    places = ["--output", tmp_path / "out", "--checkpoint", tmp_path / "check"]
+    assert "--watch needs a file" in refused("stream", "-", "--input", csv, *places, "--watch")
+
+
+def test_a_shell_completes_verbs_and_strategies():
+    def completed(*words):
+        told = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+        completing = {"_MUNTIN_COMPLETE": "complete_bash", **told}
+        command = [sys.executable, "-m", "muntin"]
+        run = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, **completing}
+        )
+        return run.stdout.split()
+
+    assert completed("muntin", "ex") == ["explain"]
+    assert completed("muntin", "explain", "--strategy", "we") == ["weave"]
 
 
 def test_explain_takes_a_strategy(sql, capsys):
@@ -198,7 +262,7 @@ def test_explain_lets_spark_check_where_it_is_asked_to(spark, tmp_path, capsys, 
 def test_explain_says_what_its_costs_are(sql, capsys):
     assert main(["explain", str(sql)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "1 op is the work of merging two partial aggregates" in said
+    assert "1 op merges two partial aggregates, about 3 ns; CPU s/h is CPU seconds" in said
     assert "costs are estimates; fixed ones, such as starting a job, are left out" in said
 
 
@@ -289,6 +353,19 @@ def test_a_wrong_command_is_refused_in_a_line(arguments, said, refused):
         (["--input", "a={csv}", "--input", "a={csv}"], "two inputs are called 'a'"),
         (["--input", "raedings={csv}"], "did you mean 'readings'?"),
         (["--input", "{sql}"], "does not tell its format"),
+        ([], "the queries read readings; say what that is, by --input or --table"),
+        (
+            ["--input", "{csv}", "--table", "t"],
+            "several inputs need names, as in --table readings=t",
+        ),
+        (["--input", "a={csv}", "--table", "t"], "t needs a name, as in --table readings=t"),
+        (["--input", "{csv}", "--input-format", "dleta"], "did you mean 'delta'?"),
+        (["--input", "{csv}", "--output-format", "delta"], "no format is called 'delta'"),
+        (["--input", "{csv}", "--conf", "spark.x"], "--conf takes KEY=VALUE, not 'spark.x'"),
+        (
+            ["--input", "{csv}", "--remote", "sc://x", "--master", "yarn"],
+            "--master does not go with --remote",
+        ),
     ],
 )
 def test_run_refuses_in_a_line(spark, sql, csv, tmp_path, options, said, refused):
@@ -367,6 +444,84 @@ def test_run_writes_a_folder_for_each_query(spark, sql, csv, tmp_path, capsys):
     assert main([*arguments, "--mode", "append"]) == 0
     assert words(capsys.readouterr().out, "hot")[1] == "2"
     assert spark.read.parquet(str(output / "hot")).count() == 4
+
+
+def test_inputs_and_answers_have_formats_of_their_own(spark, sql, csv, tmp_path, capsys):
+    plain = tmp_path / "readings.txt"
+    plain.write_text(CSV)
+    where = ["run", str(sql), "--input", str(plain), "--mode", "overwrite", "--output"]
+    for more, suffix in (
+        (["--input-format", "csv"], "parquet"),
+        (["--input-format", "csv", "--output-format", "json"], "json"),
+        (["--format", "csv", "--output-format", "json"], "json"),
+        (["--format", "csv"], "csv"),
+    ):
+        assert main([*where, str(tmp_path / "out"), *more]) == 0
+        assert words(capsys.readouterr().out, "hot")[1] == "2"
+        assert list((tmp_path / "out" / "hot").glob(f"*.{suffix}"))
+
+
+def test_a_table_of_the_catalog_is_read(spark, sql, csv, tmp_path, capsys):
+    read_files(spark, str(csv)).createOrReplaceTempView("some_readings")
+    for number, table in enumerate(("some_readings", "readings=some_readings")):
+        arguments = ["run", str(sql), "--table", table, "--output", str(tmp_path / str(number))]
+        assert main(arguments) == 0
+        assert words(capsys.readouterr().out, "hot")[1] == "2"
+
+
+@pytest.mark.parametrize(
+    ("inside", "kind"),
+    [
+        ("_delta_log/00000000000000000000.json", "Delta"),
+        ("metadata/v1.metadata.json", "Iceberg"),
+        (".hoodie/hoodie.properties", "Hudi"),
+    ],
+)
+def test_the_folder_of_a_table_is_named(spark, sql, tmp_path, refused, inside, kind):
+    table = tmp_path / "readings"
+    (table / inside).parent.mkdir(parents=True)
+    (table / inside).write_text("{}")
+    (table / "part-0.parquet").write_text("")
+    for place in (str(table), table.as_uri().replace("file:/", "file:///", 1)):
+        said = refused(
+            "run", sql, "--input", place, "--format", "json", "--output", tmp_path / "out"
+        )
+        assert f"is a table of {kind}" in said
+        assert f"--input-format {kind.lower()} and --packages " in said
+        assert "--table" in said
+
+
+def test_a_cluster_gets_the_settings_of_the_command():
+    options = SparkOptions.of(
+        remote=None,
+        master="yarn",
+        conf=["spark.executor.memory=8g", "spark.app.name=a=b", "spark.jars.packages=x:y:1"],
+        packages=["io.delta:delta-spark_2.13:4.0.0"],
+    )
+    settings = options.all_settings("4g")
+    assert settings["spark.master"] == "yarn"
+    assert settings["spark.executor.memory"] == "8g"
+    assert settings["spark.app.name"] == "a=b"
+    assert settings["spark.jars.packages"] == "x:y:1,io.delta:delta-spark_2.13:4.0.0"
+    # The machines of a cluster have to reach the driver.
+    assert "spark.driver.host" not in settings
+    assert SparkOptions().all_settings("1g")["spark.driver.host"] == "127.0.0.1"
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_new_session_has_the_settings_of_the_command(sql, csv, tmp_path):
+    arguments = ["run", "-", "--input", str(csv), "--output", str(tmp_path / "out")]
+    more = ["--master", "local[1]", "--conf", "spark.sql.session.timeZone=Asia/Tokyo"]
+    statement = (
+        "-- name: zone\nSELECT window.start, max(current_timezone()) AS zone FROM readings "
+        "GROUP BY window(ts, '1 day')"
+    )
+    command = [sys.executable, "-m", "muntin", *arguments, *more, "--output-format", "json"]
+    ran = subprocess.run(command, input=statement, text=True, capture_output=True)
+    assert ran.returncode == 0, ran.stderr
+    (file,) = (tmp_path / "out" / "zone").glob("*.json")
+    assert json.loads(file.read_text())["zone"] == "Asia/Tokyo"
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv", "json"])

@@ -1,8 +1,10 @@
-"""Looking at a plan: `text` for a terminal, `svg` for a notebook or a file, `sql` for Spark."""
+"""Looking at a plan: `text` for a terminal, `svg` for a notebook or a file, `sql` for Spark, and
+`figures` for other programs."""
 
+from muntin.explain.figures import figures
 from muntin.explain.one_statement import one_statement
 from muntin.explain.picture import svg
 from muntin.explain.statements import sql, statement
-from muntin.explain.terminal import text
+from muntin.explain.terminal import UNLIMITED, text
 
-__all__ = ["one_statement", "sql", "statement", "svg", "text"]
+__all__ = ["UNLIMITED", "figures", "one_statement", "sql", "statement", "svg", "text"]

@@ -164,7 +164,7 @@ def legend(canvas: Canvas, x: float, y: float, *, factors: bool) -> float:
     told = "a window's slide (ring) and size (dot); a dot alone is a tumbling window"
     canvas.text(x + 40, y, told, size=11, fill=MUTED)
     canvas.rect(x + 0.5, y + 9, 29, 10, MUTED, fill_opacity=0.8)
-    told = f"cost: {words.OPERATION}"
+    told = f"cost: {words.OPERATION}; CPU s/h is CPU seconds for each hour of events"
     canvas.text(x + 40, y + 18, told, size=11, fill=MUTED)
     if not factors:
         return 34

@@ -153,7 +153,7 @@ class Canvas:
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} '
             f'{number(height)}" width="{number(width)}" style="max-width:100%" role="img" '
-            f"font-grouping={quoteattr(FONT)}>"
+            f"font-family={quoteattr(FONT)}>"
         )
         card = (
             f'<rect x="0.5" y="0.5" width="{number(width - 1)}" height="{number(height - 1)}" '

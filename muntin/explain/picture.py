@@ -11,7 +11,7 @@ from muntin.model.record_tree import RecordTree
 
 _MARGIN, _PADDING = 24.0, 18.0
 _LINE = 17.0
-_NARROWEST = 780.0
+_NARROWEST = 980.0
 _BAR = 280.0
 # One for each grouping, so that trees cut from the same events look alike.
 _COLOURS = ("#2563a8", "#0f766e", "#9a5b13", "#7c3f98", "#b03a5b", "#4d6b1f")
@@ -38,7 +38,7 @@ def svg(plan: Plan) -> str:
         factors = any(row.is_factor for _, rows in trees for row in rows)
         y += boxes.legend(drawing, _MARGIN, y + 14, factors=factors)
     height = y + _MARGIN - 6
-    title = f"{words.clean(plan.strategy)} plan: {', '.join(words.facts(plan))}"
+    title = f"{words.clean(plan.strategy)} plan: {words.headline(plan)}"
     return drawing.picture(width, height, title)
 
 
@@ -46,28 +46,28 @@ def _heading(canvas: Canvas, plan: Plan) -> float:
     """Name, facts and the costs as bars, on one linear scale; gives the height."""
     name = clipped(f"{words.clean(plan.strategy)} plan", 400, 20, bold=True)
     canvas.text(_MARGIN, 42, name, size=20, bold=True)
-    queries, trees, rate, keys = words.facts(plan)
-    about = f"{queries} · {trees} · estimated costs for {rate} and {keys}"
+    trees, rate, keys = words.facts(plan)
+    about = f"{words.headline(plan)} · {trees} · estimated costs for {rate} and {keys}"
     canvas.text(_MARGIN, 64, about, size=12, fill=MUTED)
     y = 84.0
     if not plan.all_trees:
         return y
     compared = list(words.comparison(plan))
     largest = max(cost for _, cost, _ in compared) or 1.0
-    reading, answering = words.parts(plan)
+    spent = words.parts(plan)
     left = _MARGIN + 124
     for label, cost, beside in compared:
         is_ours = label == "this plan"
         canvas.text(_MARGIN, y + 12, label, size=12, bold=is_ours)
         length = max(2.0, _BAR * cost / largest)
         canvas.rect(left, y + 2, length, 12, _COLOURS[0] if is_ours else _OTHERS)
-        told = words.cost(cost) + (f", this plan costs {beside}" if beside else "")
+        told = f"{words.cost(cost)}, {words.cpu(plan, cost)}"
+        told += f", this plan costs {beside}" if beside else ""
         if is_ours:
-            split = length * answering / cost if cost else 0.0
-            canvas.rect(left + length - split, y + 2, split, 12, "#ffffff", fill_opacity=0.55)
-            told += f": {words.READING} {words.figure(reading)}, {words.ANSWERING} " + (
-                words.figure(answering)
-            )
+            split = length * spent[words.ANSWERING] / cost if cost else 0.0
+            start = length * spent[words.READING] / cost if cost else 0.0
+            canvas.rect(left + start, y + 2, split, 12, "#ffffff", fill_opacity=0.55)
+            told += ": " + ", ".join(f"{part} {words.figure(ops)}" for part, ops in spent.items())
         canvas.text(left + length + 8, y + 12, told, size=12, fill=MUTED)
         y += 21
     return y + 14

@@ -23,6 +23,8 @@ from muntin.model.query import PlainQuery
 
 # Longer lines are hard to read, and shorter ones have no room for four columns.
 WIDEST, NARROWEST = 100, 64
+# A width for files and other programs: nothing is left out.
+UNLIMITED = 1_000_000
 # The stairs of a hundred windows would walk off the page: deeper nodes stay at this depth and
 # say what they read.
 _DEEPEST = 4
@@ -53,9 +55,9 @@ class _Columns:
     @staticmethod
     def of(lines: list[_Line], width: int) -> "_Columns":
         """As wide as nearly all rows need, within what the page has."""
-        label = min(
-            width * 46 // 100, max(len("window"), _usual([words.width(row.label) for row in lines]))
-        )
+        labels = [words.width(row.label) for row in lines]
+        usual = max(labels, default=0) if width == UNLIMITED else _usual(labels)
+        label = min(width * 46 // 100, max(len("window"), usual))
         cost = max([len("ops/s"), *(len(row.cost) for row in lines)])
         asked = max([len("computes"), *(words.width(", ".join(row.aggregates)) for row in lines)])
         names = max(
@@ -94,14 +96,16 @@ class _Columns:
 def text(plan: Plan, width: int | None = None) -> str:
     """The plan as a text tree, with its cost beside the unshared one; no line ends in a space.
 
-    Without a width, lines are as long as the terminal allows, and at most 100 signs.
+    Without a width, lines are as long as the terminal allows, and at most 100 signs. If it is
+    `UNLIMITED`, prose has 100 signs a line, and lines of queries as many as they need.
     """
     if width is None:
         width = shutil.get_terminal_size((WIDEST, 24)).columns
-    width = max(NARROWEST, min(WIDEST, width))
+    room = width if width == UNLIMITED else max(NARROWEST, min(WIDEST, width))
+    width = min(WIDEST, room)
     trees = plan.all_trees
     windows = [list(_lines(rows_of(tree))) for tree in trees]
-    columns = _Columns.of([line for lines in windows for line in lines], width)
+    columns = _Columns.of([line for lines in windows for line in lines], room)
     page = [*_heading(plan, width), *_strategies(plan, width)]
     for line in words.sets_of_values(plan):
         page += ["", *textwrap.wrap(line, width)]
@@ -117,7 +121,7 @@ def text(plan: Plan, width: int | None = None) -> str:
     if any(node.is_factor for tree in plan.trees for node in tree.nodes):
         page += ["", *textwrap.wrap(words.FACTOR_TOLD, width)]
     if plan.plain:
-        page += ["", words.PLAIN_HEADING, *_plain(plan.plain, width)]
+        page += ["", words.PLAIN_HEADING, *_plain(plan.plain, room)]
     return "\n".join(line.rstrip() for line in page)
 
 
@@ -130,22 +134,21 @@ def _usual(lengths: list[int]) -> int:
 
 
 def _heading(plan: Plan, width: int) -> Iterator[str]:
-    queries, trees, rate, keys = words.facts(plan)
-    about = f"{words.clean(plan.strategy)} plan: {queries}, {trees}, for {rate} and {keys}"
+    about = f"{words.clean(plan.strategy)} plan: {words.headline(plan)}"
     yield from textwrap.wrap(about, width, subsequent_indent="  ")
+    trees, rate, keys = words.facts(plan)
     if not plan.all_trees:
         return
-    read, answered = map(words.figure, words.parts(plan))
+    yield from _indented(f"{trees}; costs for {rate} and {keys}", width)
     table = []
     for name, cost, beside in words.comparison(plan):
         note = f"this plan costs {beside}" if beside else ""
         if name == "this plan":
-            note = f"{words.READING} {read}, {words.ANSWERING} {answered}"
-        elif name == "plain Spark":
-            note += (": " if note else "") + "Spark copies events into each window"
-        table.append((name, words.cost(cost), note))
-    yield from _table(table, width)
-    yield from _indented(words.OPERATION, width)
+            spent = words.parts(plan).items()
+            note = ", ".join(f"{part} {words.figure(ops)}" for part, ops in spent)
+        table.append((name, words.cost(cost), words.cpu(plan, cost), note))
+    yield from _table(table, width, right=(1, 2))
+    yield from _indented(words.units(plan), width)
     yield from _indented(words.ESTIMATED, width)
 
 
@@ -162,7 +165,7 @@ def _strategies(plan: Plan, width: int) -> Iterator[str]:
             for cost, beside, names in words.strategies(plan)
         ],
         width,
-        right=0,
+        right=(0,),
     )
     if plan.strategy == "auto":
         yield from _indented(words.why(plan), width)
@@ -189,13 +192,15 @@ def _root(tree: AnyTree, name: str, width: int) -> Iterator[str]:
         yield from _indented(note, width)
 
 
-def _table(rows: Sequence[tuple[str, str, str]], width: int, *, right: int = 1) -> Iterator[str]:
-    """Two narrow columns, one of them of numbers, which end together, and one of prose."""
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+def _table(
+    rows: Sequence[tuple[str, ...]], width: int, *, right: Sequence[int] = (1,)
+) -> Iterator[str]:
+    """Narrow columns, those of numbers aligned at their ends, and a last one of prose."""
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
     for *cells, prose in rows:
         start = "  "
         for column, (cell, most) in enumerate(zip(cells, widths, strict=True)):
-            padded = cell.rjust(most) if column == right else cell.ljust(most)
+            padded = cell.rjust(most) if column in right else cell.ljust(most)
             start += padded + "  " * bool(most)
         yield from textwrap.wrap(
             prose, width, initial_indent=start, subsequent_indent=" " * len(start)

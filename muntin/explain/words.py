@@ -9,15 +9,16 @@ from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.windows.window import Window
+from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
 from muntin.optimizer.costs.cost import occupied
 from muntin.optimizer.slicing.edges import slicing
 
 PLAIN_HEADING = "answered by Spark alone"
 FACTOR = "factor window"
 FACTOR_TOLD = "factor window: no query asks for it, but others are cheaper to build from it"
-OPERATION = "1 op is the work of merging two partial aggregates, about 3 ns of CPU"
+OPERATION = "1 op merges two partial aggregates"
 ESTIMATED = "costs are estimates; fixed ones, such as starting a job, are left out"
-READING, ANSWERING = "reading", "answering"
+READING, ANSWERING, SPARK_ALONE = "reading", "answering", "Spark alone"
 _UNPRINTABLE = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
 
 
@@ -88,18 +89,47 @@ def counted(number: float, noun: str, plural: str | None = None) -> str:
     return f"{amount(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
+def headline(plan: Plan) -> str:
+    """Returns how many of the queries share, and how often data is read.
+
+    Spark alone reads it once for each query.
+    """
+    queries, scans = len(plan.queries), counted(plan.scans, "scan")
+    if not plan.sharing:
+        return f"{counted(queries, 'query', 'queries')}, nothing to share; {scans}"
+    told = f"{len(plan.sharing)} of {queries} queries share"
+    return f"{told}; {scans}" + (f" instead of {queries}" if plan.scans < queries else "")
+
+
 def facts(plan: Plan) -> tuple[str, ...]:
-    """What the plan is made of and what its costs assume."""
+    """What the plan is made of and what its costs are computed for."""
+    rate, keys = f"{amount(plan.rate)} events/s", counted(plan.keys, "key")
+    # A workload may be made with a rate or keys of the user's own.
+    if not plan.rate_known and plan.rate == ASSUMED_RATE:
+        rate += " (assumed)"
+    if not plan.keys_known and plan.keys == ASSUMED_KEYS:
+        keys += " (assumed)"
+    return counted(len(plan.all_trees), "tree"), rate, keys
+
+
+def cpu(plan: Plan, value: float) -> str:
+    """Returns a cost as CPU seconds for each hour of events."""
+    return f"{figure(plan.prices.cpu_seconds_per_hour(value))} CPU s/h"
+
+
+def units(plan: Plan) -> str:
+    """Explains the units of costs."""
     return (
-        counted(len(plan.queries), "query", "queries"),
-        counted(len(plan.all_trees), "tree"),
-        f"{amount(plan.rate)} events/s",
-        counted(plan.keys, "key"),
+        f"{OPERATION}, about {plan.prices.nanoseconds:.2g} ns; CPU s/h is CPU seconds for each "
+        f"hour of events"
     )
 
 
 def comparison(plan: Plan) -> Iterator[tuple[str, float, str]]:
-    """The plan's cost and the two it is compared with, each with this plan's cost beside it."""
+    """The plan's cost and the two it is compared with, each with this plan's cost beside it.
+
+    All have the queries that Spark answers alone.
+    """
     yield "this plan", plan.cost, ""
     for name, other in (
         ("each query alone", plan.unshared_cost),
@@ -109,11 +139,13 @@ def comparison(plan: Plan) -> Iterator[tuple[str, float, str]]:
             yield name, other, ratio(plan.cost, other)
 
 
-def parts(plan: Plan) -> tuple[float, float]:
-    """What the plan spends on reading events into slices, and on answering from slices."""
+def parts(plan: Plan) -> dict[str, float]:
+    """What the plan spends on reading events into slices, on answering from slices, and on the
+    queries that Spark answers alone, if there are some."""
     reading = sum(tree.cut_cost for tree in plan.all_trees)
     reading += sum(shared.cost for shared in plan.passes)
-    return reading, plan.cost - reading
+    spent = {READING: reading, ANSWERING: plan.cost - plan.cost_of_plain - reading}
+    return spent | ({SPARK_ALONE: plan.cost_of_plain} if plan.plain else {})
 
 
 def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
@@ -123,8 +155,8 @@ def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
     """
     groups: dict[str, tuple[float, list[str]]] = {}
     tried = plan.considered.items()
-    # Strategies are compared for each grouping by itself.
-    base = min(plan.considered.values()) if groupings_share(plan) else plan.cost
+    # The plan may cost less: groupings can have trees of different strategies, and share passes.
+    base = min(plan.considered.values(), default=0.0)
     for name, spent in sorted(tried, key=lambda item: (item[1], item[0] not in plan.taken)):
         beside = "" if name in plan.taken else ratio(spent, base)
         least, names = groups.setdefault("" if beside == "the same" else beside, (spent, []))

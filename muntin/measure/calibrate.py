@@ -58,10 +58,9 @@ _HELD = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """Prices of this machine, and the time of a combine, their unit."""
+    """Prices of this machine, and what they were measured with."""
 
     prices: Prices
-    combine_ns: float
     events: int
     partials: int
 
@@ -78,10 +77,10 @@ class Calibration:
         for column in ("shipped", "here", "ns"):
             table.add_column(column, justify="right")
         shipped = asdict(SHIPPED)
-        for name, price in asdict(self.prices).items():
-            table.add_row(
-                name, f"{shipped[name]:.0f}", f"{price:.1f}", f"{price * self.combine_ns:.0f}"
-            )
+        prices = asdict(self.prices)
+        unit = prices.pop("nanoseconds")
+        for name, price in prices.items():
+            table.add_row(name, f"{shipped[name]:.0f}", f"{price:.1f}", f"{price * unit:.0f}")
         return table
 
 
@@ -129,8 +128,8 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
             answer=price(SHIPPED.answer, "answers", "partials", partials),
             kept=price(SHIPPED.kept, "factor window", "partials", partials),
             copy=price(SHIPPED.copy, "many copies", "few copies", copies),
+            nanoseconds=unit * 1e9,
         ),
-        combine_ns=unit * 1e9,
         events=events,
         partials=partials,
     )

@@ -275,7 +275,8 @@ class Plan:
     # Events per second and live keys that the costs were computed for.
     rate: float
     keys: float
-    # Whether `keys` was given or measured, rather than assumed.
+    # Whether `rate` and `keys` were given or measured, rather than assumed.
+    rate_known: bool = False
     keys_known: bool = False
     # Live keys of sets of keys and shares of filters, as in the workload, and the prices that the
     # costs were computed with; a checkpoint does not keep them.
@@ -291,6 +292,8 @@ class Plan:
     # event into every window that holds it.
     unshared_cost: float = 0.0
     plain_cost: float = 0.0
+    # The part of all these costs that Spark spends on the queries that it answers alone.
+    cost_of_plain: float = 0.0
     # Trees of data windows.
     record_trees: tuple[RecordTree, ...] = ()
     # The cost of each strategy that was tried, and the names of those whose trees were taken; empty
@@ -308,8 +311,9 @@ class Plan:
 
     @property
     def cost(self) -> float:
-        """Operations per second of all passes and trees."""
-        return cost_of(self.trees) + sum(tree.cost for tree in self.record_trees)
+        """Operations per second of all passes and trees, and of the queries that Spark answers."""
+        in_trees = cost_of(self.trees) + sum(tree.cost for tree in self.record_trees)
+        return in_trees + self.cost_of_plain
 
     @property
     def passes(self) -> tuple[Pass, ...]:
@@ -324,6 +328,25 @@ class Plan:
             tree for tree in self.all_trees if isinstance(tree, RecordTree) or not tree.made_in
         )
         return Counter([*in_passes.values(), *(tree.grouping.relation for tree in alone)])
+
+    @property
+    def scans(self) -> int:
+        """How often data is read: by passes, by trees without one, and by each plain query.
+
+        A relation that is stored is computed once.
+        """
+        read = sum(1 if each in self.stored else times for each, times in self.readings.items())
+        return read + len(self.plain)
+
+    @property
+    def sharing(self) -> frozenset[str]:
+        """The names of the queries whose events are read for another query, too."""
+        together: dict[object, set[str]] = {}
+        for number, tree in enumerate(self.all_trees):
+            shared = tree.made_in if isinstance(tree, Tree) else None
+            asked = {query.asked.name for query in self.queries_of(tree).values()}
+            together.setdefault(shared or number, set()).update(asked)
+        return frozenset(name for names in together.values() if len(names) > 1 for name in names)
 
     @property
     def stored(self) -> tuple[SqlText, ...]:
@@ -376,6 +399,7 @@ class Plan:
             queries=tuple(queries),
             rate=self.rate,
             keys=self.keys,
+            rate_known=self.rate_known,
             keys_known=self.keys_known,
             live=self.live,
             shares=self.shares,

@@ -9,7 +9,7 @@ from muntin.errors import ModelError, nearest
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """The price of each operation, in compiled combines of about three nanoseconds of CPU."""
+    """The price of each operation, in compiled combines, and the nanoseconds of one."""
 
     # An event that Spark reads and adds to its slice, and each further component that it adds to.
     event: float = 80.0
@@ -42,6 +42,8 @@ class Prices:
     copy: float = 65.0
     # An event whose value Spark alone puts into the set of values of a window.
     counted: float = 600.0
+    # The CPU time of one operation, by which costs become seconds.
+    nanoseconds: float = 3.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -50,6 +52,10 @@ class Prices:
                 raise ModelError(
                     f"the price {field.name!r} is a number from zero up, not {value!r}"
                 )
+
+    def cpu_seconds_per_hour(self, cost: float) -> float:
+        """Returns the CPU seconds for each hour of events of a cost in operations per second."""
+        return cost * self.nanoseconds * 1e-9 * 3600
 
     def to_json(self) -> str:
         """Returns the prices as a JSON object."""

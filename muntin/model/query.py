@@ -350,6 +350,8 @@ class PlainQuery:
     name: str
     statement: SqlText
     reason: str
+    # The window that it groups by, if that is known: what Spark spends on it depends on that.
+    window: Window | DataWindow | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name)

@@ -11,6 +11,9 @@ from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Grouping, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText
 
+# Events per second and live keys, where neither the user nor the data says how many.
+ASSUMED_RATE, ASSUMED_KEYS = 1000.0, 1.0
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
@@ -18,9 +21,10 @@ class Workload:
     keys, prices, and how to compute answers if the user chose that."""
 
     queries: tuple[Query | PlainQuery, ...]
-    rate: float = 1000.0
-    keys: float = 1.0
-    # Whether `keys` was given or measured, rather than assumed.
+    rate: float = ASSUMED_RATE
+    keys: float = ASSUMED_KEYS
+    # Whether `rate` and `keys` were given or measured, rather than assumed.
+    rate_known: bool = False
     keys_known: bool = False
     # Live keys of sets of key expressions, and the share of the events that a filter lets in, where
     # these are known. The values of a set of values are keys, too: see `pairs_of`.
@@ -109,6 +113,11 @@ class Workload:
         )
 
     @property
+    def grouping(self) -> Grouping:
+        """The grouping of its queries, if it is one of `by_grouping`."""
+        return parts_of(self.queries)[0].grouping
+
+    @property
     def shared(self) -> tuple[Query, ...]:
         """The queries that slices of time can answer, one for each grouping set."""
         return tuple(query for query in parts_of(self.queries) if query.is_periodic)
@@ -141,7 +150,7 @@ def _without_covered(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 def workload(
     queries: "Workload | Query | PlainQuery | Iterable[Any]",
     *,
-    rate: float = 1000.0,
+    rate: float | None = None,
     keys: float | None = None,
     prices: Prices = SHIPPED,
     technique: str | None = None,
@@ -155,8 +164,9 @@ def workload(
         queries = (queries,)
     return Workload(
         queries=tuple(queries),
-        rate=rate,
-        keys=1.0 if keys is None else keys,
+        rate=ASSUMED_RATE if rate is None else rate,
+        keys=ASSUMED_KEYS if keys is None else keys,
+        rate_known=rate is not None,
         keys_known=keys is not None,
         prices=prices,
         technique=technique,

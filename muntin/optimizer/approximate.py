@@ -29,5 +29,6 @@ def _left_to_spark(query: Query | PlainQuery) -> Query | PlainQuery:
                 statement=query.to_sql(),
                 reason=f"{aggregate} from slices is Spark's only within its error, and shared with "
                 "approximate=True",
+                window=query.window,
             )
     return query

@@ -35,12 +35,16 @@ def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
     groups: dict[tuple[Grouping, str], list[Query]] = {}
     for query in workload.data_windows:
         groups.setdefault((query.grouping, sharing_group(query)), []).append(query)
-    return tuple(_tree(grouping, queries, workload) for (grouping, _), queries in groups.items())
+    return tuple(
+        record_tree(grouping, queries, workload) for (grouping, _), queries in groups.items()
+    )
 
 
 def record_trees_cost(workload: Workload) -> float:
     """Returns the cost of the data windows with a tree each."""
-    return sum(_tree(query.grouping, [query], workload).cost for query in workload.data_windows)
+    return sum(
+        record_tree(query.grouping, [query], workload).cost for query in workload.data_windows
+    )
 
 
 def hosting(plan: Plan, workload: Workload) -> Plan:
@@ -61,7 +65,7 @@ def hosting(plan: Plan, workload: Workload) -> Plan:
             or any(sharing_group(query) != _RECORDS for query in asked)
         ):
             continue
-        joined = _tree(host.grouping, asked, workload)
+        joined = record_tree(host.grouping, asked, workload)
         if joined.cost < host.cost + cost_of(guests):
             plan = replace(
                 plan,
@@ -88,7 +92,8 @@ def _needs_events(query: Query) -> bool:
     return has_own or not query.is_native
 
 
-def _tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) -> RecordTree:
+def record_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) -> RecordTree:
+    """Returns the tree of some queries of a grouping, with its costs."""
     asked: dict[DataWindow | Window, tuple[list[str], dict[Aggregate, None]]] = {}
     for query in queries:
         names, aggregates = asked.setdefault(query.window, ([], {}))

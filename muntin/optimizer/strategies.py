@@ -8,6 +8,7 @@ from muntin.model.plan import Plan, Tree, cost_of
 from muntin.model.query import Grouping, Query
 from muntin.model.workload import Workload
 from muntin.optimizer.approximate import exact_only
+from muntin.optimizer.costs.cost import plain_queries_cost
 from muntin.optimizer.costs.lower_bounds import least_with_one_tree, least_with_two_trees
 from muntin.optimizer.data_windows import hosting
 from muntin.optimizer.exact import exact, exact_factor
@@ -139,6 +140,23 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
         )
     workload = exact_only(workload)
     check_forced(workload)
+    return _with_plain_queries(_optimized(workload, strategy), workload)
+
+
+def _with_plain_queries(plan: Plan, workload: Workload) -> Plan:
+    """Returns the plan with what Spark spends on the queries that it answers alone, in its costs
+    and in those that it is compared with."""
+    plain = plain_queries_cost(workload)
+    return replace(
+        plan,
+        cost_of_plain=plain,
+        unshared_cost=plan.unshared_cost + plain,
+        plain_cost=plan.plain_cost + plain,
+        considered={name: spent + plain for name, spent in plan.considered.items()},
+    )
+
+
+def _optimized(workload: Workload, strategy: str) -> Plan:
     parts = workload.by_grouping or (workload,)
     plans = [STRATEGIES[strategy](part) for part in parts]
     if strategy == "unshared":

@@ -134,13 +134,28 @@ def single_cost(
     )
 
 
-def plan_of(
-    strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[Tree]]
-) -> Plan:
-    """Returns a plan with the trees that `grow` makes of each grouping, and costs to compare."""
-    trees = tuple(tree for queries in workload.groupings.values() for tree in grow(queries))
-    # Equal queries cost the same, and there may be very many of them.
-    alike = Counter(
+def tree_each_cost(workload: Workload) -> float:
+    """Returns the cost of the queries of one grouping with a tree each."""
+    return record_trees_cost(workload) + sum(
+        count * single_cost(window, aggregates, workload, columns=columns)
+        for (window, aggregates, columns), count in _alike(workload).items()
+    )
+
+
+def plain_spark_cost(workload: Workload) -> float:
+    """Returns the cost of the queries of one grouping in plain Spark.
+
+    Spark supports few data windows: these have a tree each.
+    """
+    return record_trees_cost(workload) + sum(
+        count * cost.plain_cost(window, aggregates, workload)
+        for (window, aggregates, _), count in _alike(workload).items()
+    )
+
+
+def _alike(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], int]]:
+    """Counts queries that cost the same: there may be very many of them."""
+    return Counter(
         (
             query.periodic_window,
             frozenset(query.aggregates.values()),
@@ -148,14 +163,20 @@ def plan_of(
         )
         for query in workload.shared
     )
-    # Data windows are compared with a tree each: Spark supports few of them.
-    apart = record_trees_cost(workload)
+
+
+def plan_of(
+    strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[Tree]]
+) -> Plan:
+    """Returns a plan with the trees that `grow` makes of each grouping, and costs to compare."""
+    trees = tuple(tree for queries in workload.groupings.values() for tree in grow(queries))
     return Plan(
         strategy=strategy,
         trees=trees,
         queries=workload.queries,
         rate=workload.rate,
         keys=workload.keys,
+        rate_known=workload.rate_known,
         keys_known=workload.keys_known,
         live=workload.live,
         shares=workload.shares,
@@ -163,15 +184,7 @@ def plan_of(
         technique=workload.technique,
         latency=workload.latency,
         approximate=workload.approximate,
-        unshared_cost=apart
-        + sum(
-            count * single_cost(window, aggregates, workload, columns=columns)
-            for (window, aggregates, columns), count in alike.items()
-        ),
-        plain_cost=apart
-        + sum(
-            count * cost.plain_cost(window, aggregates, workload)
-            for (window, aggregates, _), count in alike.items()
-        ),
+        unshared_cost=tree_each_cost(workload),
+        plain_cost=plain_spark_cost(workload),
         record_trees=record_trees(workload),
     )

@@ -1,7 +1,9 @@
 """Reads files as DataFrames, tells their format by their names, and counts the rows in them."""
 
 import json
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from glob import glob
 from pathlib import Path
 
@@ -10,8 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError, nearest
+from muntin.spark.folder import Folder
 
 FORMATS = ("parquet", "csv", "json")
+# Formats of inputs that only --input-format names; some need a package.
+INPUT_FORMATS = (*FORMATS, "orc", "avro", "delta", "iceberg", "hudi")
 _EXTENSIONS = {
     "parquet": "parquet",
     "csv": "csv",
@@ -21,28 +26,95 @@ _EXTENSIONS = {
 }
 # A csv file's first line has its names; Spark infers types and times rather than leave text.
 _READING = {
-    "parquet": {},
     "csv": {"header": "true", "inferSchema": "true"},
     "json": {"inferTimestamp": "true"},
 }
+# Formats of tables, which have a schema of their own.
+_WITH_SCHEMA = {"delta", "iceberg", "hudi"}
 
 
-def read_files(
-    session: SparkSession, path: str, format: str | None = None, *, is_here: bool = True
-) -> DataFrame:
-    """Reads a file, a folder or a pattern; names tell the format, or else `format` does.
+# What tells a folder of a table format, and its package for Spark.
+_TABLE_PACKAGES = {
+    "Delta": "io.delta:delta-spark_2.13",
+    "Iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13",
+    "Hudi": "org.apache.hudi:hudi-spark4.0-bundle_2.13",
+}
 
-    Of files that are not on this machine only the path's own name is known.
-    """
-    kind = format_of(path, format, is_here=is_here)
-    return session.read.options(**_READING[kind]).format(kind).load(path)
+
+@dataclass(frozen=True, kw_only=True)
+class InputFormat:
+    """What a user says of the format of inputs."""
+
+    # The format of all inputs.
+    format: str | None = None
+    # The format of those whose names do not tell theirs.
+    fallback: str | None = None
+    # Whether the files are on this machine; of others only the path's own name is known.
+    is_here: bool = True
+
+    def check(self) -> None:
+        """Refuse a format that is not read."""
+        if self.format is not None:
+            _check_among(self.format, INPUT_FORMATS)
+
+    def of(self, path: str) -> str:
+        """Returns the format of an input; raises an error where nothing tells it."""
+        if self.format is not None:
+            return self.format
+        if self.is_here:
+            for top in glob(path):
+                _refuse_table(top, partial(_names_in, top))
+        name = _format_by_name(path) if self.is_here else _extension(Path(path))
+        kind = name or self.fallback
+        if kind is None:
+            raise RunError(
+                f"the name of {path} does not tell its format; add --input-format with one of: "
+                f"{', '.join(INPUT_FORMATS)}"
+            )
+        return kind
+
+    def read(self, session: SparkSession, path: str) -> DataFrame:
+        """Reads a file, a folder or a pattern."""
+        kind = self.of(path)
+        if self.format is None and self.is_here and "://" in path:
+            _refuse_table(path, Folder(session, path).names)
+        return session.read.options(**_READING.get(kind, {})).format(kind).load(path)
+
+
+def read_files(session: SparkSession, path: str) -> DataFrame:
+    """Reads a file, a folder or a pattern, whose names tell the format."""
+    return InputFormat().read(session, path)
+
+
+def _refuse_table(path: str, names: Callable[[str], Collection[str]]) -> None:
+    """Refuse the folder of a table: its files are not its rows. `names` lists a folder in it."""
+    top = names("")
+    found = {
+        "Delta": "_delta_log" in top,
+        "Iceberg": "metadata" in top
+        and any(name.endswith(".metadata.json") for name in names("metadata")),
+        "Hudi": ".hoodie" in top,
+    }
+    for kind in (kind for kind, is_there in found.items() if is_there):
+        raise RunError(
+            f"{path} is a table of {kind}, and its files are not its rows; add --input-format "
+            f"{kind.lower()} and --packages {_TABLE_PACKAGES[kind]}:VERSION, or read it from a "
+            f"catalog with --table"
+        )
+
+
+def _names_in(top: str, name: str) -> list[str]:
+    folder = Path(top, name)
+    return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
 
 def stream_files(
     session: SparkSession, path: str, known: "FileKind", *, per_batch: int | None = None
 ) -> DataFrame:
     """Reads files as they come into a folder, as a stream; at most `per_batch` in a batch."""
-    reader = session.readStream.schema(known.columns).options(**_READING[known.format])
+    reader = session.readStream.options(**_READING.get(known.format, {}))
+    if known.format not in _WITH_SCHEMA:
+        reader = reader.schema(known.columns)
     if per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", per_batch)
     return reader.format(known.format).load(path)
@@ -56,13 +128,11 @@ class FileKind:
     columns: StructType
 
     @staticmethod
-    def found(
-        session: SparkSession, path: str, format: str | None = None, *, is_here: bool = True
-    ) -> "FileKind":
+    def found(session: SparkSession, path: str, given: InputFormat) -> "FileKind":
         """Returns the kind of the files that are there now."""
-        kind = format_of(path, format, is_here=is_here)
+        kind = given.of(path)
         try:
-            columns = read_files(session, path, kind, is_here=is_here).schema
+            columns = given.read(session, path).schema
         except AnalysisException as error:
             if error.getCondition() != "UNABLE_TO_INFER_SCHEMA":
                 raise
@@ -85,9 +155,13 @@ class FileKind:
 
 
 def check_format(format: str) -> None:
-    """Refuse a format that is neither read nor written."""
-    if format not in FORMATS:
-        raise RunError(f"no format is called {format!r}; {nearest(format, list(FORMATS))}")
+    """Refuse a format that is not written."""
+    _check_among(format, FORMATS)
+
+
+def _check_among(format: str, allowed: Sequence[str]) -> None:
+    if format not in allowed:
+        raise RunError(f"no format is called {format!r}; {nearest(format, list(allowed))}")
 
 
 def rows_in(session: SparkSession, folder: str, format: str) -> int:
@@ -107,17 +181,6 @@ def rows_in(session: SparkSession, folder: str, format: str) -> int:
         if error.getCondition() == "PATH_NOT_FOUND":
             return 0
         raise
-
-
-def format_of(path: str, format: str | None, *, is_here: bool = True) -> str:
-    """Returns the format of an input: what its names say, or else `format`."""
-    kind = (_format_by_name(path) if is_here else _extension(Path(path))) or format
-    if kind is None:
-        raise RunError(
-            f"the name of {path} does not tell its format; add --format with one of: "
-            f"{', '.join(FORMATS)}"
-        )
-    return kind
 
 
 def _format_by_name(path: str) -> str | None:

@@ -6,8 +6,9 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -31,6 +32,9 @@ _FORGETTING = {
     "spark.ui.retainedStages": "200",
     "spark.ui.retainedTasks": "2000",
 }
+# Where the driver is, if all of Spark is on this machine.
+_HERE = "127.0.0.1"
+_PACKAGES = "spark.jars.packages"
 # Before the paths of the user's, for all Python processes of Spark's.
 _PATHS = "spark.executorEnv.PYTHONPATH"
 # What may help against an error of Spark's, by its name.
@@ -43,12 +47,67 @@ _INSTALL_JAVA = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SparkOptions:
+    """Where the Spark of a command runs, and its settings."""
+
+    # The address of a server of Spark Connect, on whose machine the files are; None: no server.
+    remote: str | None = None
+    # The address of a cluster; None: all cores of this machine.
+    master: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        *, remote: str | None, master: str | None, conf: Iterable[str], packages: Iterable[str]
+    ) -> "SparkOptions":
+        """Returns the options of a command line; raises an error where they contradict."""
+        settings: dict[str, str] = {}
+        for text in conf:
+            key, sign, value = text.partition("=")
+            if not sign or not key:
+                raise RunError(f"--conf takes KEY=VALUE, not {text!r}")
+            settings[key] = value
+        together = ",".join(filter(None, [settings.get(_PACKAGES), *packages]))
+        if together:
+            settings[_PACKAGES] = together
+        if remote is not None and (master is not None or together):
+            option = "--packages" if master is None else "--master"
+            raise RunError(f"{option} does not go with --remote: the server decides that")
+        return SparkOptions(remote=remote, master=master, settings=settings)
+
+    def all_settings(self, memory: str) -> dict[str, str]:
+        """Returns the settings of a new session that is quiet on a terminal."""
+        master = self.master or self.settings.get("spark.master", "local[*]")
+        # A laptop's host name may not resolve. The machines of a cluster have to reach it, though.
+        local = {"spark.driver.host": _HERE, "spark.driver.bindAddress": _HERE}
+        return {
+            "spark.master": master,
+            "spark.app.name": "muntin",
+            "spark.driver.memory": memory,
+            **(local if master.startswith("local") else {}),
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            **_FORGETTING,
+            **ROWS_UNMEASURED,
+            **self.settings,
+            **({"spark.master": self.master} if self.master else {}),
+        }
+
+
 def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -> SparkSession:
     """Returns the active session, or else a new one on all cores of this machine.
 
-    A new one has a heap of `memory`, no web page and no progress bar, and keeps its log off the
-    terminal; `more` are further settings of it. Raises `RunError` where there is no Java to run it
-    on.
+    A new one has a heap of `memory`; `more` are further settings of it.
+    """
+    return _session(SparkOptions(settings=more or {}), memory)
+
+
+def _session(options: SparkOptions, memory: str = MEMORY) -> SparkSession:
+    """Returns the active session, or else a new one.
+
+    A new one has no web page and no progress bar, and keeps its log off the terminal. Raises
+    `RunError` where there is no Java to run it on.
     """
     # pyspark logs the errors it raises as JSON, too; the terminal says them once, in a line.
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -57,22 +116,11 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
     if active is not None:
         return active
     _check_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = SparkConf()
-    for key, value in {
-        "spark.master": "local[*]",
-        "spark.app.name": "muntin",
-        "spark.driver.memory": memory,
-        # A laptop's host name may not resolve, and nobody else has to reach it.
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        **_FORGETTING,
-        **ROWS_UNMEASURED,
-        **(more or {}),
-    }.items():
+    for key, value in options.all_settings(memory).items():
         conf.set(key, value)
+    if conf.get("spark.master", "").startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     paths = [str(Path(__file__).with_name("worker_site")), conf.get(_PATHS, "")]
     conf.set(_PATHS, os.pathsep.join(filter(None, paths)))
     # The log is a file without a name: read if Spark does not start, gone when it ends. Options
@@ -87,14 +135,17 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
 
 
-def session_at(remote: str | None) -> SparkSession:
-    """Returns a session of the Spark Connect server at an address, or a local one without it."""
-    if remote is None:
-        return local_session()
+def session_at(options: SparkOptions) -> SparkSession:
+    """Returns a session of a Spark Connect server, of a cluster, or of this machine."""
+    if options.remote is None:
+        return _session(options)
     try:
-        return SparkSession.builder.remote(remote).getOrCreate()
+        builder = SparkSession.builder.remote(options.remote)
+        for key, value in options.settings.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
     except PySparkException as error:
-        raise RunError(f"no session at {remote}: {first_line(error)}") from None
+        raise RunError(f"no session at {options.remote}: {first_line(error)}") from None
     except ImportError as error:
         raise RunError(f"--remote needs pip install 'muntin[connect]': {error}") from None
 

@@ -12,7 +12,7 @@ from muntin.sql.clauses import Clauses, cut, read_tree
 from muntin.sql.dialects import in_spark_sql
 from muntin.sql.functions import UNSTABLE, calls, is_call
 from muntin.sql.group_by.keys import column_name, read_group_by
-from muntin.sql.group_by.windows import is_window
+from muntin.sql.group_by.windows import first_window, is_window
 from muntin.sql.parameters import bound
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
@@ -48,7 +48,12 @@ def _parse(statement: Statement) -> Query | PlainQuery:
         return _shared(read, tree, with_holes(statement.text, holes))
     except NotSharedError as reason:
         whole = with_holes(statement.text, holes)
-        return PlainQuery(name=statement.name, statement=whole, reason=str(reason))
+        return PlainQuery(
+            name=statement.name,
+            statement=whole,
+            reason=str(reason),
+            window=first_window(statement.to_read),
+        )
     except WrongSqlError as error:
         raise statement.error(str(error), error.at) from None
 

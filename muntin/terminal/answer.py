@@ -12,11 +12,11 @@ from muntin.errors import RunError, nearest
 from muntin.spark.batch.results import run
 from muntin.spark.batch.write import MODES
 from muntin.spark.binding.planning import plan
-from muntin.spark.files import check_format, format_of, read_files, rows_in
+from muntin.spark.files import check_format, rows_in
 from muntin.spark.folder import Folder
-from muntin.spark.session import session_at
-from muntin.terminal.given import Planning, check_relations
-from muntin.terminal.paths import check_absent, check_folder, check_input, is_remote
+from muntin.spark.session import SparkOptions, session_at
+from muntin.terminal.given import Inputs, Planning
+from muntin.terminal.paths import check_absent, check_folder, is_remote
 from muntin.terminal.sql_file import SqlFile
 
 
@@ -25,15 +25,14 @@ class Job:
     """What was asked for on the command line."""
 
     file: SqlFile
-    # Paths by the names of relations; one path alone stands under the empty name.
-    inputs: dict[str, str]
+    inputs: Inputs
     output: str
-    format: str | None
+    # The format of the answers.
+    format: str
     flatten: bool
     planning: Planning
     mode: str
-    # The address of a server of Spark Connect, on whose machine the files are; None: here.
-    remote: str | None = None
+    spark: SparkOptions
 
     @property
     def names(self) -> list[str]:
@@ -42,20 +41,16 @@ class Job:
 
     def check(self) -> None:
         """Refuse what can be refused without Spark, before it takes its seconds to start."""
-        if self.format is not None:
-            check_format(self.format)
+        check_format(self.format)
         if self.mode not in MODES:
             raise RunError(f"no mode is called {self.mode!r}; {nearest(self.mode, list(MODES))}")
-        check_relations(self.file.queries, self.inputs)
-        if self.remote is None:
-            self._check_paths()
+        self.inputs.check(self.file.queries)
+        if self.spark.remote is None:
+            self._check_output()
         plan(self.file.queries, **self.planning)
 
-    def _check_paths(self) -> None:
+    def _check_output(self) -> None:
         """Refuse what this machine's files tell."""
-        for path in self.inputs.values():
-            check_input(path)
-            format_of(path, self.format)
         check_folder(self.output, "--output")
         if self.mode == "error" and not is_remote(self.output):
             check_absent(
@@ -66,26 +61,22 @@ class Job:
 def answer(job: Job) -> None:
     """Answer queries over files into folders, and tell what is where."""
     job.check()
-    kind = job.format or "parquet"
+    kind = job.format
     folders = {name: f"{job.output.rstrip('/')}/{name}" for name in job.names}
     with Steps(4) as bar:
         with bar.step("starting Spark"):
-            session = session_at(job.remote)
+            session = session_at(job.spark)
         job.file.check_syntax(session)
-        if job.mode == "error" and is_remote(job.output) and job.remote is None:
+        if job.mode == "error" and is_remote(job.output) and job.spark.remote is None:
             check_absent(job.output, job.names, Folder(session, job.output).has)
         with bar.step("reading inputs"):
-            frames = {
-                name: read_files(session, path, job.format, is_here=job.remote is None)
-                for name, path in job.inputs.items()
-            }
+            data = job.inputs.read(session)
         with bar.step(f"answering {len(folders)} queries"), job.file.blamed():
             before = {
                 name: rows_in(session, folder, kind) if job.mode == "append" else 0
                 for name, folder in folders.items()
             }
             options = {"header": "true"} if kind == "csv" else {}
-            data = frames.get("", frames)
             with run(job.file.queries, data, **job.planning) as results:
                 results.write(
                     job.output, format=kind, mode=job.mode, flatten=job.flatten, **options

@@ -1,5 +1,6 @@
 """A file of SQL: its queries, and errors that point at its lines."""
 
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from muntin.sql.dialects import in_spark_sql
 from muntin.sql.doubts import Doubt, find_doubts
 from muntin.sql.statements import Statement, split_statements
 
+# What a command calls its standard input.
+STDIN = "-"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SqlFile:
@@ -26,9 +30,10 @@ class SqlFile:
 
     @staticmethod
     def read(path: Path) -> "SqlFile":
-        """Read a file, and refuse what is no SQL."""
+        """Read a file, or the standard input for `-`, and refuse what is no SQL."""
         try:
-            text = path.read_text(encoding="utf-8")
+            is_stdin = str(path) == STDIN
+            text = sys.stdin.read() if is_stdin else path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise RunError(f"{path} is not text in UTF-8") from None
         with _pointing_into(path):

@@ -29,17 +29,19 @@ _EVERY_S = 0.5
 
 def stream(job: Job) -> None:
     """Run until Ctrl-C, or, where the trigger is "available now", until all is answered."""
-    edits = Edits(job.file)
+    edits = Edits(job.file) if job.watch else None
     file = job.check()
     with Steps(1) as bar, bar.step("starting Spark"):
-        session = session_at(job.remote)
+        session = session_at(job.spark)
     with asked_to_stop() as stop:
         file.check_syntax(session)
         with file.blamed():
             pipeline = _start(job, file.queries, session)
         with view(Console()) as shown:
-            shown.say(f"{len(file.queries)} queries over {job.input}; Ctrl-C stops after the batch")
-            _follow(pipeline, session, edits if job.watch else None, stop, shown)
+            shown.say(
+                f"{len(file.queries)} queries over {job.source}; Ctrl-C stops after the batch"
+            )
+            _follow(pipeline, session, edits, stop, shown)
             pipeline.stop()
             shown.show(pipeline.status())
             shown.say("stopped; the same command goes on from here")
@@ -47,37 +49,42 @@ def stream(job: Job) -> None:
 
 def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -> Pipeline:
     remembered = texts_in(session, job.checkpoint)
-    is_new = not remembered.has(INPUT)
-    kind = (
-        FileKind.found(session, job.input, job.format, is_here=job.remote is None)
-        if is_new
-        else FileKind.from_json(remembered.read(INPUT))
-    )
-    format = job.format or "parquet"
+    is_new = not job.is_table and not remembered.has(INPUT)
+    kind = None
+    if is_new:
+        kind = FileKind.found(session, job.source, job.inputs.format)
+    elif not job.is_table:
+        kind = FileKind.from_json(remembered.read(INPUT))
     # As many partitions of state as there are cores; Spark keeps what a checkpoint began with.
     with settings(session, {"spark.sql.shuffle.partitions": str(cores_of(session))}):
         pipeline = start(
             queries,
             _events(session, job, kind),
             checkpoint=job.checkpoint,
+            name=job.name,
             sink=job.output,
             late=job.late,
             watermark=job.watermark,
             trigger=job.trigger,
             **job.planning,
             retain=job.retain,
-            format=format,
+            format=job.format,
             flatten=job.flatten,
-            options={"header": "true"} if format == "csv" else None,
+            options={"header": "true"} if job.format == "csv" else None,
             compact=job.compact,
         )
-    if is_new:
+    if is_new and kind is not None:
         remembered.write(INPUT, kind.to_json())
     return pipeline
 
 
-def _events(session: SparkSession, job: Job, kind: FileKind) -> DataFrame:
-    return stream_files(session, job.input, kind, per_batch=job.files)
+def _events(session: SparkSession, job: Job, kind: FileKind | None) -> DataFrame:
+    if kind is not None:
+        return stream_files(session, job.source, kind, per_batch=job.files)
+    reader = session.readStream
+    if job.files is not None:
+        reader = reader.option("maxFilesPerTrigger", job.files)
+    return reader.table(job.source)
 
 
 def _follow(

@@ -6,10 +6,11 @@ from pathlib import Path
 from muntin.errors import RunError
 from muntin.model.time import parse_duration
 from muntin.spark.binding.planning import plan
-from muntin.spark.files import check_format, format_of
-from muntin.terminal.given import Planning, check_relations
-from muntin.terminal.paths import check_folder, check_input, is_remote
-from muntin.terminal.sql_file import SqlFile
+from muntin.spark.files import check_format
+from muntin.spark.session import SparkOptions
+from muntin.terminal.given import Inputs, Planning
+from muntin.terminal.paths import check_folder, is_remote
+from muntin.terminal.sql_file import STDIN, SqlFile
 
 # What the input's files hold, in the checkpoint: a name that Spark's readers pass over.
 INPUT = "_input.json"
@@ -20,31 +21,47 @@ class Job:
     """What was asked for on the command line."""
 
     file: Path
-    input: str
+    # One relation: a folder of files, or a table of the catalog.
+    inputs: Inputs
     output: str
     checkpoint: str
     watch: bool
     watermark: str
     trigger: str
-    format: str | None
+    # The format of the answers.
+    format: str
     planning: Planning
     retain: str
     files: int | None
     flatten: bool
     compact: int
+    spark: SparkOptions
+    # The name of Spark's query; None: that of the checkpoint's folder.
+    name: str | None = None
     late: str | None = None
-    # The address of a server of Spark Connect, on whose machine the files are; None: here.
-    remote: str | None = None
+
+    @property
+    def source(self) -> str:
+        """The folder or the table that the events come from."""
+        return next(iter((*self.inputs.paths.values(), *self.inputs.tables.values())))
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the events come from a table."""
+        return bool(self.inputs.tables)
 
     def check(self) -> SqlFile:
         """Refuse what can be refused without Spark, before it takes its seconds to start."""
-        if self.format is not None:
-            check_format(self.format)
+        check_format(self.format)
+        if self.watch and str(self.file) == STDIN:
+            raise RunError("--watch needs a file of queries, and `-` is the standard input")
+        if len(self.inputs.paths) + len(self.inputs.tables) > 1:
+            raise RunError("a stream has one --input, or one --table")
         for duration in (self.watermark, self.retain):
             parse_duration(duration)
         sql_file = SqlFile.read(self.file)
-        check_relations(sql_file.queries, {"": self.input})
-        if self.remote is None:
+        self.inputs.check(sql_file.queries, has_formats=not self._is_stored)
+        if self.spark.remote is None:
             self._check_paths()
         else:
             self._check_remote()
@@ -62,10 +79,12 @@ class Job:
 
     def _check_paths(self) -> None:
         """Refuse what this machine's files tell."""
-        check_input(self.input)
         check_folder(self.output, "--output")
         check_folder(self.checkpoint, "--checkpoint")
         if self.late is not None:
             check_folder(self.late, "--late")
-        if not is_remote(self.checkpoint) and not Path(self.checkpoint, INPUT).exists():
-            format_of(self.input, self.format)
+
+    @property
+    def _is_stored(self) -> bool:
+        """Whether the checkpoint says what the files of the input hold."""
+        return not is_remote(self.checkpoint) and Path(self.checkpoint, INPUT).exists()

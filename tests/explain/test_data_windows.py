@@ -30,7 +30,7 @@ def plan():
 
 def test_the_text_says_what_the_windows_are():
     text = explain.text(plan(), 100)
-    assert "plan: 4 queries, 3 trees" in text
+    assert "plan: 2 of 4 queries share; 3 scans instead of 4\n  3 trees" in text
     assert text.count("readings by device over ts") == 3
     assert "events within 1 minute become one record" in text
     assert "in a stream: slices of 7 seconds 500 milliseconds wait for the watermark" in text

@@ -22,6 +22,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_picture_is_one_svg_element(build):
     root = ElementTree.fromstring(explain.svg(build()))
     assert root.tag == f"{SVG}svg"
+    assert "sans-serif" in root.attrib["font-family"]
     assert not {element.tag for element in root.iter()} & {f"{SVG}style", f"{SVG}script"}
     assert not [element for element in root.iter() if "id" in element.attrib]
 

@@ -12,7 +12,7 @@ from muntin.model.passes import GROUP_BY, SLICER, Pass
 from muntin.model.prices import Prices
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
-from muntin.model.workload import workload
+from muntin.model.workload import Workload, workload
 from muntin.optimizer.strategies import optimize
 from tests.support.hand_made_plans import (
     every_plan,
@@ -23,11 +23,12 @@ from tests.support.hand_made_plans import (
 )
 
 SMALL = """
-factor plan: 5 queries, 1 tree, for 1k events/s and 100 keys
-  this plan          1.3k ops/s  reading 1.0k, answering 300
-  each query alone  13.0k ops/s  this plan costs 10x less
-  plain Spark        1.3M ops/s  this plan costs 1,000x less: Spark copies events into each window
-  1 op is the work of merging two partial aggregates, about 3 ns of CPU
+factor plan: 4 of 5 queries share; 2 scans instead of 5
+  1 tree; costs for 1k events/s (assumed) and 100 keys
+  this plan          1.5k ops/s  <0.1 CPU s/h  reading 1.0k, answering 300, Spark alone 200
+  each query alone  13.0k ops/s   0.1 CPU s/h  this plan costs 8.7x less
+  plain Spark        1.3M ops/s  14.0 CPU s/h  this plan costs 867x less
+  1 op merges two partial aggregates, about 3 ns; CPU s/h is CPU seconds for each hour of events
   costs are estimates; fixed ones, such as starting a job, are left out
 
 tree: readings where temp > 0 by device over ts
@@ -70,11 +71,12 @@ def test_passes_and_what_trees_take_from_them_are_said():
 
 
 STRATEGIES = """
-auto plan: 2 queries, 2 trees, for 100 events/s and 200 keys
-  this plan         49.7k ops/s  reading 30.0k, answering 19.7k
-  each query alone  49.7k ops/s  this plan costs the same
-  plain Spark       49.7k ops/s  this plan costs the same: Spark copies events into each window
-  1 op is the work of merging two partial aggregates, about 3 ns of CPU
+auto plan: 2 queries, nothing to share; 2 scans
+  2 trees; costs for 100 events/s and 200 keys
+  this plan         49.7k ops/s  0.5 CPU s/h  reading 30.0k, answering 19.7k
+  each query alone  49.7k ops/s  0.5 CPU s/h  this plan costs the same
+  plain Spark       49.7k ops/s  0.5 CPU s/h  this plan costs the same
+  1 op merges two partial aggregates, about 3 ns; CPU s/h is CPU seconds for each hour of events
   costs are estimates; fixed ones, such as starting a job, are left out
 
 strategies by cost
@@ -141,9 +143,24 @@ def test_the_terminal_says_how_wide_it_is(monkeypatch):
 
 def test_reading_and_answering_are_told_apart():
     told = explain.text(small(), 100)
-    assert "this plan          1.3k ops/s  reading 1.0k, answering 300" in told
-    assert words.parts(small()) == (1000.0, 300.0)
+    assert "reading 1.0k, answering 300, Spark alone 200" in told
+    assert list(words.parts(small()).values()) == [1000.0, 300.0, 200.0]
+    assert list(words.parts(pair())) == [words.READING, words.ANSWERING]
     assert words.OPERATION in told
+
+
+def test_what_was_given_is_not_said_to_be_assumed():
+    query = Query(name="q", window=tumbling("1 hour"), aggregates={"m": max_("x")}, time="ts")
+    for given, told in (
+        ({}, "1k events/s (assumed) and 1 key (assumed)"),
+        ({"rate": 1000.0}, "1k events/s and 1 key (assumed)"),
+        ({"rate": 50.0, "keys": 1.0}, "50 events/s and 1 key"),
+    ):
+        plan = optimize(workload([query], **given))
+        assert f"costs for {told}\n" in explain.text(plan, 100)
+        assert f"estimated costs for {told}<" in explain.svg(plan)
+    by_hand = optimize(Workload(queries=(query,), rate=7.0, keys=3.0))
+    assert "costs for 7 events/s and 3 keys\n" in explain.text(by_hand, 100)
 
 
 def test_strategies_of_equal_cost_are_one_line():
@@ -155,8 +172,8 @@ def test_strategies_of_equal_cost_are_one_line():
         (2 * cost, "2x more", ["unshared"]),
     ]
     lines = explain.text(plan, 100).splitlines()
-    assert "  1.3k ops/s           factor (chosen), shared, weave" in lines
-    assert "  2.6k ops/s  2x more  unshared" in lines
+    assert "  1.5k ops/s           factor (chosen), shared, weave" in lines
+    assert "  3.0k ops/s  2x more  unshared" in lines
 
 
 def test_a_hundred_windows_take_a_line_each():

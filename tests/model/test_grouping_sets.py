@@ -135,7 +135,7 @@ def test_a_plan_answers_every_set_and_is_kept_as_json():
     assert back.trees == plan.trees
     assert query_to_json(back.query("totals")) == query_to_json(asked)
     assert "sites, totals (site)" in plan.explain() or "totals (site), sites" in plan.explain()
-    assert "2 queries, 3 trees" in plan.explain()
+    assert "2 of 2 queries share; 1 scan instead of 2\n  3 trees" in plan.explain()
 
 
 def test_json_without_sets_is_read():

@@ -23,7 +23,14 @@ def tree_of(*nodes, edges=None, **grouping):
     return Tree(grouping=like.grouping, slicing=slicing, nodes=nodes, cut_cost=1000.0)
 
 
-def plan_of(*trees, plain=(), unshared_cost=13_000.0, plain_cost=1_300_000.0, strategy="factor"):
+def plan_of(
+    *trees,
+    plain=(),
+    unshared_cost=13_000.0,
+    plain_cost=1_300_000.0,
+    cost_of_plain=0.0,
+    strategy="factor",
+):
     queries = [
         Query(name=name, window=node.window, aggregates={"x": node.aggregates[0]}, time="ts")
         for tree in trees
@@ -42,6 +49,7 @@ def plan_of(*trees, plain=(), unshared_cost=13_000.0, plain_cost=1_300_000.0, st
         keys=100,
         unshared_cost=unshared_cost,
         plain_cost=plain_cost,
+        cost_of_plain=cost_of_plain,
     )
 
 
@@ -62,6 +70,7 @@ def small():
             where="temp > 0",
         ),
         plain=[("median", "percentile(temp) is not built from slices")],
+        cost_of_plain=200.0,
     )
 
 

@@ -12,6 +12,7 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
+from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.model.windows.window import SEARCH, Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs.operations import steady_operations
@@ -165,10 +166,26 @@ def alone_cost(
 def plain_cost(window: Window, aggregates: Collection[Aggregate], workload: Workload) -> float:
     """Returns the cost of one query in plain Spark, which copies events into all their windows."""
     prices = workload.prices
-    copied = prices.copy * max(0.0, window.overlap - 1) * len(aggregates)
+    copied = prices.copy * max(0.0, window.overlap - 1) * max(1, len(aggregates))
     counted = prices.counted * window.overlap * _counting(aggregates)
     groups = prices.group * partials_per_second(window, workload)
     return workload.rate * (prices.event + copied + counted) + groups
+
+
+def plain_queries_cost(workload: Workload) -> float:
+    """Returns what Spark spends on the queries that it answers alone.
+
+    One whose window is not known is counted as one reading of the events.
+    """
+    return sum(_plain_query_cost(query.window, workload) for query in workload.plain)
+
+
+def _plain_query_cost(window: Window | DataWindow | None, workload: Workload) -> float:
+    prices = workload.prices
+    if isinstance(window, Window):
+        return plain_cost(window, (), workload)
+    per_event = prices.event + (prices.group if isinstance(window, Session) else 0.0)
+    return per_event * workload.rate
 
 
 def _counting(aggregates: Collection[Aggregate]) -> int:

@@ -38,6 +38,7 @@ def priced(plan: Plan, workload: Workload) -> Plan:
             trees=trees,
             rate=workload.rate,
             keys=workload.keys,
+            rate_known=workload.rate_known,
             keys_known=workload.keys_known,
             live=workload.live,
             shares=workload.shares,

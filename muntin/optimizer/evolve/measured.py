@@ -23,6 +23,7 @@ class Measured:
             workload,
             rate=self.rate,
             keys=self.keys[main],
+            rate_known=True,
             keys_known=True,
             live={**workload.live, **live},
             shares={

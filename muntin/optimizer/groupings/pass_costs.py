@@ -62,7 +62,7 @@ class Members:
         is_alone = len(self.trees) == 1 and self.trees[0].is_alone
         if not is_alone and not all(tree.is_native for tree in self.trees):
             return self.by_slicer
-        return min(self._by_group_by, self.by_slicer, key=lambda each: each.total)
+        return min(self.by_group_by, self.by_slicer, key=lambda each: each.total)
 
     def __add__(self, other: "Members") -> "Members":
         return self.of((*self.trees, *other.trees))
@@ -72,7 +72,7 @@ class Members:
         return Members(trees=trees, workload=self.workload, known=self.known)
 
     @cached_property
-    def _by_group_by(self) -> PassCost:
+    def by_group_by(self) -> PassCost:
         """Spark aggregates by all keys and edges; trees fold what it makes, unless that is theirs.
 
         A tree that is alone and whose windows are its slices is answered by Spark itself.

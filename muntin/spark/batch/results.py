@@ -9,6 +9,7 @@ from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query
 from muntin.model.workload import Workload
+from muntin.optimizer.price_plan import price_plan
 from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
@@ -18,6 +19,7 @@ from muntin.spark.binding.bind_periodic import BoundTree, bind
 from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
+from muntin.spark.binding.sample import with_facts
 from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.stacking import by_columns
@@ -68,8 +70,8 @@ class Results(Mapping[str, DataFrame]):
         bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
         self._bound = bound
         # The plan that runs: queries that cannot share because of their types are plain ones now,
-        # and trees say who computes what.
-        self.plan = bound.plan
+        # trees say who computes what, and costs are those of all that.
+        self.plan = price_plan(bound.plan)
         # Before any statement over them is analysed.
         self._stored = [stored(self._relations.whole(each)) for each in self.plan.stored]
         families: dict[Family, list[BoundTree]] = {}
@@ -99,6 +101,17 @@ class Results(Mapping[str, DataFrame]):
 
     def __contains__(self, name: object) -> bool:
         return any(query.name == name for query in self.plan.queries)
+
+    def explain(self) -> str:
+        """Returns the plan that runs as text, with its costs for the rate and keys of the data.
+
+        These are read off the data's first rows, in one small Spark job, unless they are known or
+        the data is not cheap to look at. `plan.explain()` runs no job.
+        """
+        if self.plan.rate_known and self.plan.keys_known:
+            return self.plan.explain()
+        work = with_facts(self.plan.workload_of(self.plan.queries), self._relations)
+        return (price_plan(self.plan, work) if work.rate_known else self.plan).explain()
 
     def to_sql(self, name: str | None = None, *, together: bool = False) -> str:
         """The plan as Spark SQL, as `Plan.to_sql`, with the types of this data."""

@@ -50,7 +50,9 @@ def bind_record_trees(
                 raise RunError(
                     f"query {name!r}: {reason}, and Spark has no window such as {query.window}"
                 )
-            alone[name] = PlainQuery(name=name, statement=query.to_sql(), reason=reason)
+            alone[name] = PlainQuery(
+                name=name, statement=query.to_sql(), reason=reason, window=query.window
+            )
     if not alone and not guests:
         return plan, tuple(trees)
     if guests:

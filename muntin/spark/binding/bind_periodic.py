@@ -85,7 +85,10 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
                 # What holds for one grouping set holds for all, and Spark answers them at once.
                 asked = part.asked
                 alone[asked.name] = PlainQuery(
-                    name=asked.name, statement=asked.to_sql(), reason=reason
+                    name=asked.name,
+                    statement=asked.to_sql(),
+                    reason=reason,
+                    window=asked.window,
                 )
     left = [part for part in parts_of(plan.queries) if part.asked.name not in alone]
     if alone:

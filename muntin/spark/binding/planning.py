@@ -61,6 +61,7 @@ def plan(
         work,
         rate=work.rate if rate is None else rate,
         keys=work.keys if keys is None else keys,
+        rate_known=work.rate_known or rate is not None,
         keys_known=work.keys_known or keys is not None,
     )
     return optimize(_computed_by(work, technique, latency, approximate), strategy)

@@ -73,6 +73,7 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
         work,
         rate=chosen.rate,
         keys=chosen.live.get(frozenset(main.keys), 1.0),
+        rate_known=True,
         keys_known=True,
         live={keys: count for each in known for keys, count in each.live.items()},
         shares={where: share for each in known for where, share in each.shares.items()},

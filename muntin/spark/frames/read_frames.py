@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from muntin.model.query import PlainQuery
 from muntin.spark.binding.relations import Relations
-from muntin.spark.engine.catalyst import Expression, Plan, identity, items
+from muntin.spark.engine.catalyst import Expression, Plan, analyzed, identity, items
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.frames.chain import Chain, NotSharedError, Watermark, chain_of
 from muntin.spark.frames.frame_queries import (
@@ -20,7 +20,7 @@ from muntin.spark.frames.frame_queries import (
 )
 from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import shape_of
-from muntin.spark.frames.time_window import WindowOperator
+from muntin.spark.frames.time_window import WindowOperator, first_window
 from muntin.spark.frames.to_query import WrittenQuery, confirm, write_query
 from muntin.spark.frames.unresolved.read_unresolved import read_unresolved
 
@@ -37,7 +37,12 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
         queries=tuple(
             queries[name]
             if name in queries
-            else PlainQuery(name=name, statement=whole_frame(name), reason=reasons[name])
+            else PlainQuery(
+                name=name,
+                statement=whole_frame(name),
+                reason=reasons[name],
+                window=None if is_connect(session) else first_window(analyzed(frames[name])),
+            )
             for name in frames
         ),
         frames={own_table(name): frame for name, frame in frames.items()},

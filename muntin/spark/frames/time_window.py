@@ -66,6 +66,24 @@ def find_window(plan: Plan, session: SparkSession) -> WindowOperator | None:
     return None
 
 
+def first_window(plan: Plan) -> Window | None:
+    """Returns the first window that Spark resolved somewhere in a plan, read off its bounds."""
+    for node in walk(plan):
+        structs: list[Expression] = []
+        if kind(node) == "Project":
+            marked = (each for each in items(node.projectList()) if kind(each) == "Alias")
+            structs = [children(each)[0] for each in marked if each.metadata().contains(_MARK)]
+        elif kind(node) == "Expand":
+            outputs = enumerate(items(node.output()))
+            marks = [place for place, each in outputs if each.metadata().contains(_MARK)]
+            structs = [node.projections().apply(0).apply(place) for place in marks]
+        for struct in structs:
+            found = _bounds(struct) if kind(struct) == "CreateNamedStruct" else None
+            if found is not None:
+                return Window(size=found.size, slide=found.slide, offset=found.offset)
+    return None
+
+
 def _tumbling(plan: Plan, session: SparkSession) -> WindowOperator | None:
     marked = [
         each

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -53,6 +54,7 @@ def start(
     data: DataFrame | None = None,
     *,
     checkpoint: str | Path,
+    name: str | None = None,
     sink: SinkLike = None,
     late: LateLike = None,
     watermark: Duration | None = None,
@@ -72,6 +74,8 @@ def start(
 
     `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
     then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
+
+    `name` is what Spark's web page calls the query: without it, that of the checkpoint's folder.
 
     `sink` takes the answers: a folder, `mt.Tables`, a function `f(name, frame, batch)`, an instance
     of your own subclass of `mt.Sink`, or none for memory.
@@ -126,6 +130,7 @@ def start(
         late=late_sink,
         trigger=trigger_of(trigger),
         mark=mark,
+        name=name or folder.directory.rstrip("/").rpartition("/")[2],
         lock=pipeline._changes.lock,
     )
     runner.owner.refuse_if_owned()
@@ -190,6 +195,26 @@ class Pipeline:
     def complete_from(self) -> Mapping[str, int | None]:
         """The begin of each query's first complete window, in microseconds; None if all are."""
         return self._runner.run.running.first_begins
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it runs, or is about to be restarted."""
+        return not self._runner.is_over
+
+    @property
+    def name(self) -> str:
+        """What Spark's web page calls the query."""
+        return str(self._runner.run.query.name)
+
+    @property
+    def last_progress(self) -> Mapping[str, Any] | None:
+        """Spark's report of the last batch; None before the first. `status()` has all batches."""
+        return self._runner.run.query.lastProgress
+
+    def exception(self) -> BaseException | None:
+        """Returns what ended the stream, if it failed."""
+        run = self._runner.run
+        return None if self.is_active or run.is_halted else run.failure()
 
     def add(self, *queries: Query) -> Mapping[str, int | None]:
         """Answer more queries from now on; one restart for all of them.
@@ -284,10 +309,9 @@ class Pipeline:
         end = None if timeout is None else time.monotonic() + timeout
         while end is None or time.monotonic() < end:
             # Another run may follow one that ends, until the runner is over.
-            if self._runner.is_over:
-                run = self._runner.run
-                failure = run.failure()
-                if failure is not None and not run.is_halted:
+            if not self.is_active:
+                failure = self.exception()
+                if failure is not None:
                     raise failure
                 return True
             time.sleep(0.1)
@@ -308,6 +332,12 @@ class Pipeline:
                     time.sleep(0.05)
                 if run is self._runner.run:
                     raise run.failure() or error from None
+
+    # The same as PySpark's `StreamingQuery` calls it.
+    isActive = is_active
+    lastProgress = last_progress
+    awaitTermination = await_termination
+    processAllAvailable = process_all_available
 
     def answers(self, name: str) -> DataFrame:
         """Returns a query's answers so far, if no sink was given."""

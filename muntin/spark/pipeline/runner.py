@@ -48,9 +48,10 @@ class Runner:
         late: LateRowsSink | None,
         trigger: Mapping[str, Any],
         mark: str,
+        name: str,
         lock: threading.Lock,
     ) -> None:
-        """`lock` is held by whoever changes what runs."""
+        """`lock` is held by whoever changes what runs; `name` is that of Spark's query."""
         self._site = site
         self._source = source
         self.checkpoint = checkpoint
@@ -58,6 +59,7 @@ class Runner:
         self._late = late
         self._trigger = trigger
         self._mark = mark
+        self._name = name
         self._lock = lock
         self.figures = Figures()
         self._ended = threading.Event()
@@ -238,6 +240,7 @@ class Runner:
     def _begin(self, run: StreamRun, trigger: Mapping[str, Any], *, is_new: bool) -> None:
         run.start(
             checkpoint=self.checkpoint.for_spark,
+            name=self._name,
             trigger=trigger,
             first=self.checkpoint.logs.last_commit() + 1,
             is_new=is_new,

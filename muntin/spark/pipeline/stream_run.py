@@ -5,6 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain, count
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -77,16 +78,18 @@ class StreamRun(ABC):
         """Returns what hands the answers of each batch to the sink."""
 
     def start(
-        self, *, checkpoint: str, trigger: Mapping[str, Any], first: int, is_new: bool
+        self, *, checkpoint: str, name: str, trigger: Mapping[str, Any], first: int, is_new: bool
     ) -> None:
         """Start Spark's query; `first` is the number of its first batch.
 
+        It is called `name`, with a number behind it if another query of the session is called so.
         If the plan is not new, a query that runs on the checkpoint has the same one, and is
         stopped; if it is new, raises `InUseError` where one runs.
         """
         self.first = first
         self._figures.restart(self.projected)
         writer = self._writer().option("checkpointLocation", checkpoint)
+        writer = writer.queryName(self._free_name(name))
         if trigger:
             writer = writer.trigger(**trigger)
         # Whole rows may be long, other than what queries read of them.
@@ -103,6 +106,12 @@ class StreamRun(ABC):
                     f"queries, which takes it over, and change them then"
                 ) from None
         self.reports = QueryReports(self.query)
+
+    def _free_name(self, name: str) -> str:
+        """Returns a name that no active query has: Spark refuses to start two of one name."""
+        taken = {query.name for query in self._session.streams.active}
+        numbered = (f"{name} ({number})" for number in count(2))
+        return next(free for free in chain([name], numbered) if free not in taken)
 
     def claim(self) -> None:
         """Keep others from the places that answers will go to."""

@@ -12,10 +12,12 @@ from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows.cumulate import cumulate
 from muntin.model.windows.data_windows import Session
 from muntin.model.windows.window import Window, hopping
+from muntin.sql.statements import Statement
 from muntin.sql.tokens import (
     NotSharedError,
     Span,
     WrongSqlError,
+    closing,
     norms,
     render,
     split,
@@ -83,6 +85,19 @@ def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
     except ModelError as error:
         raise WrongSqlError(str(error), tokens[0].start) from None
     return WindowCall(window=window, time=norms(time)), render(text, time)
+
+
+def first_window(statement: Statement) -> Window | Session | None:
+    """Returns the first window that a statement calls; None where it has none that can be read."""
+    tokens = statement.tokens
+    for place in range(len(tokens)):
+        if is_window(tokens[place : place + 2]):
+            try:
+                call = tokens[place : closing(tokens, place + 1) + 1]
+                return read_window(statement.text, call)[0].window
+            except (NotSharedError, WrongSqlError):
+                continue
+    return None
 
 
 def _session(text: str, time: Span, gaps: list[Span]) -> tuple[WindowCall, str]:

@@ -302,7 +302,7 @@ def pipeline(session, readings):
         found["first"] = [status.is_active, status.rows_in, status.queries["hot"].rows > 0]
         found["state"] = status.state_rows > 0 and status.state_bytes > 0
         found["watermark"] = status.watermark
-        found["explained"] = "2 queries" in running.explain()
+        found["explained"] = "2 of 2 queries" in running.explain()
         complete = running.add(later)["later"]
         files.put(200, 400)
         running.process_all_available()
