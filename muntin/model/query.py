@@ -10,7 +10,7 @@ from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, crossed, flat
 from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
 from muntin.model.windows.cumulate import GROWN, CumulateWindow
-from muntin.model.windows.data_windows import DataWindow, Session
+from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.model.windows.window import Window
 
 # Identifiers that Spark reads as values, never as columns.
@@ -229,6 +229,27 @@ class Query:
         sets = (each for each in self.aggregates.values() if each.definition.is_of_entries)
         parts = (part for each in sets for part in each.components_of_entries)
         return tuple(dict.fromkeys(part.value_in_set for part in parts))
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """What is computed of each event for it, as Spark SQL: its time and keys, filters,
+        arguments, and what a data window looks at."""
+        grouping, window = self.grouping, self.window
+        texts: list[str | None] = [grouping.time, *grouping.keys, grouping.where]
+        for each in self.aggregates.values():
+            texts += [each.argument, *each.others, each.where]
+        if isinstance(window, DataWindow):
+            texts += [*window.conditions, *window.measures]
+        if isinstance(window, Custom):
+            texts += [sql for _, sql in window.columns]
+        return tuple(text for text in texts if text is not None)
+
+    @property
+    def has_user_code(self) -> bool:
+        """Whether a window or an aggregate of it is a Python function or class of the user's."""
+        return isinstance(self.window, Custom) or any(
+            isinstance(aggregate, UserAggregate) for aggregate in self.aggregates.values()
+        )
 
     @property
     def is_periodic(self) -> bool:

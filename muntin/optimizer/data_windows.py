@@ -47,7 +47,7 @@ def record_trees_cost(workload: Workload) -> float:
     )
 
 
-def hosting(plan: Plan, workload: Workload) -> Plan:
+def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
     """Moves periodic windows into the record tree of their grouping where that is cheaper.
 
     That tree reads and sorts every event anyway, for its data windows.

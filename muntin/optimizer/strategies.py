@@ -10,7 +10,7 @@ from muntin.model.workload import Workload
 from muntin.optimizer.approximate import exact_only
 from muntin.optimizer.costs.cost import plain_queries_cost
 from muntin.optimizer.costs.lower_bounds import least_with_one_tree, least_with_two_trees
-from muntin.optimizer.data_windows import hosting
+from muntin.optimizer.data_windows import move_into_data_trees
 from muntin.optimizer.exact import exact, exact_factor
 from muntin.optimizer.factor_windows.coverage import coverage
 from muntin.optimizer.factor_windows.factor_windows import factor
@@ -60,8 +60,7 @@ def auto(workload: Workload) -> Plan:
     """Returns, for each grouping, the cheapest plan of all strategies, to a thousandth.
 
     Strategies are skipped if a bound shows that they cannot find a cheaper plan, or if they are too
-    slow for this many windows. Trees of groupings get intermediate windows if that is cheaper, and
-    periodic windows move into trees of data windows if that is cheaper.
+    slow for this many windows. Trees of groupings get intermediate windows if that is cheaper.
     """
     windows = max(
         (len({q.window for q in queries}) for queries in workload.groupings.values()), default=0
@@ -82,9 +81,9 @@ def auto(workload: Workload) -> Plan:
             tried[name] = sum(tree.cost for tree in plan.record_trees)
             for grouping in workload.groupings:
                 trees = tuple(tree for tree in plan.trees if tree.grouping == grouping)
+                spent = made_cost(trees, workload)
                 # Without sharing, each tree reads the events itself.
-                spent = cost_of(trees) if name == "unshared" else made_cost(trees, workload)
-                tried[name] += spent
+                tried[name] += cost_of(trees) if name == "unshared" else spent
                 if grouping not in best or spent < least[grouping]:
                     best[grouping], least[grouping] = (name, trees), spent
 
@@ -105,7 +104,7 @@ def auto(workload: Workload) -> Plan:
                 best[grouping] = name, tuple(_rehung(tree, workload) for tree in trees)
     chosen = plan_of("auto", workload, lambda queries: best[queries[0].grouping][1])
     taken = tuple(dict.fromkeys(name for name, _ in best.values()))
-    return hosting(replace(chosen, considered=tried, taken=taken), workload)
+    return replace(chosen, considered=tried, taken=taken)
 
 
 def _rehung(tree: Tree, workload: Workload) -> Tree:
@@ -132,7 +131,8 @@ def optimize(workload: Workload, strategy: str = DEFAULT) -> Plan:
     """Returns the plan of a strategy, by its name in `STRATEGIES`.
 
     The strategy plans the trees of each grouping for its own rate and keys. Then trees that differ
-    in keys and filters are put into passes, except under `unshared`.
+    in keys and filters are put into passes, except under `unshared`. Under `auto`, periodic windows
+    move into trees of data windows first if that is cheaper.
     """
     if strategy not in STRATEGIES:
         raise PlanError(
@@ -161,17 +161,18 @@ def _optimized(workload: Workload, strategy: str) -> Plan:
     plans = [STRATEGIES[strategy](part) for part in parts]
     if strategy == "unshared":
         return _united(plans, workload)
-    made = _made(plans, workload)
-    if strategy != DEFAULT or len(parts) == 1:
-        return made
+    if strategy != DEFAULT:
+        return _made(plans, workload)
+    ways = [plans]
     # What is cheapest for each grouping may cost more in the pass of several.
-    ways = [made]
-    if any(len(plan.trees) > 1 for plan in plans):
-        fewer = [_in_one_tree(plan, part) for plan, part in zip(plans, parts, strict=True)]
-        ways.append(_made(fewer, workload))
-    if len(workload.shared) <= _MOST_TOGETHER:
-        ways += _by_one_strategy(plans, parts, workload)
-    return min(ways, key=lambda plan: plan.cost)
+    if len(parts) > 1:
+        if any(len(plan.trees) > 1 for plan in plans):
+            ways.append(list(map(_in_one_tree, plans, parts)))
+        if len(workload.shared) <= _MOST_TOGETHER:
+            ways += _by_one_strategy(plans, parts)
+    if workload.data_windows:
+        ways += [list(map(move_into_data_trees, way, parts)) for way in ways]
+    return min((_made(way, workload) for way in ways), key=lambda plan: plan.cost)
 
 
 def _made(plans: Sequence[Plan], workload: Workload) -> Plan:
@@ -180,9 +181,7 @@ def _made(plans: Sequence[Plan], workload: Workload) -> Plan:
     return with_passes(united, workload)
 
 
-def _by_one_strategy(
-    plans: Sequence[Plan], parts: Sequence[Workload], workload: Workload
-) -> Iterator[Plan]:
+def _by_one_strategy(plans: Sequence[Plan], parts: Sequence[Workload]) -> Iterator[list[Plan]]:
     """Yields the plans of `auto` with the trees that one strategy has for every grouping."""
     known = [[plan.trees for plan in plans]]
     for name, strategy in {**_FIRST, **_TREES, **_GROUPS}.items():
@@ -193,7 +192,7 @@ def _by_one_strategy(
         if trees not in known:
             known.append(trees)
             chosen = zip(plans, trees, strict=True)
-            yield _made([replace(plan, trees=own, taken=(name,)) for plan, own in chosen], workload)
+            yield [replace(plan, trees=own, taken=(name,)) for plan, own in chosen]
 
 
 def _in_one_tree(plan: Plan, workload: Workload) -> Plan:

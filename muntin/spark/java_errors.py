@@ -1,7 +1,10 @@
-"""Says errors of Hadoop's file systems in a line."""
+"""Says errors of Spark's jobs and of Hadoop's file systems in a line."""
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
+# What a job may raise, besides errors of its analysis.
+JOB_ERRORS = (PySparkException, Py4JError)
 # What may be raised when a file is read and parsed.
 FILE_ERRORS = (Py4JJavaError, ValueError, KeyError, TypeError, IndexError, AttributeError)
 

@@ -1,11 +1,15 @@
 """User-defined windows under every strategy: beside periodic ones, and without."""
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import muntin as mt
+from muntin.errors import PlanError
 from muntin.model.windows.data_windows import Session
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import STRATEGIES
+from tests.support.examples import examples
 
 
 def query(name, window):
@@ -84,3 +88,70 @@ def test_in_a_stream_periodic_windows_stay_on_slices():
     found = on_slices(plan)
     assert [len(tree.nodes) for tree in found.trees] == [1]
     assert [tree.nodes[0].queries for tree in found.record_trees] == [("rows",)]
+
+
+def _drawn(number, window, keys, where, aggregate):
+    return mt.Query(
+        name=f"q{number}",
+        window=window,
+        aggregates={"a": aggregate},
+        time="ts",
+        keys=list(keys),
+        where=where,
+    )
+
+
+FIVE, HOUR = mt.tumbling("5 minutes"), mt.tumbling("1 hour")
+WINDOWS = [
+    mt.session("1 minute"),
+    mt.session("1 hour"),
+    mt.count_window(10),
+    mt.count_window(10, 5),
+    mt.punctuation("a"),
+    mt.landmark("a", "b"),
+    mt.delta("x", 10),
+    mt.threshold("a", inside=FIVE, outside=HOUR),
+    FIVE,
+    HOUR,
+    mt.tumbling("7 minutes"),
+    mt.hopping("1 hour", every="5 minutes"),
+    mt.cumulate("1 hour", every="10 minutes"),
+]
+MIXED = st.lists(
+    st.tuples(
+        st.sampled_from(WINDOWS),
+        st.sampled_from([("k",), ("g",), ("g", "k"), ()]),
+        st.sampled_from([None, "a", "b"]),
+        st.sampled_from([mt.count(), mt.sum("x"), mt.count_distinct("x"), mt.median("x")]),
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(drawn=MIXED, rate=st.sampled_from([1.0, 1e3, 1e6]), keys=st.sampled_from([1.0, 1e4]))
+# Three ordinary statements: windows that had moved to records came back with another strategy.
+@example(
+    drawn=[
+        (WINDOWS[2], ("k",), None, mt.count()),
+        (FIVE, ("k",), None, mt.count()),
+        (FIVE, ("g",), None, mt.count()),
+    ],
+    rate=1e3,
+    keys=1.0,
+)
+def test_every_plan_answers_each_query_once_and_auto_is_the_cheapest(drawn, rate, keys):
+    queries = [_drawn(number, *each) for number, each in enumerate(drawn)]
+    names = [each.name for each in queries]
+    least = mt.plan(queries, rate=rate, keys=keys).cost
+    for strategy in STRATEGIES:
+        try:
+            plan = mt.plan(queries, strategy=strategy, rate=rate, keys=keys)
+        except PlanError:
+            # The exact strategies refuse what is too large for them.
+            continue
+        for each in (plan, on_slices(plan)):
+            assert sorted(name for tree in each for name in tree.queries) == names
+        # Without sharing, no pass is chosen, and the costs are of other work.
+        assert strategy == "unshared" or least <= plan.cost * 1.0011

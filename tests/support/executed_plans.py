@@ -90,3 +90,17 @@ def counting_rows(frame: DataFrame):
             yield batch
 
     return frame.mapInArrow(look, frame.schema), seen
+
+
+@contextmanager
+def counted_jobs(spark) -> Iterator[list[int]]:
+    """Gives a list that has the number of Spark jobs of the block after it."""
+    context, jobs = spark.sparkContext, []
+    context.setJobGroup("counted", "")
+    tracker = context.statusTracker()
+    before = len(tracker.getJobIdsForGroup("counted"))
+    try:
+        yield jobs
+        jobs.append(len(tracker.getJobIdsForGroup("counted")) - before)
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)

@@ -21,7 +21,7 @@ from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import same_python
-from muntin.spark.engine.stored_frames import stored
+from muntin.spark.engine.stored_frames import is_computable, stored
 from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack
@@ -32,12 +32,20 @@ from muntin.spark.worker import Task
 class RecordAnswers:
     """The answers of one tree's queries; the first that is used computes all of them.
 
-    A session query that is alone in its tree is left to Spark's own `session_window`.
+    A session query that is alone in its tree is left to Spark's own `session_window`. `apart`
+    answers a query by itself, for when another one of the tree fails.
     """
 
-    def __init__(self, bound: BoundRecordTree, plan: Plan, relations: Relations) -> None:
+    def __init__(
+        self,
+        bound: BoundRecordTree,
+        plan: Plan,
+        relations: Relations,
+        apart: Callable[[str], DataFrame],
+    ) -> None:
         self._bound = bound
         self._relations = relations
+        self._apart = apart
         self.queries = plan.queries_of(bound.tree)
         self._kept: DataFrame | None = None
 
@@ -59,10 +67,20 @@ class RecordAnswers:
         if self._bound.tree.is_alone:
             return _fenced(self._relations.check(query))
         with blaming(query):
+            if not self._is_computable:
+                return self._apart(name)
             if self._kept is None and len(self.queries) > 1:
                 self._kept = stored(self._combined)
             number = self._bound.tree.number_of(query.name)
             return self._project(query).apply(self._combined.where(f"{NODE} = {number}"))
+
+    @cached_property
+    def _is_computable(self) -> bool:
+        """Whether no event fails the queries; all are answered now if several share and one may."""
+        if len(self.queries) == 1 or not self._relations.may_fail(self.queries.values()):
+            return True
+        self._kept = stored(self._combined)
+        return is_computable(self._kept)
 
     def stacks(self, is_at_once: Callable[[Whole], bool]) -> Iterator[Stack | Whole]:
         """Yields the answers of all queries, those with the same columns in one frame, or all of

@@ -97,10 +97,11 @@ class PassSlices:
         assert isinstance(self._made, GroupByPass)
         return self._made.slices[number]
 
-    def keep(self) -> None:
-        """Have Spark store the rows of the pass when they are first computed."""
+    def keep(self) -> DataFrame:
+        """Have Spark store the rows of the pass when they are first computed; returns them."""
         if self._kept is None:
             self._kept = stored(self._made.frame)
+        return self._kept
 
     def release(self) -> None:
         """Give the storage back."""

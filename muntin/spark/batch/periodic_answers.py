@@ -21,7 +21,7 @@ from muntin.spark.batch.pass_slices import PassSlices, in_order
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
-from muntin.spark.engine.stored_frames import stored
+from muntin.spark.engine.stored_frames import is_computable, stored
 from muntin.spark.output.bounds import Bounds
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import RESERVED, Projection, from_columns, from_slots, projection
@@ -35,10 +35,18 @@ class FamilyAnswers:
 
     Their trees are numbered. A pass makes the slices of some of them; see `PassSlices`. A tree
     answers parts of queries, a grouping set each. Most queries have just one part: themselves.
+    `apart` answers a query by itself, for when a query that it shares a pass with fails.
     """
 
-    def __init__(self, trees: Sequence[BoundTree], plan: Plan, relations: Relations) -> None:
+    def __init__(
+        self,
+        trees: Sequence[BoundTree],
+        plan: Plan,
+        relations: Relations,
+        apart: Callable[[str], DataFrame],
+    ) -> None:
         self._relations = relations
+        self._apart = apart
         self._trees = dict(enumerate(trees))
         self._of_tree = {
             number: plan.queries_of(bound.tree) for number, bound in self._trees.items()
@@ -54,6 +62,8 @@ class FamilyAnswers:
         self._passes = list(_passes(self._trees, self._names, relations))
         self._kept: dict[int, DataFrame] = {}
         self._answers: DataFrame | None = None
+        # Whether the slices of a pass can be computed, by its place, once that was tried.
+        self._computable: dict[int, bool] = {}
 
     # Where a query is answered.
 
@@ -91,9 +101,28 @@ class FamilyAnswers:
             # Spark combines others from the rows before they are packed, which are stored instead.
             slices.keep()
             return rows
-        if len({part.asked.name for part in self._parts_in(slices)}) > 1:
+        if self._is_shared(slices):
             self._kept[place] = rows = stored(rows)
         return rows
+
+    def _is_shared(self, slices: PassSlices) -> bool:
+        return len({part.asked.name for part in self._parts_in(slices)}) > 1
+
+    def _is_computable(self, slices: PassSlices) -> bool:
+        """Whether no event fails the queries of a pass.
+
+        Slices that several queries share are computed now, rather than when an answer is used, if
+        one of these queries may fail.
+        """
+        place = self._passes.index(slices)
+        if place not in self._computable:
+            may_fail = self._is_shared(slices) and (
+                slices.has_native or self._relations.may_fail(self._parts_in(slices))
+            )
+            self._computable[place] = not may_fail or is_computable(
+                slices.keep() if slices.has_native else self._packed(slices)
+            )
+        return self._computable[place]
 
     def _parts_in(self, slices: PassSlices) -> list[Query]:
         """Returns what is answered from a pass; several queries may be asked for one by one."""
@@ -115,6 +144,9 @@ class FamilyAnswers:
         if all(self._tree(part.name).is_alone for part in query.parts):
             return self._relations.check(query)
         with blaming(query):
+            passes = {self._pass_of(self._number(part.name)) for part in query.parts}
+            if not all(map(self._is_computable, passes)):
+                return self._apart(name)
             compiled = self._compiled(query)
             frames = [self._by_spark(part) for part in query.parts if part not in compiled]
             if compiled:

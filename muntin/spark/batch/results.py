@@ -1,6 +1,7 @@
 """Runs a plan on batch DataFrames: `Results`, computed in the passes that the plan has."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 
 from pyspark.sql import DataFrame
@@ -10,7 +11,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query
 from muntin.model.workload import Workload
 from muntin.optimizer.price_plan import price_plan
-from muntin.optimizer.strategies import DEFAULT
+from muntin.optimizer.strategies import DEFAULT, optimize
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import WriteTo
@@ -60,10 +61,13 @@ class Results(Mapping[str, DataFrame]):
 
     Each tree's slices are computed by the first action that needs them and kept in Spark's storage
     for the next, until `release()` or the end of a `with` block. So are relations that several
-    passes would compute.
+    passes would compute. If queries that share may fail for some event, their slices are computed
+    when one of them is first asked for. If that fails, they are answered apart, so that only those
+    fail that would fail alone.
     """
 
     def __init__(self, plan: Plan, data: Data = None) -> None:
+        self._data = data
         self._relations = Relations(data, plan.queries)
         plan, record_trees = bind_record_trees(plan, self._relations)
         cores = cores_of(self._relations.session)
@@ -78,8 +82,14 @@ class Results(Mapping[str, DataFrame]):
         for tree in bound.trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
         self._answering: list[FamilyAnswers | RecordAnswers] = [
-            *(FamilyAnswers(trees, self.plan, self._relations) for trees in families.values()),
-            *(RecordAnswers(tree, self.plan, self._relations) for tree in record_trees),
+            *(
+                FamilyAnswers(trees, self.plan, self._relations, self._apart)
+                for trees in families.values()
+            ),
+            *(
+                RecordAnswers(tree, self.plan, self._relations, self._apart)
+                for tree in record_trees
+            ),
         ]
         self._answers: dict[str, DataFrame] = {}
         for query in self.plan.plain:
@@ -92,6 +102,38 @@ class Results(Mapping[str, DataFrame]):
             answering = next(each for each in self._answering if name in each.queries)
             self._answers[name] = answering.answer(name)
         return self._answers[name]
+
+    def _apart(self, name: str) -> DataFrame:
+        """Returns the answer to a query that shares with one that fails.
+
+        Queries that cannot fail go on sharing; every other is answered by itself.
+        """
+        # What is stored may have failed, too.
+        for frame in self._stored:
+            frame.unpersist()
+        self._stored.clear()
+        if self._safe is not None and name in self._safe:
+            return self._safe[name]
+        return self._results_of([self.plan.query(name)], "unshared")[name]
+
+    def _apart_if_shared(self, name: str) -> DataFrame | None:
+        return None if isinstance(self.plan.query(name), PlainQuery) else self._apart(name)
+
+    @cached_property
+    def _safe(self) -> "Results | None":
+        """The answers to the queries that fail for no event."""
+        native = {name for tree in self.plan.trees for name in tree.native}
+        safe = [
+            query
+            for query in self.plan.queries
+            if isinstance(query, Query)
+            and not native.intersection(part.name for part in query.parts)
+            and not self._relations.may_fail(query.parts)
+        ]
+        return self._results_of(safe, self.plan.strategy) if safe else None
+
+    def _results_of(self, queries: Sequence[Query | PlainQuery], strategy: str) -> "Results":
+        return Results(optimize(self.plan.workload_of(queries), strategy), self._data)
 
     def __iter__(self) -> Iterator[str]:
         return iter(query.name for query in self.plan.queries)
@@ -153,7 +195,8 @@ class Results(Mapping[str, DataFrame]):
         `mode` is "error" (the default: refuse if a folder is there), "overwrite" or "append".
         `flatten` writes the fields of structs as columns: `window_start` and `window_end` instead
         of `window`. Files of csv, which have no place for structs, are always flat.
-        Nothing is put in place before everything has been computed and written.
+        Nothing is put in place before everything has been computed and written. If some queries
+        fail, the answers to the others are written, and an error names those that failed.
         """
         to = WriteTo(
             self._relations.session,
@@ -169,7 +212,7 @@ class Results(Mapping[str, DataFrame]):
             *(by_columns({query.name: self[query.name]}) for query in self.plan.plain),
         )
         try:
-            to.write(stacks, list(self))
+            to.write(stacks, list(self), self._apart_if_shared)
         finally:
             for each in self._answering:
                 each.release_answers()
@@ -181,6 +224,9 @@ class Results(Mapping[str, DataFrame]):
         for frame in self._stored:
             frame.unpersist()
         self._stored.clear()
+        safe: Results | None = self.__dict__.get("_safe")
+        if safe is not None:
+            safe.release()
 
     def __enter__(self) -> "Results":
         return self

@@ -1,15 +1,17 @@
 """Writes answers to folders: computes them once, writes them beside their place, moves them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from muntin.errors import RunError, nearest
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.folder import RAW_FILES, Folder
+from muntin.spark.java_errors import JOB_ERRORS, said_by_java
 from muntin.spark.output.flatten import FLAT_FORMATS, flatten
 from muntin.spark.sinks.files_at_once import (
     can_be_at_once,
@@ -24,6 +26,8 @@ MODES = ("error", "overwrite", "append")
 # Formats whose folders hold files and nothing else, so that parts of one folder can be moved.
 _FILES = frozenset(["avro", "csv", "json", "orc", "parquet", "text", "xml"])
 _SUCCESS = "_SUCCESS"
+# Returns the answer to a query by itself, or None if the query shares with no other.
+Apart = Callable[[str], DataFrame | None]
 
 
 class WriteTo:
@@ -54,11 +58,34 @@ class WriteTo:
             whole, format=self._format, is_flat=self._is_flat, options=self._options
         )
 
-    def write(self, stacks: Iterable[Stack | Whole], names: Sequence[str]) -> None:
-        """Write every answer to `directory/name`; none is in place before all are written."""
+    def write(
+        self,
+        stacks: Iterable[Stack | Whole],
+        names: Sequence[str],
+        apart: Apart,
+    ) -> None:
+        """Write every answer to `directory/name`; none is in place before all are written.
+
+        If answers cannot be computed together, each is computed by itself: `apart` returns it, or
+        None if the query shares with no other. Raises an error that names the queries that fail
+        even so; the others are in place.
+        """
         if is_connect(self._session):
-            self._write_one_by_one(stacks)
-            return
+            failed = self._write_one_by_one(stacks, apart)
+        else:
+            failed = self._write_and_move(stacks, names, apart)
+        if failed:
+            name, error = next(iter(failed.items()))
+            written = [each for each in names if each not in failed]
+            raise RunError(
+                f"query {name!r}: {said_by_java(error)}\n"
+                f"failed: {', '.join(failed)}; written: {', '.join(written) or 'none'}"
+            ) from error
+
+    def _write_and_move(
+        self, stacks: Iterable[Stack | Whole], names: Sequence[str], apart: Apart
+    ) -> dict[str, Exception]:
+        """Writes answers to a hidden folder, then moves them; returns the errors of queries."""
         folder = Folder(self._session, self._directory)
         if self._mode == "error":
             for name in names:
@@ -69,27 +96,65 @@ class WriteTo:
                     )
         staging = f".muntin-{uuid4().hex}"
         staged: dict[str, str] = {}
+        failed: dict[str, Exception] = {}
         try:
             for number, stack in enumerate(stacks):
-                staged |= self._stage(stack, f"{staging}/{number}", folder)
-            for name in names:
+                place = f"{staging}/{number}"
+                try:
+                    staged |= self._stage(stack, place, folder)
+                except AnalysisException:
+                    raise
+                except JOB_ERRORS as error:
+                    alone = {name: f"{place}-{name}" for name in _names(stack)}
+                    errors = self._save_apart(alone, error, apart, mode="error")
+                    staged |= {name: alone[name] for name in alone if name not in errors}
+                    failed |= errors
+            for name in staged:
                 if self._mode == "append" and folder.has(name):
                     folder.move_files(staged[name], name)
                 else:
                     folder.move(staged[name], name)
         finally:
             folder.delete(staging)
+        return failed
 
-    def _write_one_by_one(self, stacks: Iterable[Stack | Whole]) -> None:
+    def _write_one_by_one(
+        self, stacks: Iterable[Stack | Whole], apart: Apart
+    ) -> dict[str, Exception]:
         """Writes each answer to its place at once: Spark Connect cannot move files."""
+        failed: dict[str, Exception] = {}
         for stack in stacks:
             assert isinstance(stack, Stack)
             several = len(stack.names) > 1
             for index, name in stack.names.items():
                 frame = flatten(name, stack.frame) if self._is_flat else stack.frame
                 rows = frame.where(f"{INDEX} = {index}").drop(INDEX) if several else frame
-                writer = rows.write.format(self._format).options(**self._options).mode(self._mode)
-                writer.save(f"{self._directory}/{name}")
+                try:
+                    self._save(rows, name, mode=self._mode)
+                except AnalysisException:
+                    raise
+                except JOB_ERRORS as error:
+                    # What a failed job leaves behind is no answer.
+                    mode = "overwrite" if self._mode == "error" else self._mode
+                    failed |= self._save_apart({name: name}, error, apart, mode=mode)
+        return failed
+
+    def _save_apart(
+        self, places: Mapping[str, str], error: Exception, apart: Apart, *, mode: str
+    ) -> dict[str, Exception]:
+        """Writes the answers of queries that failed together, each to its place; returns the errors
+        of those that fail alone, too."""
+        failed = {}
+        for name, place in places.items():
+            frame = apart(name)
+            if frame is None:
+                failed[name] = error
+                continue
+            try:
+                self._save(flatten(name, frame) if self._is_flat else frame, place, mode=mode)
+            except JOB_ERRORS as own:
+                failed[name] = own
+        return failed
 
     def _stage(self, stack: Stack | Whole, place: str, folder: Folder) -> dict[str, str]:
         """Writes the answers of some queries to a hidden folder; returns the folder of each."""
@@ -156,11 +221,17 @@ class WriteTo:
             data = file_without_rows(self._session, part)
             folder.put(f"{target}/part-00000-{uuid4()}{kind}", data)
 
-    def _save(self, frame: DataFrame, place: str, *by: str) -> str:
+    def _save(self, frame: DataFrame, place: str, *by: str, mode: str = "error") -> str:
         """Writes a frame, its rows in folders by the columns `by`; returns the folder."""
-        writer = frame.write.format(self._format).options(**self._options)
+        writer = frame.write.format(self._format).options(**self._options).mode(mode)
         (writer.partitionBy(*by) if by else writer).save(f"{self._directory}/{place}")
         return place
+
+
+def _names(stack: Stack | Whole) -> list[str]:
+    """Returns the queries whose answers are in one frame."""
+    parts = stack.parts if isinstance(stack, Whole) else [stack]
+    return [name for part in parts for name in part.names.values()]
 
 
 def _gathered(frame: DataFrame) -> DataFrame:

@@ -12,7 +12,10 @@ from muntin.errors import RefusedError, RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText
 from muntin.spark.engine.estimates import operators_of
+from muntin.spark.engine.safe import may_fail
+from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.engine.statements import shown_expressions, sql_over, without_projection
+from muntin.sql.filters import is_reference
 
 # Operators that hand on what they read.
 _READING = {"Filter", "Project", "SubqueryAlias", "Union", "View"}
@@ -89,6 +92,19 @@ class Relations:
         frame = self.sql(relation.inside(f"SELECT {expression} FROM ", ""))
         shown = shown_expressions(frame)
         return shown is None or "cast(" in _WIDENED.sub("", shown.lower())
+
+    def may_fail(self, queries: Iterable[Query]) -> bool:
+        """Whether Spark may fail to compute what queries over one relation ask of some row; when in
+        doubt, it may."""
+        queries = list(queries)
+        if any(query.has_user_code for query in queries):
+            return True
+        texts = dict.fromkeys(text for query in queries for text in query.expressions)
+        computed = [text for text in texts if not is_reference(text)]
+        if is_connect(self.session):
+            return bool(computed)
+        selected = ", ".join(f"({text})" for text in computed) or "*"
+        return may_fail(self.sql(queries[0].source.inside(f"SELECT {selected} FROM ", "")))
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """The query as plain Spark, or an error that names it and says what Spark found wrong."""

@@ -1,7 +1,13 @@
 """Stores frames, so that Spark computes them once, in memory and on disk."""
 
+import logging
+
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
+
+from muntin.spark.java_errors import JOB_ERRORS, said_by_java
+
+log = logging.getLogger("muntin")
 
 # Without it, Spark stores a frame with all of its shuffle partitions, however little is in them,
 # and every reader starts as many Python tasks.
@@ -24,3 +30,14 @@ def stored(frame: DataFrame) -> DataFrame:
         return frame.persist(StorageLevel.MEMORY_AND_DISK)
     finally:
         conf.set(_ADAPTIVE, before or "false")
+
+
+def is_computable(frame: DataFrame) -> bool:
+    """Computes a stored frame now, and returns whether that succeeded; if not, it is not stored."""
+    try:
+        frame.count()
+    except JOB_ERRORS as error:
+        log.warning("queries are answered apart, since one of them fails: %s", said_by_java(error))
+        frame.unpersist()
+        return False
+    return True

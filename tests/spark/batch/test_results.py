@@ -338,7 +338,7 @@ def test_writing_over_answers_must_be_asked_for(spark, readings, tmp_path):
         assert spark.read.parquet(str(tmp_path / "minute")).count() == rows
 
 
-def test_a_write_that_fails_leaves_nothing(readings, tmp_path):
+def test_a_query_that_fails_leaves_nothing(readings, tmp_path):
     broken = Query(
         name="broken",
         window=tumbling("1 minute"),
@@ -349,7 +349,7 @@ def test_a_write_that_fails_leaves_nothing(readings, tmp_path):
     )
     with run([MINUTE, broken], readings) as results, pytest.raises(Exception, match="USER_RAISED"):
         results.write(str(tmp_path))
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == ["minute"]
 
 
 def test_an_overflow_fails_the_query_that_asked_and_no_other(spark):

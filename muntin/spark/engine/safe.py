@@ -1,10 +1,15 @@
 """Tells which of Spark's expressions fail for no row, so that no filter need guard them."""
 
-from muntin.spark.engine.catalyst import Expression, children, kind, walk
+import re
+
+from pyspark.sql import DataFrame
+
+from muntin.spark.engine.catalyst import Expression, analyzed, children, items, kind, walk
 
 # Expressions that give a value or null, whatever they are given.
 _SAFE = {
-    *("Alias", "AttributeReference", "CreateNamedStruct", "GetStructField", "Literal"),
+    *("Alias", "AttributeReference", "CreateArray", "CreateNamedStruct"),
+    *("GetStructField", "Literal"),
     *("And", "CaseWhen", "Coalesce", "If", "In", "InSet", "Not", "Nvl", "Or"),
     *("EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan"),
     *("LessThanOrEqual", "IsNaN", "IsNotNull", "IsNull", "KnownNullable"),
@@ -19,6 +24,9 @@ _FLOATS = {"double", "float"}
 _DIVISIONS = {"Divide", "Remainder", "Pmod"}
 _ZEROS = {"0", "0.0", "-0.0", "None"}
 _NUMBERS = ["tinyint", "smallint", "int", "bigint", "float", "double"]
+# Columns under their own names or others, as Spark shows the expressions of an operator.
+_COLUMN = r"\w+#\d+L?"
+_COLUMNS = re.compile(rf"\w+\(({_COLUMN}( AS {_COLUMN})?(, )?)*\)")
 
 
 def is_safe(expression: Expression) -> bool:
@@ -38,7 +46,18 @@ def _is_safe_node(node: Expression) -> bool:
         return is_number and kind(divisor) == "Literal" and str(divisor.value()) not in _ZEROS
     if name == "Cast":
         before, after = children(node)[0].dataType().simpleString(), node.dataType().simpleString()
+        if before == after:
+            return True
         if before in _NUMBERS and after in _NUMBERS:
             return _NUMBERS.index(before) <= _NUMBERS.index(after)
         return after == "string" and before in {*_NUMBERS, "boolean", "date", "timestamp"}
     return False
+
+
+def may_fail(frame: DataFrame) -> bool:
+    """Whether an expression of a DataFrame's plan may fail for some row; when in doubt, it may."""
+    return any(
+        not all(map(is_safe, items(expressions)))
+        for expressions in (operator.expressions() for operator in walk(analyzed(frame)))
+        if not _COLUMNS.fullmatch(expressions.toString())
+    )
