@@ -1,7 +1,6 @@
 """Runs a plan on batch DataFrames: `Results`, computed in the passes that the plan has."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 
 from pyspark.sql import DataFrame
 
@@ -19,6 +18,7 @@ from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.engine.session_kind import cores_of
+from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.stacking import by_columns
 from muntin.spark.output.together import QUERY, check_names, in_one, named
@@ -62,7 +62,9 @@ class Results(Mapping[str, DataFrame]):
     """
 
     def __init__(self, plan: Plan, data: Data = None) -> None:
-        self._relations = Relations(data, plan.queries)
+        self._relations = Relations(data, plan.queries, for_later=True)
+        # Answers are made later, under the settings of now.
+        self._settings = SettingsOfAnalysis(self._relations.session)
         plan, record_trees = bind_record_trees(plan, self._relations)
         cores = cores_of(self._relations.session)
         bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
@@ -88,7 +90,8 @@ class Results(Mapping[str, DataFrame]):
             raise RunError(f"no query is called {name!r}; {nearest(name, list(self))}")
         if name not in self._answers:
             answering = next(each for each in self._answering if name in each.queries)
-            self._answers[name] = answering.answer(name)
+            with self._settings.restored():
+                self._answers[name] = answering.answer(name)
         return self._answers[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -118,9 +121,10 @@ class Results(Mapping[str, DataFrame]):
         shared = [query for query in self.plan.queries if isinstance(query, Query)]
         check_names({query.name: [each.name for each in query.columns] for query in shared}, column)
         check_names({query.name: self[query.name].columns for query in self.plan.plain}, column)
-        frames = [frame for each in self._answering for frame in each.together(column)]
-        frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
-        return in_one(frames)
+        with self._settings.restored():
+            frames = [frame for each in self._answering for frame in each.together(column)]
+            frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
+            return in_one(frames)
 
     def write(
         self,
@@ -150,12 +154,12 @@ class Results(Mapping[str, DataFrame]):
             is_flat=flatten,
             options=options,
         )
-        stacks = chain(
-            chain.from_iterable(each.stacks(to.is_at_once) for each in self._answering),
-            # A plain query may have an order, which is that of its files.
-            *(by_columns({query.name: self[query.name]}) for query in self.plan.plain),
-        )
         try:
+            with self._settings.restored():
+                stacks = [stack for each in self._answering for stack in each.stacks(to.is_at_once)]
+                # A plain query may have an order, which is that of its files.
+                for query in self.plan.plain:
+                    stacks += by_columns({query.name: self[query.name]})
             to.write(stacks, list(self))
         finally:
             for each in self._answering:

@@ -12,7 +12,13 @@ from muntin.errors import RefusedError, RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText
 from muntin.spark.engine.estimates import operators_of
-from muntin.spark.engine.statements import shown_expressions, sql_over, without_projection
+from muntin.spark.engine.statements import (
+    shown_expressions,
+    sql_over,
+    temporary_view,
+    without_projection,
+)
+from muntin.spark.engine.stored_frames import unlike_others
 
 # Operators that hand on what they read.
 _READING = {"Filter", "Project", "SubqueryAlias", "Union", "View"}
@@ -26,12 +32,22 @@ _WIDENED = re.compile(r"cast\(-?[\d.]+ as (bigint|double)\)")
 
 
 class Relations:
-    """Turns SQL text with holes for tables into DataFrames."""
+    """Turns SQL text with holes for tables into DataFrames.
+
+    With `for_later`, statements may be asked for at any time. They read temporary views as they are
+    now. What is stored of these and of the caller's DataFrames is read by no other statement.
+    """
 
     def __init__(
-        self, data: Data, queries: Iterable[Query | PlainQuery], *, streaming: bool = False
+        self,
+        data: Data,
+        queries: Iterable[Query | PlainQuery],
+        *,
+        streaming: bool = False,
+        for_later: bool = False,
     ) -> None:
-        self._frames = _frames(data, tables_of(queries))
+        tables = tables_of(queries)
+        self._frames = _frames(data, tables)
         for name, frame in self._frames.items():
             if not isinstance(frame, DataFrame):
                 raise RunError(f"{name or 'data'} must be a DataFrame, not {type(frame).__name__}")
@@ -41,6 +57,12 @@ class Relations:
                     f"mt.start runs the same plan on a stream"
                 )
         self.session = _session(self._frames)
+        self._is_for_later = for_later
+        for table in tables:
+            if for_later and table not in self._frames:
+                view = temporary_view(self.session, table)
+                self._frames |= {} if view is None else {table: view}
+        self._read: dict[str, DataFrame] = {}
         self._columns: dict[SqlText, list[str]] = {}
         self._computed: dict[SqlText, bool] = {}
         self._named: dict[Query, StructType] = {}
@@ -49,7 +71,16 @@ class Relations:
         """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
         if text.parts == _WHOLE and text.tables[0] in self._frames:
             return self._frames[text.tables[0]]
-        return sql_over(self.session, text, self._frames)
+        tables = self._frames.keys() & text.tables
+        return sql_over(self.session, text, {table: self._frame_of(table) for table in tables})
+
+    def _frame_of(self, table: str) -> DataFrame:
+        """Returns the DataFrame that statements read for a table."""
+        if not self._is_for_later:
+            return self._frames[table]
+        if table not in self._read:
+            self._read[table] = unlike_others(self._frames[table])
+        return self._read[table]
 
     def frame(self, relation: SqlText) -> DataFrame | None:
         """The caller's DataFrame, if what stands after FROM is that alone."""

@@ -158,6 +158,22 @@ def test_files_that_were_rewritten_under_their_names_are_others(spark, tmp_path)
     assert len(shared_one_by_one(frames).plan.readings) == 2
 
 
+def test_what_is_stored_for_some_frames_answers_no_others(spark, tmp_path, readings):
+    doors = readings.selectExpr("device", "load AS door").distinct()
+
+    def frames():
+        events = spark.read.parquet(str(tmp_path)).join(doors, "device")
+        return {
+            "one": events.groupBy("device", minute()).count(),
+            "two": events.groupBy("device", slide()).count(),
+        }
+
+    readings.where("load < 3").coalesce(1).write.parquet(str(tmp_path / "load=1"))
+    with shared_one_by_one(frames()):
+        readings.where("load > 5").coalesce(1).write.parquet(str(tmp_path / "load=2"))
+        shared_one_by_one(frames()).release()
+
+
 def test_what_cannot_share_comes_back_as_it_was(readings):
     plus = F.udf(lambda n: n + 1, "long")
     by_minute = readings.groupBy("device", minute())
