@@ -12,16 +12,22 @@ ROWS_UNMEASURED = {"spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) -
 
 
 @contextmanager
-def settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Gives the session these settings in the block; a stream keeps those it started with."""
+def settings(session: SparkSession, values: Mapping[str, str | None]) -> Iterator[None]:
+    """Gives the session these settings in the block, None for one that is not set.
+
+    A stream keeps those it started with.
+    """
     before = {name: session.conf.get(name, None) for name in values}
     try:
-        for name, value in values.items():
-            session.conf.set(name, value)
+        _set(session, values)
         yield
     finally:
-        for name, old in before.items():
-            if old is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, old)
+        _set(session, before)
+
+
+def _set(session: SparkSession, values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            session.conf.unset(name)
+        else:
+            session.conf.set(name, value)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 
 from pyspark.sql import DataFrame
 
@@ -22,6 +21,7 @@ from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.binding.sample import with_facts
 from muntin.spark.engine.session_kind import cores_of
+from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.stacking import by_columns
 from muntin.spark.output.together import QUERY, check_names, in_one, named
@@ -67,8 +67,9 @@ class Results(Mapping[str, DataFrame]):
     """
 
     def __init__(self, plan: Plan, data: Data = None) -> None:
-        self._data = data
-        self._relations = Relations(data, plan.queries)
+        self._relations = Relations(data, plan.queries, for_later=True)
+        # Answers are made later, under the settings of now.
+        self._settings = SettingsOfAnalysis(self._relations.session)
         plan, record_trees = bind_record_trees(plan, self._relations)
         cores = cores_of(self._relations.session)
         bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
@@ -100,7 +101,8 @@ class Results(Mapping[str, DataFrame]):
             raise RunError(f"no query is called {name!r}; {nearest(name, list(self))}")
         if name not in self._answers:
             answering = next(each for each in self._answering if name in each.queries)
-            self._answers[name] = answering.answer(name)
+            with self._settings.restored():
+                self._answers[name] = answering.answer(name)
         return self._answers[name]
 
     def _apart(self, name: str) -> DataFrame:
@@ -117,7 +119,10 @@ class Results(Mapping[str, DataFrame]):
         return self._results_of([self.plan.query(name)], "unshared")[name]
 
     def _apart_if_shared(self, name: str) -> DataFrame | None:
-        return None if isinstance(self.plan.query(name), PlainQuery) else self._apart(name)
+        if isinstance(self.plan.query(name), PlainQuery):
+            return None
+        with self._settings.restored():
+            return self._apart(name)
 
     @cached_property
     def _safe(self) -> "Results | None":
@@ -133,7 +138,8 @@ class Results(Mapping[str, DataFrame]):
         return self._results_of(safe, self.plan.strategy) if safe else None
 
     def _results_of(self, queries: Sequence[Query | PlainQuery], strategy: str) -> "Results":
-        return Results(optimize(self.plan.workload_of(queries), strategy), self._data)
+        plan = optimize(self.plan.workload_of(queries), strategy)
+        return Results(plan, self._relations.frames_of(queries))
 
     def __iter__(self) -> Iterator[str]:
         return iter(query.name for query in self.plan.queries)
@@ -173,9 +179,10 @@ class Results(Mapping[str, DataFrame]):
         shared = [query for query in self.plan.queries if isinstance(query, Query)]
         check_names({query.name: [each.name for each in query.columns] for query in shared}, column)
         check_names({query.name: self[query.name].columns for query in self.plan.plain}, column)
-        frames = [frame for each in self._answering for frame in each.together(column)]
-        frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
-        return in_one(frames)
+        with self._settings.restored():
+            frames = [frame for each in self._answering for frame in each.together(column)]
+            frames += [named(query.name, self[query.name], column) for query in self.plan.plain]
+            return in_one(frames)
 
     def write(
         self,
@@ -206,12 +213,12 @@ class Results(Mapping[str, DataFrame]):
             is_flat=flatten,
             options=options,
         )
-        stacks = chain(
-            chain.from_iterable(each.stacks(to.is_at_once) for each in self._answering),
-            # A plain query may have an order, which is that of its files.
-            *(by_columns({query.name: self[query.name]}) for query in self.plan.plain),
-        )
         try:
+            with self._settings.restored():
+                stacks = [stack for each in self._answering for stack in each.stacks(to.is_at_once)]
+                # A plain query may have an order, which is that of its files.
+                for query in self.plan.plain:
+                    stacks += by_columns({query.name: self[query.name]})
             to.write(stacks, list(self), self._apart_if_shared)
         finally:
             for each in self._answering:

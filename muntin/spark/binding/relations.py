@@ -14,7 +14,13 @@ from muntin.model.sql_text import SqlText
 from muntin.spark.engine.estimates import operators_of
 from muntin.spark.engine.safe import may_fail
 from muntin.spark.engine.session_kind import is_connect
-from muntin.spark.engine.statements import shown_expressions, sql_over, without_projection
+from muntin.spark.engine.statements import (
+    shown_expressions,
+    sql_over,
+    temporary_view,
+    without_projection,
+)
+from muntin.spark.engine.stored_frames import unlike_others
 from muntin.sql.filters import is_reference
 
 # Operators that hand on what they read.
@@ -29,12 +35,22 @@ _WIDENED = re.compile(r"cast\(-?[\d.]+ as (bigint|double)\)")
 
 
 class Relations:
-    """Turns SQL text with holes for tables into DataFrames."""
+    """Turns SQL text with holes for tables into DataFrames.
+
+    With `for_later`, statements may be asked for at any time. They read temporary views as they are
+    now. What is stored of these and of the caller's DataFrames is read by no other statement.
+    """
 
     def __init__(
-        self, data: Data, queries: Iterable[Query | PlainQuery], *, streaming: bool = False
+        self,
+        data: Data,
+        queries: Iterable[Query | PlainQuery],
+        *,
+        streaming: bool = False,
+        for_later: bool = False,
     ) -> None:
-        self._frames = _frames(data, tables_of(queries))
+        tables = tables_of(queries)
+        self._frames = _frames(data, tables)
         for name, frame in self._frames.items():
             if not isinstance(frame, DataFrame):
                 raise RunError(f"{name or 'data'} must be a DataFrame, not {type(frame).__name__}")
@@ -44,15 +60,34 @@ class Relations:
                     f"mt.start runs the same plan on a stream"
                 )
         self.session = _session(self._frames)
+        self._is_for_later = for_later
+        for table in tables:
+            if for_later and table not in self._frames:
+                view = temporary_view(self.session, table)
+                self._frames |= {} if view is None else {table: view}
+        self._read: dict[str, DataFrame] = {}
         self._columns: dict[SqlText, list[str]] = {}
         self._computed: dict[SqlText, bool] = {}
         self._named: dict[Query, StructType] = {}
+
+    def frames_of(self, queries: Iterable[Query | PlainQuery]) -> dict[str, DataFrame]:
+        """The DataFrames that stand for tables of these queries, to run them again."""
+        return {table: self._frames[table] for table in tables_of(queries) if table in self._frames}
 
     def sql(self, text: SqlText) -> DataFrame:
         """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
         if text.parts == _WHOLE and text.tables[0] in self._frames:
             return self._frames[text.tables[0]]
-        return sql_over(self.session, text, self._frames)
+        tables = self._frames.keys() & text.tables
+        return sql_over(self.session, text, {table: self._frame_of(table) for table in tables})
+
+    def _frame_of(self, table: str) -> DataFrame:
+        """Returns the DataFrame that statements read for a table."""
+        if not self._is_for_later:
+            return self._frames[table]
+        if table not in self._read:
+            self._read[table] = unlike_others(self._frames[table])
+        return self._read[table]
 
     def frame(self, relation: SqlText) -> DataFrame | None:
         """The caller's DataFrame, if what stands after FROM is that alone."""

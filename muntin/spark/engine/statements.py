@@ -42,6 +42,19 @@ def sql_over(session: SparkSession, text: SqlText, frames: Mapping[str, DataFram
             catalog.dropTempView(view)
 
 
+def temporary_view(session: SparkSession, table: str) -> DataFrame | None:
+    """Returns the DataFrame of a temporary view as it is now; None if the table is no such view.
+
+    A server of Spark Connect looks up views each time that a statement runs.
+    """
+    if is_connect(session):
+        return None
+    state = session._jsparkSession.sessionState()
+    if not state.catalog().isTempView(state.sqlParser().parseMultipartIdentifier(table)):
+        return None
+    return session.table(table)
+
+
 def without_projection(frame: DataFrame) -> DataFrame:
     """Returns the rows of a `SELECT *` as the plan that every statement over them contains."""
     if is_connect(frame.sparkSession):

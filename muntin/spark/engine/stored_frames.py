@@ -1,11 +1,13 @@
 """Stores frames, so that Spark computes them once, in memory and on disk."""
 
 import logging
+from uuid import uuid4
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from muntin.spark.java_errors import JOB_ERRORS, said_by_java
+from muntin.spark.settings import settings
 
 log = logging.getLogger("muntin")
 
@@ -14,7 +16,7 @@ log = logging.getLogger("muntin")
 _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 # Spark passes over stored rows by bounds that leave out NaN, so that `x > 0` would lose rows where
 # x is NaN. It asks for this when rows are read, which may be at any time.
-_PRUNING = "spark.sql.inMemoryColumnarStorage.partitionPruning"
+PRUNING = "spark.sql.inMemoryColumnarStorage.partitionPruning"
 
 
 def stored(frame: DataFrame) -> DataFrame:
@@ -22,14 +24,9 @@ def stored(frame: DataFrame) -> DataFrame:
 
     The session reads all rows of what is stored from now on, not only those within bounds.
     """
-    conf = frame.sparkSession.conf
-    conf.set(_PRUNING, "false")
-    before = conf.get(_ADAPTIVE)
-    conf.set(_ADAPTIVE, "true")
-    try:
+    frame.sparkSession.conf.set(PRUNING, "false")
+    with settings(frame.sparkSession, {_ADAPTIVE: "true"}):
         return frame.persist(StorageLevel.MEMORY_AND_DISK)
-    finally:
-        conf.set(_ADAPTIVE, before or "false")
 
 
 def is_computable(frame: DataFrame) -> bool:
@@ -41,3 +38,13 @@ def is_computable(frame: DataFrame) -> bool:
         frame.unpersist()
         return False
     return True
+
+
+def unlike_others(frame: DataFrame) -> DataFrame:
+    """Returns the same rows, as a plan that Spark takes for no other.
+
+    Spark reads from storage for any plan that looks like a stored one, even if its files were
+    listed at another time. The condition, which always holds, is gone when Spark has optimized the
+    plan.
+    """
+    return frame.where(f"'{uuid4().hex}' IS NOT NULL")

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.model.query import PlainQuery
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.catalyst import Expression, Plan, analyzed, identity, items
+from muntin.spark.engine.same_rows import same_rows
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.frames.chain import Chain, NotSharedError, Watermark, chain_of
 from muntin.spark.frames.frame_queries import (
@@ -65,7 +66,7 @@ def _read_resolved(frames: Mapping[str, DataFrame], session: SparkSession) -> Fo
             reasons[name] = str(reason)
     groups = [
         _queries_of(members, table_of_group(number), frames, session)
-        for number, members in enumerate(_with_common_bases(chains))
+        for number, members in enumerate(_with_common_bases(chains, session))
     ]
     return FoundFrames(groups=groups, reasons=reasons)
 
@@ -118,12 +119,14 @@ def _columns_of(common: Plan, own: Plan) -> dict[int, Expression]:
     return {identity(mine): theirs for mine, theirs in pairs if identity(mine) != identity(theirs)}
 
 
-def _with_common_bases(chains: Mapping[str, Chain]) -> list[dict[str, Chain]]:
+def _with_common_bases(
+    chains: Mapping[str, Chain], session: SparkSession
+) -> list[dict[str, Chain]]:
     """Returns the chains over each base; what all of them begin with is made part of the base."""
     groups: list[dict[str, Chain]] = []
     for name, chain in chains.items():
         for group in groups:
-            if next(iter(group.values())).base.sameResult(chain.base):
+            if same_rows(next(iter(group.values())).base, chain.base, session):
                 group[name] = chain
                 break
         else:

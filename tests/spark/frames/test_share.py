@@ -30,12 +30,23 @@ def slide():
 def shared(frames, **options):
     results = mt.share(frames, **options)
     assert list(results) == list(frames)
-    pairs = [
+    assert_pairs_equal(pairs(frames, results))
+    return results
+
+
+def shared_one_by_one(frames):
+    """In one job, Spark takes an exchange of one listing of a folder for that of another."""
+    results = mt.share(frames)
+    for pair in pairs(frames, results):
+        assert_pairs_equal([pair])
+    return results
+
+
+def pairs(frames, results):
+    return [
         Pair(name=name, expected=frame, actual=results[name], tolerance=1e-12)
         for name, frame in frames.items()
     ]
-    assert_pairs_equal(pairs)
-    return results
 
 
 def reasons(results):
@@ -117,6 +128,51 @@ def test_what_is_the_same_below_is_read_once(spark, tmp_path, readings):
     results = shared(frames)
     assert (reasons(results), len(results.plan.readings)) == ({}, 1)
     assert scans(results.together()) == 1
+
+
+@pytest.mark.parametrize("v1_sources", ["avro,csv,json,kafka,orc,parquet,text", ""])
+def test_a_folder_that_was_read_before_and_after_files_were_added_is_two(
+    spark, tmp_path, readings, v1_sources
+):
+    def read():
+        events = spark.read.parquet(str(tmp_path))
+        return events.groupBy("device", slide()).count()
+
+    with configured(spark, {"spark.sql.sources.useV1SourceList": v1_sources}):
+        readings.where("load < 3").coalesce(1).write.parquet(str(tmp_path / "load=1"))
+        before, again = read(), read()
+        readings.where("load > 5").coalesce(1).write.parquet(str(tmp_path / "load=2"))
+        after, at_last = read(), read()
+        frames = {"before": before, "again": again, "after": after, "at last": at_last}
+        results = shared_one_by_one(frames)
+        assert (reasons(results), len(results.plan.readings)) == ({}, 2)
+
+
+def test_files_that_were_rewritten_under_their_names_are_others(spark, tmp_path):
+    """Spark reads as many bytes as a file had when it was listed."""
+    file = tmp_path / "events.csv"
+    frames = {}
+    for name, count in {"short": 1, "long": 5}.items():
+        file.write_text("1970-01-01 00:00:00,7\n" * count)
+        events = spark.read.csv(str(tmp_path), schema="ts TIMESTAMP, n INT")
+        frames[name] = events.groupBy(minute()).count()
+    assert len(shared_one_by_one(frames).plan.readings) == 2
+
+
+def test_what_is_stored_for_some_frames_answers_no_others(spark, tmp_path, readings):
+    doors = readings.selectExpr("device", "load AS door").distinct()
+
+    def frames():
+        events = spark.read.parquet(str(tmp_path)).join(doors, "device")
+        return {
+            "one": events.groupBy("device", minute()).count(),
+            "two": events.groupBy("device", slide()).count(),
+        }
+
+    readings.where("load < 3").coalesce(1).write.parquet(str(tmp_path / "load=1"))
+    with shared_one_by_one(frames()):
+        readings.where("load > 5").coalesce(1).write.parquet(str(tmp_path / "load=2"))
+        shared_one_by_one(frames()).release()
 
 
 def test_what_cannot_share_comes_back_as_it_was(readings):
