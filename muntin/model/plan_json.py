@@ -90,6 +90,7 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
         "statement": None if query.statement is None else _text_to_json(query.statement),
         "names_window": query.names_window,
         "mixes_case": query.mixes_case,
+        **({"item_names": list(query.item_names)} if query.item_names else {}),
     }
 
 
@@ -126,6 +127,7 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
         statement=None if statement is None else _text_from_json(statement),
         names_window=data.get("names_window", False),
         mixes_case=data.get("mixes_case", False),
+        item_names=tuple(data.get("item_names", ())),
     )
 
 

@@ -95,6 +95,9 @@ class Query:
     names_window: bool = False
     # Whether the statement spells a column in two cases; only some sessions treat these as one.
     mixes_case: bool = False
+    # Names by which its HAVING means items of SELECT. Spark compares with the type of the source's
+    # column of that name, if there is one.
+    item_names: tuple[str, ...] = ()
     # The query with grouping sets that this is one set of.
     whole: "Query | None" = None
 

@@ -96,6 +96,7 @@ def _shared(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query:
         statement=whole,
         names_window=projection.names_window or group_by.names_window,
         mixes_case=projection.mixes_case or _mixes_case(statement.tokens, clauses),
+        item_names=tuple(dict.fromkeys(projection.item_names)),
     )
 
 

@@ -54,6 +54,8 @@ class Projection:
     names_window: bool = False
     # Whether it does so in another case than Spark's.
     mixes_case: bool = False
+    # Names by which HAVING means items of SELECT.
+    item_names: list[str] = field(default_factory=list)
     _by_identity: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def rewrite(self, tokens: Span, aliases: Mapping[str, str | None] | None = None) -> str:
@@ -141,10 +143,13 @@ class Projection:
         fitting = [key for key in self.group_by.keys if matches(key, tokens, place, self.clauses)]
         if fitting:
             return self._key(tokens, place, max(fitting, key=lambda key: len(key.tokens)))
-        if here.norm in aliases and here.start in self.clauses.columns:
+        # `r.x` is a column, never an item.
+        is_bare = self.text[here.start : here.end] in {here.name, quoted(here.name)}
+        if here.norm in aliases and here.start in self.clauses.columns and is_bare:
             expression = aliases[here.norm]
             if expression is None:
                 raise NotSharedError(f"two items of SELECT are called {here.name}")
+            self.item_names.append(here.name)
             return Swap(stop=place + 1, text=f"({expression})")
         return None
 

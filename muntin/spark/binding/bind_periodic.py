@@ -18,7 +18,7 @@ from muntin.model.aggregates.parts import PARTS, TYPED
 from muntin.model.aggregates.table import DOUBLE
 from muntin.model.plan import Plan, Tree, by_family, with_own_passes
 from muntin.model.query import Family, PlainQuery, Query, parts_of
-from muntin.model.sql_text import SqlText
+from muntin.model.sql_text import SqlText, quoted
 from muntin.optimizer.name_techniques import with_techniques
 from muntin.runtime.columns.layout import kept
 from muntin.spark.batch.slices import number_of
@@ -223,6 +223,9 @@ def reason_alone(query: Query, types: Types, relations: Relations) -> str | None
         tells_cases_apart = is_case_sensitive(relations.session)
         if "window" in (columns if tells_cases_apart else map(str.lower, columns)):
             return "its source has a column that is called window, too"
+    for name in query.item_names:
+        if _is_of_other_type(name, query, relations):
+            return f"in HAVING, {name} may mean a column of its source or an item of SELECT"
     if query.marks:
         for setting in _OTHER_MARKS:
             if relations.session.conf.get(setting, "false") == "true":
@@ -247,3 +250,17 @@ def reason_alone(query: Query, types: Types, relations: Relations) -> str | None
                         f"value by value; write CAST({argument} AS DOUBLE) in its place"
                     )
     return None
+
+
+def _is_of_other_type(name: str, query: Query, relations: Relations) -> bool:
+    """Whether an item of SELECT has the name of a column of the source, and another type.
+
+    Spark resolves names in HAVING as columns of the source first, and casts what they are compared
+    with. If the column is no key, it then takes the item in its place, and leaves the casts.
+    """
+    columns = [each for each in relations.columns(query.source) if each.lower() == name.lower()]
+    if not columns:
+        return False
+    items = relations.check(query.asked).schema.fields
+    types = [each.dataType for each in items if each.name.lower() == name.lower()]
+    return len(columns) > 1 or types != [relations.type_of(query.source, quoted(columns[0]))]
