@@ -112,10 +112,12 @@ class FamilyAnswers:
     def answer(self, name: str) -> DataFrame:
         """Returns one query's answer, computed without those of the others."""
         query = self.queries[name]
-        if all(self._tree(part.name).is_alone for part in query.parts):
+        compiled = self._compiled(query)
+        is_alone = all(self._tree(part.name).is_alone for part in query.parts)
+        if is_alone or (query.ending and query.sets and len(compiled) < len(query.parts)):
+            # An order is that of all grouping sets at once.
             return self._relations.check(query)
         with blaming(query):
-            compiled = self._compiled(query)
             frames = [self._by_spark(part) for part in query.parts if part not in compiled]
             if compiled:
                 runs = self._runs(compiled)
@@ -204,7 +206,11 @@ class FamilyAnswers:
 
     def together(self, column: str = QUERY) -> list[DataFrame]:
         """Returns all queries' answers under their names, in as few DataFrames as possible."""
-        compiled = [query for query in self.queries.values() if self._is_compiled(query)]
+        compiled = [
+            query
+            for query in self.queries.values()
+            if query.ending is None and self._is_compiled(query)
+        ]
         others = [name for name, query in self.queries.items() if query not in compiled]
         frames = [named(name, self.answer(name), column) for name in others]
         if compiled:
@@ -216,8 +222,13 @@ class FamilyAnswers:
                 part.name: self._project(part, self._slots(part, runs), bounds) for part in parts
             }
             called = {part.name: part.asked.name for part in parts}
+            is_stored = any(self.queries[name].ending for name in others)
+            # Those with an order are made of stored slices, so that all are.
+            combined = (
+                self._combined_from(self._rows(runs), runs) if is_stored else self._combined(runs)
+            )
             with blaming_one(self.answer, called.values()):
-                frames.insert(0, stack(projections, nodes, self._combined(runs), column, called))
+                frames.insert(0, stack(projections, nodes, combined, column, called))
         return frames
 
     def _projections(

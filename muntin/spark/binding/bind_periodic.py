@@ -129,8 +129,9 @@ def _leaving(plan: Plan, reasons: Mapping[str, str]) -> Plan:
 
 def _bind(plan: Plan, relations: Relations) -> BoundPlan:
     for query in plan.queries:
-        if isinstance(query, Query) and query.sets is not None:
-            # Spark resolves less in the HAVING of grouping sets than in that of each set.
+        if isinstance(query, Query) and (query.sets is not None or (query.having and query.ending)):
+            # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
+            # in ORDER BY above HAVING.
             relations.check(query)
     known = _types_of_families(plan.trees, relations)
     bound = [
