@@ -62,15 +62,23 @@ def _left_out(plan: Plan) -> Iterator[str]:
             yield f"-- {query.name!r} is not in it: its windows are found in the data\n"
         elif not query.is_native:
             yield f"-- {query.name!r} is not in it: SQL does not combine what its slices keep\n"
+        elif query.ending is not None:
+            yield f"-- {query.name!r} is not in it: it has an order or a limit of its own\n"
 
 
 def _only_native(plan: Plan) -> Plan:
     """Returns the plan of the queries whose slices SQL can combine."""
-    left = [query for query in plan.queries if isinstance(query, PlainQuery) or query.is_native]
+    left = [
+        query
+        for query in plan.queries
+        if isinstance(query, PlainQuery)
+        or not query.is_periodic
+        or (query.is_native and query.ending is None)
+    ]
     if len(left) == len(plan.queries):
         return plan
     parts = parts_of(left)
-    trees = [tree if tree.is_native else tree.answering(parts) for tree in plan.trees]
+    trees = [tree.answering(parts) for tree in plan.trees]
     return replace(plan, trees=tuple(tree for tree in trees if tree.nodes), queries=tuple(left))
 
 

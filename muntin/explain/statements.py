@@ -39,8 +39,9 @@ def statement(plan: Plan, name: str, types: Types | None = None) -> str:
     query = plan.query(name)
     if isinstance(query, PlainQuery):
         return query.statement.fill(NAMES).strip().rstrip(";")
-    if not query.is_periodic or not query.is_native:
-        # What the runtime finds of data windows and of sets of values is not said in SQL.
+    if not query.is_periodic or not query.is_native or (query.sets and query.ending):
+        # What the runtime finds of data windows and of sets of values is not said in SQL. An order
+        # is that of all grouping sets.
         return query.to_sql().fill(NAMES)
     texts = [_Statement(plan, part, types or {}).text() for part in query.parts]
     if query.sets is None:
@@ -115,7 +116,7 @@ class _Statement:
         names = {name: known[name] for name in query.names}
         source = self._tables[self._tree.nodes[-1].window]
         alone = [query.named_alone(column.expression) for column in query.columns]
-        if query.having is None and None not in alone:
+        if query.having is None and query.ending is None and None not in alone:
             columns = [
                 _named(names[name], column.name)
                 for name, column in zip(alone, query.columns, strict=True)
@@ -128,6 +129,9 @@ class _Statement:
             source = f"(\n{indented(rows)}\n)"
             columns = [_named(column.expression, column.name) for column in query.columns]
         having = f"\nWHERE {query.having}" if query.having else ""
+        if query.ending is not None:
+            rows = f"SELECT *\nFROM {source}{having}\n{query.ending}"
+            source, having = f"(\n{indented(rows)}\n)", ""
         answer = f"SELECT {listed(columns)}\nFROM {source}{having}"
         if all(column.name for column in query.columns):
             return answer

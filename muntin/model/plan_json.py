@@ -92,6 +92,8 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
         "statement": None if query.statement is None else _text_to_json(query.statement),
         "names_window": query.names_window,
         "mixes_case": query.mixes_case,
+        **({"ending": query.ending} if query.ending else {}),
+        **({"item_names": list(query.item_names)} if query.item_names else {}),
     }
 
 
@@ -123,11 +125,13 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
         },
         where=data["where"],
         having=data["having"],
+        ending=data.get("ending"),
         relation=_text_from_json(data["relation"]),
         columns=tuple(Column(**column) for column in data["columns"]),
         statement=None if statement is None else _text_from_json(statement),
         names_window=data.get("names_window", False),
         mixes_case=data.get("mixes_case", False),
+        item_names=tuple(data.get("item_names", ())),
     )
 
 

@@ -69,7 +69,8 @@ class Query:
 
     It means: group `relation` (filtered by `where`) by `keys` and `window` over `time`, compute
     `aggregates`, keep the rows where `having` holds, and give `columns`. `keys`, `aggregates` and
-    `columns` are in the order in which they come out.
+    `columns` are in the order in which they come out. `ending` is ORDER BY or SORT BY, LIMIT and
+    OFFSET, as a statement ends with them, over the same names as `having`.
 
     With grouping sets among the `keys`, or with `sets` of their names, it groups by each of the
     sets, and the answer is that of all of them: a key that a set leaves out is null there, and
@@ -87,6 +88,7 @@ class Query:
     marks: Mapping[str, Mark] = field(default_factory=dict)
     where: str | None = None
     having: str | None = None
+    ending: str | None = None
     relation: SqlText | str | None = None
     columns: Sequence[Column] = ()
     # The statement that the query was parsed from; Spark names unnamed columns by it.
@@ -95,6 +97,9 @@ class Query:
     names_window: bool = False
     # Whether the statement spells a column in two cases; only some sessions treat these as one.
     mixes_case: bool = False
+    # Names by which its HAVING means items of SELECT. Spark compares with the type of the source's
+    # column of that name, if there is one.
+    item_names: tuple[str, ...] = ()
     # The query with grouping sets that this is one set of.
     whole: "Query | None" = None
 
@@ -138,6 +143,7 @@ class Query:
             ("time", uncommented(self.time)),
             ("where", self.where and uncommented(self.where)),
             ("having", self.having and uncommented(self.having)),
+            ("ending", self.ending and uncommented(self.ending)),
         ):
             object.__setattr__(self, slot, value)
         if self.whole is None and (sets is not None or self.marks):
@@ -350,12 +356,16 @@ class Query:
             sets = (", ".join([window, *(keys[name] for name in one)]) for one in self.sets)
             groups = ", ".join([window, *keys.values()])
             groups += f" GROUPING SETS ({', '.join(f'({one})' for one in sets)})"
+        before, after = "", having
+        if self.ending:
+            # In a SELECT of its own, where no item has the name of something else.
+            before, after = "(SELECT * FROM ", f"{having} {self.ending}) AS answers"
         return SqlText.joined(
-            f"SELECT {outer} FROM (SELECT ",
+            f"SELECT {outer} FROM {before}(SELECT ",
             *inner,
             " FROM ",
             self.source,
-            f"{views}{where} GROUP BY {groups}) AS answers({names}){having}",
+            f"{views}{where} GROUP BY {groups}) AS answers({names}){after}",
         )
 
 

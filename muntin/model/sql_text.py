@@ -30,6 +30,15 @@ def name_parts(text: str) -> list[str]:
     ]
 
 
+def is_same_table(one: str, other: str) -> bool:
+    """Whether two names are of one table, with backquotes or without, in any case.
+
+    >>> is_same_table("`größen`", "Größen")
+    True
+    """
+    return one == other or len({".".join(name_parts(name)).lower() for name in (one, other)}) == 1
+
+
 def literal(text: str) -> str:
     """Returns text as a string literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

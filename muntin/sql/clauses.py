@@ -1,5 +1,6 @@
 """One statement cut into its clauses, or the reason why its shape cannot share."""
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 import sqlglot
@@ -20,16 +21,15 @@ from muntin.sql.tokens import (
 _BEYOND = "its SQL is beyond the parser"
 
 # The parts of sqlglot's SELECT that a shared query may have; others are named by their reason.
-_SHARED_PARTS = {"expressions", "from_", "joins", "where", "group", "having"}
+_SHARED_PARTS = {
+    *("expressions", "from_", "joins", "where", "group", "having"),
+    *("order", "sort", "limit", "offset"),
+}
 _OTHER_PARTS = {
     "with_": "WITH",
     "distinct": "SELECT DISTINCT",
-    "order": "ORDER BY",
-    "sort": "SORT BY",
     "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
     "laterals": "LATERAL VIEW",
     "windows": "a WINDOW clause",
     "qualify": "QUALIFY",
@@ -38,7 +38,9 @@ _OTHER_PARTS = {
 }
 _SHARED_GROUPINGS = {"expressions", "rollup", "cube", "grouping_sets"}
 # The clauses of a statement that can share, as Spark wants them.
-_ORDER = ("SELECT", "FROM", "WHERE", "GROUP_BY", "HAVING")
+_ORDER = ("SELECT", "FROM", "WHERE", "GROUP_BY", "HAVING", "ORDER_BY", "SORT_BY", "LIMIT", "OFFSET")
+# Those that end it, by the names of their parts in sqlglot's SELECT.
+_ENDING = {"ORDER_BY": "order", "SORT_BY": "sort", "LIMIT": "limit", "OFFSET": "offset"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +53,18 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class Clauses:
-    """`SELECT items FROM relation WHERE where GROUP BY group_by HAVING having`, as tokens."""
+    """`SELECT items FROM relation WHERE where GROUP BY group_by HAVING having ending`, as tokens.
+
+    `ending` has ORDER BY, SORT BY, LIMIT and OFFSET by their keywords, where they are there.
+    """
 
     items: tuple[Item, ...]
     relation: Span
     where: Span
     group_by: Span
     having: Span
-    # Where column references begin, in SELECT and HAVING and GROUP BY.
+    ending: Mapping[str, Span]
+    # Where column references begin, in all clauses but FROM and WHERE.
     columns: frozenset[int]
     # Functions that sqlglot does not know, in lower case.
     unknown: frozenset[str]
@@ -106,12 +112,15 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
     """The clauses of a statement whose shape can share."""
     select = _shared_select(statement, tree)
     tokens = statement.tokens
-    bounds = _bounds(tokens)
+    ends = {kind for kind, part in _ENDING.items() if select.args.get(part)}
+    # A column may be called like a clause that is not there.
+    bounds = _bounds(tokens, {*_ORDER} - {*_ENDING} | ends)
     items_from = 2 if kind_at(tokens, 1) == "ALL" else 1
     items = split(tokens[items_from : bounds["FROM"]])
     group_by = _clause(tokens, bounds, "GROUP_BY")
     keys = split(group_by)
     where, having = _clause(tokens, bounds, "WHERE"), _clause(tokens, bounds, "HAVING")
+    ending = {kind: _clause(tokens, bounds, kind) for kind in _ENDING if kind in ends}
     group = select.args["group"]
     agree = (
         len(items) == len(select.expressions)
@@ -120,6 +129,7 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
         and bool(having) == bool(select.args.get("having"))
         and all(items)
         and all(keys)
+        and all(ending.values())
     )
     if not agree:
         raise NotSharedError(f"{_BEYOND}: its clauses cannot be told apart")
@@ -129,7 +139,8 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
             raise NotSharedError("PIVOT")
         if relation[place].kind == "LATERAL" and kind_at(relation, place + 1) == "VIEW":
             raise NotSharedError("LATERAL VIEW")
-    parts = [*select.expressions, group, *filter(None, [select.args.get("having")])]
+    others = [select.args.get(part) for part in ("having", *_ENDING.values())]
+    parts = [*select.expressions, group, *filter(None, others)]
     relations = [
         select.args["from_"].this,
         *(join.this for join in select.args.get("joins") or ()),
@@ -145,6 +156,7 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
         where=where,
         group_by=group_by,
         having=having,
+        ending={kind.replace("_", " "): piece for kind, piece in ending.items()},
         columns=frozenset(_column_starts(parts)),
         unknown=frozenset(
             node.name.lower() for part in parts for node in part.find_all(exp.Anonymous)
@@ -181,6 +193,7 @@ def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
         ("WHERE", [tree.args.get("where")]),
         ("GROUP BY", [tree.args["group"]]),
         ("HAVING", [tree.args.get("having")]),
+        ("ORDER BY", [tree.args.get(part) for part in _ENDING.values()]),
     ):
         for node in filter(None, nodes):
             if node.find(exp.Query):
@@ -195,12 +208,12 @@ def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
     return tree
 
 
-def _bounds(tokens: Span) -> dict[str, int]:
+def _bounds(tokens: Span, kinds: Set[str]) -> dict[str, int]:
     """Finds the keyword of each clause; refuses clauses in an order that cannot share."""
     bounds: dict[str, int] = {}
     for place in outside(tokens):
         kind = tokens[place].kind
-        if kind not in _ORDER:
+        if kind not in kinds:
             continue
         # `x IS DISTINCT FROM y`, and a field that is called like a clause.
         if kind == "FROM" and kind_at(tokens, place - 1) == "DISTINCT":

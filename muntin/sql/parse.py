@@ -10,6 +10,7 @@ from muntin.model.sql_text import SqlText
 from muntin.sql.aggregates import check_row_expression
 from muntin.sql.clauses import Clauses, cut, read_tree
 from muntin.sql.dialects import in_spark_sql
+from muntin.sql.ending import read_ending
 from muntin.sql.functions import UNSTABLE, calls, is_call
 from muntin.sql.group_by.keys import column_name, read_group_by
 from muntin.sql.group_by.windows import first_window, is_window
@@ -84,7 +85,9 @@ def _shared(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query:
         )
         for item in clauses.items
     ]
-    having = projection.rewrite(clauses.having, _aliases(columns)) if clauses.having else None
+    aliases = _aliases(columns)
+    having = projection.rewrite(clauses.having, aliases) if clauses.having else None
+    ending = read_ending(projection, [column.expression for column in columns], aliases)
     projection.ensure_aggregate()
     return Query(
         name=statement.name,
@@ -96,11 +99,13 @@ def _shared(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query:
         marks=projection.marks,
         where=render(text, clauses.where) if clauses.where else None,
         having=having,
+        ending=ending,
         relation=relation_with_holes(text, clauses.relation, find_holes(statement.tokens, tree)),
         columns=columns,
         statement=whole,
         names_window=projection.names_window or group_by.names_window,
         mixes_case=projection.mixes_case or _mixes_case(statement.tokens, clauses),
+        item_names=tuple(dict.fromkeys(projection.item_names)),
     )
 
 

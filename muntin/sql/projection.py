@@ -54,13 +54,22 @@ class Projection:
     names_window: bool = False
     # Whether it does so in another case than Spark's.
     mixes_case: bool = False
+    # Names by which HAVING means items of SELECT.
+    item_names: list[str] = field(default_factory=list)
     _by_identity: dict[tuple[object, ...], str] = field(default_factory=dict)
 
-    def rewrite(self, tokens: Span, aliases: Mapping[str, str | None] | None = None) -> str:
+    def rewrite(
+        self,
+        tokens: Span,
+        aliases: Mapping[str, str | None] | None = None,
+        *,
+        items_first: bool = False,
+    ) -> str:
         """An expression over key names, `window` and aggregate names.
 
         `aliases` are the items that may be named, in lower case; one that stands twice is none.
-        In HAVING Spark looks for a key first, and then for an item.
+        In HAVING Spark looks for a key first, and then for an item. In ORDER BY it is the other way
+        round.
         """
         tokens = fold(tokens, self.clauses)
         swaps: dict[int, Swap] = {}
@@ -74,12 +83,15 @@ class Projection:
                 swap: Swap | None = self._unnamed(tokens, place, call.stop, name)
                 with_aggregate.append(place)
             else:
-                swap = self._swap(tokens, place, aliases or {})
+                item = self._item(tokens, place, aliases or {}) if items_first else None
+                swap = item or self._swap(tokens, place, {} if items_first else aliases or {})
             if swap is None:
                 place += 1
-            else:
-                swaps[place] = swap
-                place = swap.stop
+                continue
+            if items_first and swap.stop > place + 1:
+                self._check_no_items(tokens[place : swap.stop], aliases or {})
+            swaps[place] = swap
+            place = swap.stop
         self._check_rest(tokens, swaps, with_aggregate)
         return render(self.text, tokens, swaps)
 
@@ -141,12 +153,35 @@ class Projection:
         fitting = [key for key in self.group_by.keys if matches(key, tokens, place, self.clauses)]
         if fitting:
             return self._key(tokens, place, max(fitting, key=lambda key: len(key.tokens)))
-        if here.norm in aliases and here.start in self.clauses.columns:
-            expression = aliases[here.norm]
-            if expression is None:
-                raise NotSharedError(f"two items of SELECT are called {here.name}")
-            return Swap(stop=place + 1, text=f"({expression})")
-        return None
+        item = self._item(tokens, place, aliases)
+        if item is not None:
+            self.item_names.append(here.name)
+        return item
+
+    def _item(self, tokens: Span, place: int, aliases: Mapping[str, str | None]) -> Swap | None:
+        """Returns the replacement for the name of an item of SELECT; None if it is none."""
+        here = tokens[place]
+        # `r.x` is a column, never an item.
+        is_bare = self.text[here.start : here.end] in {here.name, quoted(here.name)}
+        is_column = here.start in self.clauses.columns and kind_at(tokens, place - 1) != "DOT"
+        if here.norm not in aliases or not is_column or not is_bare:
+            return None
+        expression = aliases[here.norm]
+        if expression is None:
+            raise NotSharedError(f"two items of SELECT are called {here.name}")
+        return Swap(stop=place + 1, text=f"({expression})")
+
+    def _check_no_items(self, tokens: Span, aliases: Mapping[str, str | None]) -> None:
+        """Refuse an aggregate or key in ORDER BY of what is also the name of another item, and a
+        window, which Spark does not take there."""
+        if is_window(tokens):
+            raise NotSharedError("a window in ORDER BY that is called anew")
+        for token in tokens:
+            is_item = token.start in self.clauses.columns and token.norm in aliases
+            if is_item and aliases[token.norm] not in {token.name, quoted(token.name)}:
+                raise NotSharedError(
+                    f"in ORDER BY, {token.name} may mean a column or an item of SELECT"
+                )
 
     def _of_any_row(self, tokens: Span, place: int) -> Swap | None:
         """Returns the replacement for a value of some row that is the same in all rows of a group:

@@ -9,7 +9,8 @@ from sqlglot import exp
 from muntin.model.sql_text import SqlText, quoted
 from muntin.sql.tokens import Span, closing, kind_at, norms, render, tokenize
 
-_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+# Spark takes letters beyond ASCII only in backquotes.
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*", re.ASCII)
 
 # What may follow a table that has no alias, so that one may be put there.
 _CLAUSES = "WHERE GROUP_BY HAVING ORDER_BY SORT_BY CLUSTER_BY DISTRIBUTE_BY LIMIT OFFSET WINDOW"

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.errors import RunError, nearest
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query, tables_of
+from muntin.model.sql_text import is_same_table
 from muntin.spark.files import InputFormat
 from muntin.terminal.paths import check_input
 
@@ -99,10 +100,9 @@ def check_relations(relations: Sequence[str], names: Sequence[str]) -> None:
             wanted = " ".join(f"--input {name}=PATH" for name in relations)
             raise RunError(f"the queries read {', '.join(relations)}; give each of them: {wanted}")
         return
-    given = {name.lower() for name in names}
-    missing = [name for name in relations if name.lower() not in given]
+    missing = [each for each in relations if not any(is_same_table(each, name) for name in names)]
     for name in names:
-        if missing and name.lower() not in {relation.lower() for relation in relations}:
+        if missing and not any(is_same_table(relation, name) for relation in relations):
             raise RunError(
                 f"no query reads {name!r}, which --input names; {nearest(name, missing)}"
             )

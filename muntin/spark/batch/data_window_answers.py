@@ -110,9 +110,14 @@ class RecordAnswers:
         """Returns all queries' answers under their names, in one DataFrame."""
         if self._bound.tree.is_alone:
             return [named(name, self.answer(name), column) for name in self.queries]
-        projections = self._projections(list(self.queries))
-        with blaming_one(self.answer, projections):
-            return [stack(projections, self._bound.tree.nodes, self._combined, column)]
+        ordered = [name for name, query in self.queries.items() if query.ending is not None]
+        frames = [named(name, self.answer(name), column) for name in ordered]
+        projections = self._projections([name for name in self.queries if name not in ordered])
+        if projections:
+            with blaming_one(self.answer, projections):
+                nodes = self._bound.tree.nodes
+                frames.insert(0, stack(projections, nodes, self._combined, column))
+        return frames
 
     def release(self) -> None:
         """Give the storage back."""

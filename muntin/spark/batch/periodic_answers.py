@@ -141,17 +141,19 @@ class FamilyAnswers:
     def answer(self, name: str) -> DataFrame:
         """Returns one query's answer, computed without those of the others."""
         query = self.queries[name]
-        if all(self._tree(part.name).is_alone for part in query.parts):
+        compiled = self._compiled(query)
+        is_alone = all(self._tree(part.name).is_alone for part in query.parts)
+        if is_alone or (query.ending and query.sets and len(compiled) < len(query.parts)):
+            # An order is that of all grouping sets at once.
             return self._relations.check(query)
         with blaming(query):
             passes = {self._pass_of(self._number(part.name)) for part in query.parts}
             if not all(map(self._is_computable, passes)):
                 return self._apart(name)
-            compiled = self._compiled(query)
             frames = [self._by_spark(part) for part in query.parts if part not in compiled]
             if compiled:
                 runs = self._runs(compiled)
-                combined = combine_compiled(runs, self._rows(runs), self._key_fields(runs))
+                combined = self._combined_from(self._rows(runs), runs)
                 frames.insert(0, self._from_runtime(compiled, runs, combined))
             return self._in_one(query, frames)
 
@@ -176,12 +178,7 @@ class FamilyAnswers:
             slices.keep()
         node = bound.tree.answering([part]).nodes[-1]
         frame = combine_natively(node, slices.slices(number), bound.types)
-        nulls = [
-            lit(None).cast(field.dataType).alias(field.name)
-            for field in self._key_fields(self._trees)
-            if field.name not in frame.columns
-        ]
-        return self._project(part, from_columns(node)).apply(frame.select("*", *nulls))
+        return self._project(part, from_columns(node)).apply(self._with_left_out(frame, [part]))
 
     def _in_one(self, query: Query, frames: Sequence[DataFrame]) -> DataFrame:
         """Returns the answers to the parts of a query as one, in the columns that Spark gives."""
@@ -241,7 +238,11 @@ class FamilyAnswers:
 
     def together(self, column: str = QUERY) -> list[DataFrame]:
         """Returns all queries' answers under their names, in as few DataFrames as possible."""
-        compiled = [query for query in self.queries.values() if self._is_compiled(query)]
+        compiled = [
+            query
+            for query in self.queries.values()
+            if query.ending is None and self._is_compiled(query)
+        ]
         others = [name for name, query in self.queries.items() if query not in compiled]
         frames = [named(name, self.answer(name), column) for name in others]
         if compiled:
@@ -253,8 +254,13 @@ class FamilyAnswers:
                 part.name: self._project(part, self._slots(part, runs), bounds) for part in parts
             }
             called = {part.name: part.asked.name for part in parts}
+            is_stored = any(self.queries[name].ending for name in others)
+            # Those with an order are made of stored slices, so that all are.
+            combined = (
+                self._combined_from(self._rows(runs), runs) if is_stored else self._combined(runs)
+            )
             with blaming_one(self.answer, called.values()):
-                frames.insert(0, stack(projections, nodes, self._combined(runs), column, called))
+                frames.insert(0, stack(projections, nodes, combined, column, called))
         return frames
 
     def _projections(
@@ -270,11 +276,30 @@ class FamilyAnswers:
     def _combined(self, runs: Mapping[int, TreeRun]) -> DataFrame:
         """Returns the answers of all nodes, the slices of all their passes made in one job."""
         passes = [each for each in self._passes if runs.keys() & each.trees.keys()]
-        rows = in_order([slices.packed for slices in passes])
-        return combine_compiled(runs, rows, self._key_fields(runs))
+        return self._combined_from(in_order([slices.packed for slices in passes]), runs)
+
+    def _combined_from(self, rows: DataFrame, runs: Mapping[int, TreeRun]) -> DataFrame:
+        """Returns the answers of all nodes from the packed slices of their trees."""
+        parts = [
+            self._of_tree[number][name] for number, run in runs.items() for name in run.tree.queries
+        ]
+        return self._with_left_out(combine_compiled(runs, rows, self._key_fields(runs)), parts)
+
+    def _with_left_out(self, frame: DataFrame, parts: Iterable[Query]) -> DataFrame:
+        """Returns answers with nulls for the keys that the grouping sets of some parts leave out.
+
+        Spark adds them: a type that the compiled runtime does not take would not go to Python.
+        """
+        left_out = {squeeze(key) for part in parts for key in part.left_out.values()}
+        nulls = [
+            lit(None).cast(self._key_types[key]).alias(name)
+            for key, name in self._names.items()
+            if key in left_out and name not in frame.columns
+        ]
+        return frame.select("*", *nulls) if nulls else frame
 
     def _key_fields(self, numbers: Collection[int]) -> list[StructField]:
-        """Returns the columns of all keys, for the answers of some trees.
+        """Returns the columns of the keys of some trees.
 
         A key may be null if it may be in one of these trees, or if one of them does not have it.
         """
@@ -286,8 +311,10 @@ class FamilyAnswers:
         fields = []
         for key, name in self._names.items():
             mine = [fields_of[key] for fields_of in groupings if key in fields_of]
+            if not mine:
+                continue
             is_nullable = len(mine) < len(groupings) or any(field.nullable for field in mine)
-            metadata = dict(mine[0].metadata) if mine else {}
+            metadata = dict(mine[0].metadata)
             # Spark's mark of a name that nobody gave; answers name their keys.
             metadata.pop("__autoGeneratedAlias", None)
             fields.append(StructField(name, self._key_types[key], is_nullable, metadata))

@@ -68,7 +68,8 @@ def number_of(component: Component, aggregate: Aggregate, types: Types) -> str:
         # Spark's percentiles are doubles. So few digits are told apart as doubles, too.
         return FLOAT
     if component.part.is_chosen:
-        return kind.simpleString()
+        # Spark's name of the type would be that of the storage of floats.
+        return "real" if isinstance(kind, FloatType) else kind.simpleString()
     if isinstance(kind, FloatType | DoubleType):
         return FLOAT
     return INTEGER if isinstance(kind, IntegralType | BooleanType) else kind.simpleString()

@@ -1,9 +1,9 @@
 """Binds a plan to its data: finds types, and with them who computes what."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql.types import (
     BooleanType,
     DecimalType,
@@ -11,14 +11,14 @@ from pyspark.sql.types import (
     NumericType,
 )
 
-from muntin.errors import RunError
+from muntin.errors import MuntinError, RefusedError, RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import ADD_LIMBS, Monoid
 from muntin.model.aggregates.parts import PARTS, TYPED
 from muntin.model.aggregates.table import DOUBLE
 from muntin.model.plan import Plan, Tree, by_family, with_own_passes
 from muntin.model.query import Family, PlainQuery, Query, parts_of
-from muntin.model.sql_text import SqlText
+from muntin.model.sql_text import SqlText, quoted
 from muntin.optimizer.name_techniques import with_techniques
 from muntin.runtime.columns.layout import kept
 from muntin.spark.batch.slices import number_of
@@ -48,6 +48,10 @@ _OTHER_MARKS = (
 )
 
 
+# What may go wrong when a plan is bound.
+_FAILURES = (MuntinError, PySparkException)
+
+
 @dataclass(frozen=True, kw_only=True)
 class BoundTree(AnyBoundTree):
     """A tree of periodic windows and its types."""
@@ -66,16 +70,77 @@ class BoundPlan:
 
 
 def bind(plan: Plan, relations: Relations) -> BoundPlan:
-    """Find the types; queries that only Spark can answer leave their tree, with a reason."""
+    """Find the types; queries that only Spark can answer leave their tree, with a reason.
+
+    So does a query that fails to be bound for any other reason, if Spark takes it.
+    """
+    try:
+        return _bind(plan, relations)
+    except _FAILURES as error:
+        if isinstance(error, RefusedError) or plan.technique is not None:
+            raise
+        alone: dict[str, str] = {}
+        for name in dict.fromkeys(part.asked.name for part in _periodic(plan)):
+            reason = _why_unbound(name, plan, relations)
+            if reason is not None:
+                relations.check(plan.query(name))
+                alone[name] = reason
+        if not alone:
+            raise
+        return _bind(_leaving(plan, alone), relations)
+
+
+def _why_unbound(name: str, plan: Plan, relations: Relations) -> str | None:
+    """Returns why a query cannot be bound, even without the others; None if it can."""
+    others = {part.asked.name: "" for part in _periodic(plan) if part.asked.name != name}
+    try:
+        _bind(_leaving(plan, others), relations)
+    except RefusedError:
+        raise
+    except MuntinError as error:
+        return str(error)
+    except PySparkException as error:
+        return first_line(error)
+    return None
+
+
+def _periodic(plan: Plan) -> list[Query]:
+    """Returns what the trees of periodic windows answer."""
+    return [part for tree in plan.trees for part in plan.queries_of(tree).values()]
+
+
+def _leaving(plan: Plan, reasons: Mapping[str, str]) -> Plan:
+    """Returns a plan that leaves some queries to Spark, with the reason for each."""
+    plain = {
+        query.name: PlainQuery(
+            name=query.name,
+            statement=query.to_sql(),
+            reason=reasons[query.name],
+            window=query.window,
+        )
+        for query in plan.queries
+        if isinstance(query, Query) and query.name in reasons
+    }
+    left = [part for part in parts_of(plan.queries) if part.asked.name not in plain]
+    trees = [tree.answering(left) for tree in plan.trees]
+    return replace(
+        plan,
+        trees=tuple(with_own_passes([tree for tree in trees if tree.nodes])),
+        queries=tuple(plain.get(query.name, query) for query in plan.queries),
+    )
+
+
+def _bind(plan: Plan, relations: Relations) -> BoundPlan:
     for query in plan.queries:
-        if isinstance(query, Query) and query.sets is not None:
-            # Spark resolves less in the HAVING of grouping sets than in that of each set.
+        if isinstance(query, Query) and (query.sets is not None or (query.having and query.ending)):
+            # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
+            # in ORDER BY above HAVING.
             relations.check(query)
     known = _types_of_families(plan.trees, relations)
     bound = [
         _bind_tree(tree, plan, relations, known.get(tree.grouping.family)) for tree in plan.trees
     ]
-    alone: dict[str, PlainQuery] = {}
+    alone: dict[str, str] = {}
     for bound_tree in bound:
         for part in plan.queries_of(bound_tree.tree).values():
             reason = reason_alone(part, bound_tree.types, relations) or _reason_apart(
@@ -83,26 +148,15 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
             )
             if reason is not None:
                 # What holds for one grouping set holds for all, and Spark answers them at once.
-                asked = part.asked
-                alone[asked.name] = PlainQuery(
-                    name=asked.name,
-                    statement=asked.to_sql(),
-                    reason=reason,
-                    window=asked.window,
-                )
-    left = [part for part in parts_of(plan.queries) if part.asked.name not in alone]
+                alone[part.asked.name] = reason
     if alone:
-        answered = [each.tree.answering(left) for each in bound]
-        stays = [each for each, tree in zip(bound, answered, strict=True) if tree.nodes]
-        narrower = with_own_passes([tree for tree in answered if tree.nodes])
-        bound = [replace(each, tree=tree) for each, tree in zip(stays, narrower, strict=True)]
+        plan = _leaving(plan, alone)
+        names = {part.name for part in _periodic(plan)}
+        stays = [each for each in bound if not names.isdisjoint(each.tree.queries)]
+        bound = [replace(each, tree=tree) for each, tree in zip(stays, plan.trees, strict=True)]
     trees = [_with_techniques(bound_tree, plan, relations) for bound_tree in bound]
     return BoundPlan(
-        plan=replace(
-            plan,
-            trees=tuple(bound_tree.tree for bound_tree in trees),
-            queries=tuple(alone.get(query.name, query) for query in plan.queries),
-        ),
+        plan=replace(plan, trees=tuple(bound_tree.tree for bound_tree in trees)),
         trees=tuple(trees),
     )
 
@@ -118,6 +172,8 @@ def _reason_apart(query: Query, bound: BoundTree) -> str | None:
         if not is_carried(field.dataType):
             kind = field.dataType.simpleString()
             return f"only compiled code combines {compiled[0]}, and it takes no keys of {kind}"
+    if by_spark[0] == compiled[0]:
+        return f"compiled code does not take {compiled[0]} of such values"
     return f"only compiled code combines {compiled[0]}, and it does not take {by_spark[0]}"
 
 
@@ -226,6 +282,9 @@ def reason_alone(query: Query, types: Types, relations: Relations) -> str | None
         tells_cases_apart = is_case_sensitive(relations.session)
         if "window" in (columns if tells_cases_apart else map(str.lower, columns)):
             return "its source has a column that is called window, too"
+    for name in query.item_names:
+        if _is_of_other_type(name, query, relations):
+            return f"in HAVING, {name} may mean a column of its source or an item of SELECT"
     if query.marks:
         for setting in _OTHER_MARKS:
             if relations.session.conf.get(setting, "false") == "true":
@@ -250,3 +309,17 @@ def reason_alone(query: Query, types: Types, relations: Relations) -> str | None
                         f"value by value; write CAST({argument} AS DOUBLE) in its place"
                     )
     return None
+
+
+def _is_of_other_type(name: str, query: Query, relations: Relations) -> bool:
+    """Whether an item of SELECT has the name of a column of the source, and another type.
+
+    Spark resolves names in HAVING as columns of the source first, and casts what they are compared
+    with. If the column is no key, it then takes the item in its place, and leaves the casts.
+    """
+    columns = [each for each in relations.columns(query.source) if each.lower() == name.lower()]
+    if not columns:
+        return False
+    items = relations.check(query.asked).schema.fields
+    types = [each.dataType for each in items if each.name.lower() == name.lower()]
+    return len(columns) > 1 or types != [relations.type_of(query.source, quoted(columns[0]))]

@@ -10,7 +10,7 @@ from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RefusedError, RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
-from muntin.model.sql_text import SqlText
+from muntin.model.sql_text import SqlText, is_same_table
 from muntin.spark.engine.estimates import operators_of
 from muntin.spark.engine.safe import may_fail
 from muntin.spark.engine.session_kind import is_connect
@@ -209,7 +209,7 @@ def _frames(data: Data, tables: list[str]) -> dict[str, DataFrame]:
     if isinstance(data, Mapping):
         frames = {}
         for table in tables:
-            names = [name for name in data if name.lower() == table.lower()]
+            names = [name for name in data if is_same_table(name, table)]
             if table == "" and len(data) == 1:
                 names = list(data)
             if names:

@@ -19,16 +19,16 @@ from muntin.spark.frames.time_window import WindowOperator, find_window
 
 # What users call operators.
 _OPERATORS = {
-    "Sort": "orderBy",
-    "GlobalLimit": "limit",
     "Join": "a join",
     "Union": "a union",
     "Window": "a window function",
     "Deduplicate": "dropDuplicates",
     "Distinct": "distinct",
 }
-# Operators that change no row.
-_NAMES = {"SubqueryAlias"}
+# Operators that change no row. Spark writes a limit as two.
+_NAMES = {"SubqueryAlias", "LocalLimit"}
+# Operators that may be above a groupBy.
+_ABOVE = {"Project", "Filter", "Sort", "GlobalLimit", "Offset"}
 # Functions that cost too much to be computed for each expression that uses them.
 _COSTLY = ("UDF", "Subquery", "UserDefined", "Invoke", "Lambda")
 # Nodes that a projection may have in all, to be looked through.
@@ -69,7 +69,7 @@ def chain_of(frame: DataFrame) -> Chain:
     plan = analyzed(frame)
     above = []
     while kind(plan) != "Aggregate":
-        if kind(plan) not in {"Project", "Filter", *_NAMES}:
+        if kind(plan) not in _ABOVE | _NAMES:
             inside = any(kind(node) == "Aggregate" for node in walk(plan))
             raise NotSharedError(
                 f"it has {_called(plan)} above its groupBy" if inside else "it has no groupBy"
@@ -99,7 +99,7 @@ def _looked_through(
     window = find_window(plan, frame.sparkSession)
     if window is not None:
         return window, window.child
-    if kind(plan) in _NAMES:
+    if kind(plan) == "SubqueryAlias":
         return None, children(plan)[0]
     if kind(plan) == "EventTimeWatermark":
         delay = watermark_delay(plan, frame.sparkSession)
@@ -114,8 +114,13 @@ def _looked_through(
 
 
 def expressions_of(plan: Plan) -> list[Expression]:
-    """Returns the expressions of a projection, or the condition of a filter."""
-    return items(plan.projectList()) if kind(plan) == "Project" else [plan.condition()]
+    """Returns the expressions of a projection or an order, or the condition of a filter."""
+    match kind(plan):
+        case "Project":
+            return items(plan.projectList())
+        case "Sort":
+            return items(plan.order())
+    return [plan.condition()]
 
 
 def is_plain(expressions: list[Expression]) -> bool:

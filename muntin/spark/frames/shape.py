@@ -24,6 +24,7 @@ from muntin.spark.frames.chain import (
     expressions_of,
     is_plain,
 )
+from muntin.spark.frames.ending import Ending
 from muntin.spark.frames.time_window import WindowOperator
 
 _CALL = "AggregateExpression"
@@ -45,6 +46,7 @@ class Shape:
     calls: tuple[Expression, ...]
     columns: tuple[Expression, ...]
     having: tuple[Expression, ...]
+    ending: Ending
     # How late rows may be, if the DataFrame says so.
     watermark: Watermark | None
 
@@ -70,7 +72,7 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
     names = {
         identity(each.toAttribute()): answer for each, answer in zip(given, answers, strict=True)
     }
-    columns, having = _read_above(chain, names, session)
+    columns, having, ending = _read_above(chain, names, session)
     return Shape(
         filters=tuple(below.filters),
         time=below.time,
@@ -80,6 +82,7 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
         calls=tuple(_distinct(calls)),
         columns=tuple(answers if columns is None else columns),
         having=tuple(having),
+        ending=ending,
         watermark=below.watermark,
     )
 
@@ -133,12 +136,22 @@ def _read_below(chain: Chain, meanings: Mapping[int, Expression], session: Spark
 
 def _read_above(
     chain: Chain, meanings: Mapping[int, Expression], session: SparkSession
-) -> tuple[list[Expression] | None, list[Expression]]:
-    """Reads the operators above the aggregate: columns, None if they are its own, and filters."""
+) -> tuple[list[Expression] | None, list[Expression], Ending]:
+    """Reads the operators above the aggregate: columns, None if they are its own, filters, and what
+    ends it."""
     names = dict(meanings)
     columns: list[Expression] | None = None
     having: list[Expression] = []
+    ending = Ending()
     for operator in reversed(chain.above):
+        if kind(operator) == "GlobalLimit":
+            ending = ending.with_limit(_number(operator.limitExpr()))
+            continue
+        if kind(operator) == "Offset":
+            ending = ending.with_offset(_number(operator.offsetExpr()))
+            continue
+        if kind(operator) != "Project":
+            ending.check_not_cut()
         expressions = expressions_of(operator)
         if not is_plain(expressions):
             raise NotSharedError(
@@ -148,13 +161,33 @@ def _read_above(
         found = [resolved_by(_bare(each), names, session) for each in expressions]
         if kind(operator) == "Filter":
             having += found
+        elif kind(operator) == "Sort":
+            ending = _order(found, is_global=getattr(operator, "global")())
         else:
             columns = found
             names |= {
                 identity(each.toAttribute()): column
                 for each, column in zip(expressions, found, strict=True)
             }
-    return columns, having
+    return columns, having, ending
+
+
+def _number(limit: Expression) -> int:
+    """Returns how many rows a limit or an offset is."""
+    if kind(limit) != "Literal":
+        raise NotSharedError(f"it has a limit of {limit.sql()}")
+    return int(limit.value())
+
+
+def _order(expressions: list[Expression], *, is_global: bool) -> Ending:
+    """Returns the order of an answer."""
+    # A constant orders nothing, and as SQL a number would be the place of a column.
+    orders = [each for each in expressions if kind(children(each)[0]) != "Literal"]
+    return Ending(
+        order=[children(each)[0] for each in orders],
+        directions=[f"{each.direction().sql()} {each.nullOrdering().sql()}" for each in orders],
+        is_global=is_global,
+    )
 
 
 def _bare(expression: Expression) -> Expression:

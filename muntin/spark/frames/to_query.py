@@ -45,6 +45,8 @@ class WrittenQuery:
     names: Mapping[str, Expression]
     # The arguments and filters of the calls, by the columns of the relation.
     arguments: Mapping[str, Expression]
+    # What the answer is ordered by, as SQL over the query's names.
+    order: Sequence[str]
 
 
 def write_query(
@@ -69,7 +71,7 @@ def write_query(
         column = relation.column(key, filters)
         keys[column], names[column] = quoted(column), key
     names[_WINDOW] = shape.window_column
-    _check_order([*shape.columns, *shape.having])
+    _check_order([*shape.columns, *shape.having, *shape.ending.order])
     aggregates: dict[str, Aggregate] = {}
     arguments: dict[str, Expression] = {}
     for call in shape.calls:
@@ -102,6 +104,7 @@ def write_query(
         text: str = over_names.sql()
         return text
 
+    order = [text_of(each) for each in shape.ending.order]
     return WrittenQuery(
         query=Query(
             name=name,
@@ -111,6 +114,7 @@ def write_query(
             keys=keys,
             where=quoted(relation.condition(filters)) if filters else None,
             having=" AND ".join(f"({text_of(each)})" for each in shape.having) or None,
+            ending=shape.ending.to_sql(order),
             relation=SqlText.table(table),
             columns=[
                 Column(name=label, expression=text_of(column))
@@ -121,6 +125,7 @@ def write_query(
         shape=shape,
         names=names,
         arguments=arguments,
+        order=order,
     )
 
 
@@ -188,7 +193,7 @@ def _aggregate(
 def confirm(written: WrittenQuery, relations: Relations) -> None:
     """Raises `NotSharedError` unless Spark takes the query's text for what was asked."""
     query, shape, session = written.query, written.shape, relations.session
-    core = replace(query, columns=(), having=None, statement=None)
+    core = replace(query, columns=(), having=None, ending=None, statement=None)
     try:
         frame = relations.sql(core.to_sql())
         answers = items(analyzed(frame).output())
@@ -205,9 +210,9 @@ def confirm(written: WrittenQuery, relations: Relations) -> None:
 
             return rewritten(expression, chosen, session)
 
-        texts = [column.expression for column in query.columns]
+        texts = [*(column.expression for column in query.columns), *written.order]
         actual = expressions_of(analyzed(frame.selectExpr(*texts)))
-        pairs = list(zip(actual, shape.columns, strict=True))
+        pairs = list(zip(actual, [*shape.columns, *shape.ending.order], strict=True))
         if shape.having:
             condition = analyzed(frame.where(query.having or "true")).condition()
             pairs += zip(_conjuncts(condition, len(shape.having)), shape.having, strict=True)

@@ -16,13 +16,14 @@ from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, STATE, VALUES
 from muntin.model.plan import Node
 from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode
-from muntin.model.sql_text import quoted, squeeze
+from muntin.model.sql_text import SqlText, quoted, squeeze
 from muntin.model.windows.data_windows import Session
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout, slots_of
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.instants import window_struct
+from muntin.spark.engine.statements import sql_over
 from muntin.spark.output.bounds import Bounds
 
 # Spark recognizes a window's column by this, so that `window` and `window_time` take it.
@@ -69,12 +70,15 @@ class Projection:
     # Our condition, over a tree's answers, and the user's, over the query's names.
     condition: str | None = None
     having: str | None = None
+    # The user's order and limit, over the query's names.
+    ending: str | None = None
 
     def apply(self, frame: DataFrame) -> DataFrame:
         """Returns the query's answer from the rows of its node."""
         if self.condition is not None:
             frame = frame.where(self.condition)
-        if self.having is None and not any(output.uses_names for output in self.outputs):
+        uses_names = any(output.uses_names for output in self.outputs)
+        if self.having is None and self.ending is None and not uses_names:
             return frame.select(*(output.column() for output in self.outputs))
         # A name that differs from another only in case is passed on under a name of ours.
         spellings = Counter(name.name.lower() for name in self.names)
@@ -89,6 +93,9 @@ class Projection:
         ).alias("answers")
         if self.having is not None:
             frame = frame.where(self.having)
+        if self.ending is not None:
+            rows = SqlText(("SELECT * FROM ", f" {self.ending}"), ("answers",))
+            frame = sql_over(frame.sparkSession, rows, {"answers": frame})
         return frame.select(
             *(
                 replace(output, sql=_over_names(output, through.get(index))).column()
@@ -145,7 +152,9 @@ def projection(
         outputs.append(
             Output(name=name, sql=text, metadata=metadata, uses_names=alone is None, alone=alone)
         )
-    return Projection(outputs=tuple(outputs), names=tuple(names), having=query.having)
+    return Projection(
+        outputs=tuple(outputs), names=tuple(names), having=query.having, ending=query.ending
+    )
 
 
 def _window_metadata(query: Query) -> dict[str, Any]:

@@ -103,7 +103,14 @@ def stacked(
 
     if len(queries) == 1:
         return [stack(queries)]
-    rows = numbered(project(queries), nodes, frame)
+    projections = project(queries)
+    ordered = [name for name in queries if projections[name].ending is not None]
+    if ordered:
+        # Each is a frame of its own, in its order.
+        others = [name for name in queries if name not in ordered]
+        rest = stacked(project, others, nodes, frame, is_at_once) if others else []
+        return [*rest, *(stack([name]) for name in ordered)]
+    rows = numbered(projections, nodes, frame)
     groups = alike(schemas_of(rows))
     if len(groups) == 1:
         return [_stack(rows)]

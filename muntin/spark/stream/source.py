@@ -122,6 +122,12 @@ class Source:
         """Find the types of a plan, or say which of its queries cannot be streamed and why."""
         for query in plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
+        for each in plan.queries:
+            if isinstance(each, Query) and each.ending is not None:
+                raise RunError(
+                    f"query {each.name!r} cannot be streamed: a stream gives its answers window by "
+                    f"window, and cannot end with {each.ending}; order what reads them"
+                )
         check_classes(plan)
         # A change binds the same plan several times, and each time Spark would analyse it. Windows
         # and aggregates are compared, too: JSON has only the names of classes and functions.

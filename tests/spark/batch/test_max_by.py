@@ -30,6 +30,7 @@ VALUES = {
     "v": "v",
     "text": "IF(v % 3 = 0, NULL, CAST(v AS STRING))",
     "double": "IF(v = 5, double('NaN'), IF(v = 6, -0.0D, v / 2))",
+    "float": "CAST(v / 3 AS FLOAT)",
     "flag": "v > 500",
     "small": "CAST(v % 100 AS TINYINT)",
     "decimal": "CAST(v AS DECIMAL(12, 3))",

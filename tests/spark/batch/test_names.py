@@ -10,10 +10,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
+from pyspark.errors import NumberFormatException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import muntin as mt
+from tests.support.answers import assert_same, plain
 from tests.support.comparing import Pair, assert_pairs_equal, compare
 from tests.support.examples import SEED
 from tests.support.names import draw_names, in_another_case, quoted
@@ -490,3 +492,40 @@ def test_names_in_a_stream(spark, tmp_path, names):
     for outcome in outcomes.values():
         assert outcome.wrong is None, outcome.wrong
         assert outcome.rows > 5
+
+
+HAVINGS = {
+    # The item is text, and Spark casts it to the type of the column `digit`.
+    "digit = 'd1'": "in HAVING, digit may mean a column of its source or an item of SELECT",
+    "digit > 0": "in HAVING, digit may mean a column of its source or an item of SELECT",
+    "x > 1": None,
+    "max(digit) > 0": None,
+    "s > 3": None,
+}
+
+
+@pytest.mark.parametrize("having", HAVINGS)
+def test_a_name_in_having_that_is_a_column_and_an_item(rows, having):
+    by = "FROM r GROUP BY text, window(ts, '3 hours', '1 hour')"
+    queries = mt.parse_sql(
+        f"SELECT text AS digit, max(x) AS x, sum(n) AS s {by} HAVING {having};"
+        f"SELECT text, count(*) AS c {by}"
+    )
+    results = mt.run(queries, {"r": rows})
+    reasons = {query.name: query.reason for query in results.plan.plain}
+    assert reasons.get("q1") == HAVINGS[having]
+    assert_same(results["q2"], plain(queries[1], {"r": rows}))
+    expected = plain(queries[0], {"r": rows})
+    if HAVINGS[having] is None:
+        assert_same(results["q1"], expected)
+        return
+    for frame in (expected, results["q1"]):
+        with pytest.raises(NumberFormatException, match="CAST_INVALID_INPUT"):
+            frame.collect()
+
+
+def test_a_qualified_name_in_having_is_no_item(rows):
+    (query,) = mt.parse_sql(
+        "SELECT text AS digit FROM r GROUP BY text, window(ts, '1 hour') HAVING r.digit = 'd1'"
+    )
+    assert query.reason == "digit is neither a key nor inside an aggregate"

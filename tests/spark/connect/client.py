@@ -147,6 +147,11 @@ def hard_frames(readings):
             .agg(F.sum(F.col("load").cast("double")).alias("l"))
             .drop("window"),
             "sessions": readings.groupBy("device", F.session_window("ts", "5 seconds")).count(),
+            "sorted": readings.groupBy("device", slide())
+            .agg(F.max("temp").alias("m"), F.count("*").alias("n"))
+            .orderBy(F.col("m").desc_nulls_last(), "window", "device")
+            .limit(20)
+            .select("window", "device"),
         }
     )
 
@@ -157,7 +162,7 @@ def refused_frames(readings):
     made = readings.withColumn("w", slide())
     found = shared(
         {
-            "sorted": by_minute.count().orderBy("window"),
+            "limited": by_minute.count().limit(3).orderBy("window"),
             "no window": readings.groupBy("device").count(),
             "no group": readings.select("device"),
             "cube": readings.cube("device", minute()).count(),

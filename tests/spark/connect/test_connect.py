@@ -14,7 +14,7 @@ def test_frames_of_connect_share(client):
     assert "try_avg(`temp`) is not built from slices" in dashboard["explained"]
     assert refused["different"] == []
     assert refused["reasons"] == {
-        "sorted": "it has orderBy above its groupBy",
+        "limited": "it has a filter or an order above its limit",
         "no window": "no window in its groupBy",
         "no group": "it has no groupBy",
         "cube": "it has rollup, cube, pivot or groupingSets",

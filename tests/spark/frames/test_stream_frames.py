@@ -68,7 +68,7 @@ def test_a_stream_has_one_watermark_and_one_source(spark, tmp_path):
     rate = spark.readStream.format("rate").load().groupBy(F.window("timestamp", "1 minute")).count()
     with pytest.raises(RunError, match="one stream, and rate and total read different ones"):
         mt.start({**frames, "rate": rate}, checkpoint=check)
-    with pytest.raises(RunError, match="'sorted' cannot be streamed: it has orderBy"):
+    with pytest.raises(RunError, match="'sorted' cannot be streamed: a stream gives"):
         mt.start({"sorted": frames["top"].orderBy("top")}, checkpoint=check)
     moved = data.withColumn("at", F.expr("ts + INTERVAL 1 SECOND"))
     elsewhere = moved.withWatermark("at", "5 seconds").groupBy(minute()).count()

@@ -7,8 +7,10 @@ from muntin.errors import ModelError
 from muntin.model.time import parse_duration
 from muntin.spark.engine.connect_plans import Relation, canonical, operator_of
 from muntin.spark.frames.chain import NotSharedError, Watermark
+from muntin.spark.frames.ending import Ending
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.spark.frames.unresolved.operators import (
+    ENDING,
     LOOKED_THROUGH,
     Operators,
     group_again,
@@ -19,8 +21,6 @@ from muntin.sql.item_columns import functions_of
 
 # What users call operators.
 _OPERATORS = {
-    "sort": "orderBy",
-    "limit": "limit",
     "join": "a join",
     "set_op": "a union",
     "deduplicate": "dropDuplicates",
@@ -36,6 +36,7 @@ class FlatStatement:
     where: tuple[str, ...]
     keys: tuple[str, ...]
     having: tuple[str, ...]
+    ending: Ending
     # The column of the watermark is SQL, too.
     watermark: Watermark | None
 
@@ -45,7 +46,7 @@ class FlatStatement:
         having = f" HAVING {' AND '.join(self.having)}" if self.having else ""
         return (
             f"SELECT {', '.join(self.columns)} FROM {table}{where} "
-            f"GROUP BY {', '.join(self.keys)}{having}"
+            f"GROUP BY {', '.join(self.keys)}{having} {self.ending.to_sql(self.ending.order) or ''}"
         )
 
 
@@ -72,7 +73,7 @@ def flat_statement(
     above: list[Relation] = []
     kind, operator = operator_of(relation)
     while kind != "aggregate":
-        if kind not in LOOKED_THROUGH:
+        if kind not in LOOKED_THROUGH | ENDING:
             raise NotSharedError(_why_not(relation))
         above.append(relation)
         relation = operator.input
@@ -87,16 +88,25 @@ def flat_statement(
     names = operators.named(relation, [*keys, *aggregates])
     plans = plans_of(relation, names, {})
     having: list[str] = []
+    ending = Ending()
     for each in reversed(above):
+        if operator_of(each)[0] in ENDING:
+            ending = operators.end(ending, each, names, plans)
+            names = operators.named(each, [text for _, text in names.columns])
+            plans = plans_of(each, names, plans)
+            continue
         step = operators.step(each, names, plans)
         names, plans = step.names, plans_of(each, step.names, plans)
-        having += [step.condition] if step.condition is not None else []
+        if step.condition is not None:
+            ending.check_not_cut()
+            having.append(step.condition)
     return FlatStatement(
         base=below.base,
         columns=tuple(text for _, text in names.columns),
         where=tuple(below.where),
         keys=tuple(dict.fromkeys(keys)),
         having=tuple(having),
+        ending=ending,
         watermark=below.watermark,
     )
 
@@ -104,7 +114,7 @@ def flat_statement(
 def levels_below(relation: Relation) -> list[bytes]:
     """Returns the operators below a plan's `groupBy` that may be a base, from the bottom up."""
     kind, operator = operator_of(relation)
-    while kind in LOOKED_THROUGH:
+    while kind in LOOKED_THROUGH | ENDING:
         relation = operator.input
         kind, operator = operator_of(relation)
     if kind != "aggregate":

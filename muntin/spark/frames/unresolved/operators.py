@@ -22,6 +22,7 @@ from muntin.spark.engine.connect_plans import (
     over_names,
 )
 from muntin.spark.frames.chain import NotSharedError
+from muntin.spark.frames.ending import Ending
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.sql.functions import AGGREGATES
 
@@ -29,6 +30,8 @@ from muntin.sql.functions import AGGREGATES
 LOOKED_THROUGH = {
     *("project", "filter", "with_columns", "with_columns_renamed", "drop", "to_df"),
 }
+# Operators that order and cut answers.
+ENDING = {"sort", "limit", "offset"}
 _FRESH = "c"
 
 
@@ -114,6 +117,24 @@ class Operators:
             return Step(names=self.named(relation, [text for _, text in before.columns]))
         return Step(names=self.named(relation, _items(kind, operator, write, write.text)))
 
+    def end(
+        self, before: Ending, relation: Relation, names: Names, plans: Mapping[int, Names]
+    ) -> Ending:
+        """Returns the order and the limit of answers, with those of one more operator."""
+        kind, operator = operator_of(relation)
+        if kind == "limit":
+            return before.with_limit(operator.limit)
+        if kind == "offset":
+            return before.with_offset(operator.offset)
+        before.check_not_cut()
+        self.confirm(relation, lambda names, over: _sort_again(operator, names, over))
+        write = ExpressionSql(names=names, plans=plans, refused=AGGREGATES)
+        return Ending(
+            order=[write.text(each.child) for each in operator.order],
+            directions=[_direction(each) for each in operator.order],
+            is_global=operator.is_global,
+        )
+
     def confirm(self, relation: Relation, written: Callable[[Names, DataFrame], DataFrame]) -> None:
         """Raises `NotSharedError` unless Spark takes SQL for the same operator."""
         _, operator = operator_of(relation)
@@ -163,6 +184,24 @@ def _apply(relation: Relation, names: Names, over: DataFrame, refused: frozenset
     if kind == "filter":
         return over.filter(write.text(operator.condition))
     return over.selectExpr(*_items(kind, operator, write, write.item))
+
+
+def _sort_again(sort: Any, names: Names, over: DataFrame) -> DataFrame:
+    """Returns an order by its SQL."""
+    write = ExpressionSql(names=names, plans=None, refused=AGGREGATES)
+    columns = []
+    for each in sort.order:
+        column = expr(write.text(each.child))
+        how = _direction(each).lower().replace(" ", "_")
+        columns.append(getattr(column, how)())
+    return over.sort(*columns) if sort.is_global else over.sortWithinPartitions(*columns)
+
+
+def _direction(order: Any) -> str:
+    """Returns the direction of an order as SQL."""
+    direction = "DESC" if order.direction == order.SORT_DIRECTION_DESCENDING else "ASC"
+    nulls = "LAST" if order.null_ordering == order.SORT_NULLS_LAST else "FIRST"
+    return f"{direction} NULLS {nulls}"
 
 
 def _items(

@@ -45,13 +45,13 @@ SELECT device, window, count(*) AS c FROM (SELECT ts, device FROM readings UNION
 -- UNION of two answers [plain]
 SELECT device, max(n) AS m FROM readings GROUP BY device, window(ts, '2 hours') UNION ALL SELECT device, min(n) FROM readings GROUP BY device, window(ts, '3 hours')
 
--- ORDER BY [plain]
+-- ORDER BY
 SELECT device, window, max(n) AS m FROM readings GROUP BY device, window(ts, '2 hours') ORDER BY m DESC, device
 
--- ORDER BY and LIMIT [plain]
+-- ORDER BY and LIMIT
 SELECT window.start, count(*) AS c FROM readings GROUP BY window(ts, '2 hours') ORDER BY window.start LIMIT 3
 
--- LIMIT that is not reached [plain]
+-- LIMIT that is not reached
 SELECT device, window, max(n) AS m FROM readings GROUP BY device, window(ts, '2 hours') LIMIT 100000
 
 -- SELECT DISTINCT [plain]
