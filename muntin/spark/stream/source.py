@@ -19,8 +19,9 @@ from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
 from muntin.optimizer.strategies import STEADY
 from muntin.runtime.state.record_lane import RecordNeeds
-from muntin.runtime.stream_plan.change_plan import first_start
+from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
+from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import BoundTree, bind, is_compiled, is_order_known
@@ -39,6 +40,7 @@ from muntin.spark.stream.stream_records import (
     check_classes,
     record_lane,
 )
+from muntin.spark.stream.value_types import value_types
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 
@@ -141,6 +143,7 @@ class Source:
             delay=self.delay,
             retain=retain,
             ansi=is_ansi(self.session),
+            types=bound.types,
         )
 
     def _bound(self, plan: Plan) -> "BoundStream":
@@ -155,13 +158,20 @@ class Source:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         # Periodic windows of a stream are on slices before they are bound.
         assert whole.trees == bound.plan.trees
+        records = [bind_records(tree, relations) for tree in record_trees]
         return BoundStream(
             plan=whole,
             trees=bound.trees,
             needs=[_needs(tree, bound.plan, relations) for tree in bound.trees],
-            records=[bind_records(tree, relations) for tree in record_trees],
+            records=records,
             relations=relations,
             watched=watched,
+            types=value_types(
+                [query for query in whole.queries if isinstance(query, Query)],
+                [*bound.trees, *record_trees],
+                records,
+                relations,
+            ),
         )
 
     def _watched(self, grouping: Grouping) -> tuple[DataFrame, str]:
@@ -240,11 +250,18 @@ class BoundStream:
     relations: Relations
     # The column that the watermark follows.
     watched: str
+    types: ValueTypes
 
     @property
     def record_needs(self) -> list[RecordNeeds]:
         """What the trees of data windows need."""
         return [bound.needs for bound in self.records]
+
+    def has_types_of(self, running: StreamPlan) -> bool:
+        """Whether what the plan reads has the types that a running plan of it was made for."""
+        return not retyped(running.types, self.types) and stores_alike(
+            running, self.needs, self.record_needs
+        )
 
     def rows(self) -> StructType:
         """Returns the columns of the rows that the queries read."""
