@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.runtime.stream_plan.value_types import arguments_of
+from muntin.runtime.stream_plan.value_types import ValueTypes, arguments_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,3 +20,7 @@ class Held:
     def reads(self, expressions: Collection[str]) -> bool:
         """Whether an argument of the component is among some expressions."""
         return any(sql in expressions for sql in arguments_of(self.component))
+
+    def types(self, types: ValueTypes) -> list[str | None]:
+        """Returns the types of the arguments; None for those that are not known."""
+        return [types.get(sql) for sql in arguments_of(self.component)]

@@ -20,6 +20,7 @@ from muntin.model.workload import Workload
 from muntin.optimizer.strategies import STEADY
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
+from muntin.runtime.stream_plan.lane_definitions import LaneDefinition, lane_definitions
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.batch.slices import number_of
@@ -78,7 +79,9 @@ def stream(
     The first column, `query`, has the query's name. Output mode is append, and an answer comes out
     when the watermark passes the end of its window. The session's state store provider must be
     RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
-    given; give them where a checkpoint of yours may meet a session with others. `start` does more:
+    given; give them where a checkpoint of yours may meet a session with others. On a checkpoint of
+    yours it goes on with the same queries, in any order and under any names; others are refused in
+    the first batch. `start` does more:
     a sink per query, restarts with other queries, figures. `technique`, `latency` and
     `approximate` are as in `plan`.
     """
@@ -97,7 +100,8 @@ def stream(
         approximate=approximate,
     )
     bound = source.bind(plan)
-    answers, projected = bound.run(source.first_start(bound, buckets=buckets, retain=0))
+    running = source.first_start(bound, buckets=buckets, retain=0)
+    answers, projected = bound.run(running, definitions=lane_definitions(running))
     return projected.together(answers)
 
 
@@ -270,11 +274,16 @@ class BoundStream:
         return StructType([field for field in schema.fields if field.name != _WATCHED])
 
     def run(
-        self, running: StreamPlan, *, late: StructType | None = None
+        self,
+        running: StreamPlan,
+        *,
+        late: StructType | None = None,
+        definitions: Mapping[int, LaneDefinition] | None = None,
     ) -> tuple[DataFrame, StreamAnswers]:
         """Returns the operator's answers as a streaming DataFrame, and how queries read them.
 
-        With `late`, the columns of whole rows, those that no open window takes are among them.
+        With `late`, the columns of whole rows, those that no open window takes are among them. With
+        `definitions` of its lanes, their state is found by these.
         """
         trees = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
         records = {
@@ -297,7 +306,7 @@ class BoundStream:
             late=late,
         )
         has_late = late is not None
-        answers = answer_slices(packed, lanes, record_lanes, late=has_late)
+        answers = answer_slices(packed, lanes, record_lanes, late=has_late, definitions=definitions)
         return answers, StreamAnswers(running, trees, records, self.relations, late=has_late)
 
 
