@@ -285,9 +285,8 @@ class Pipeline:
         while end is None or time.monotonic() < end:
             # Another run may follow one that ends, until the runner is over.
             if self._runner.is_over:
-                run = self._runner.run
-                failure = run.failure()
-                if failure is not None and not run.is_halted:
+                failure = self._runner.failure()
+                if failure is not None:
                     raise failure
                 return True
             time.sleep(0.1)
@@ -307,7 +306,7 @@ class Pipeline:
                 while run is self._runner.run and not self._runner.is_over:
                     time.sleep(0.05)
                 if run is self._runner.run:
-                    raise run.failure() or error from None
+                    raise self._runner.failure() or error from None
 
     def answers(self, name: str) -> DataFrame:
         """Returns a query's answers so far, if no sink was given."""
@@ -322,7 +321,7 @@ class Pipeline:
         """Returns what the pipeline has done since it started."""
         runner, run = self._runner, self._runner.run
         runner.figures.note(run.reports)
-        failure = None if run.is_halted else run.failure()
+        failure = runner.failure()
         return runner.figures.status(
             is_active=run.query.isActive,
             complete_from=self.complete_from,
