@@ -72,8 +72,15 @@ def moving(
 def without(plan: Plan, names: Collection[str]) -> Plan:
     """Returns a plan without some of its queries."""
     queries = tuple(query for query in plan.queries if query.name not in names)
-    trees = (tree.answering(parts_of(queries)) for tree in plan.trees)
-    return replace(plan, queries=queries, trees=tuple(tree for tree in trees if tree.nodes))
+    parts = parts_of(queries)
+    trees = (tree.answering(parts) for tree in plan.trees)
+    record_trees = (tree.answering(parts) for tree in plan.record_trees)
+    return replace(
+        plan,
+        queries=queries,
+        trees=tuple(tree for tree in trees if tree.nodes),
+        record_trees=tuple(tree for tree in record_trees if tree.nodes),
+    )
 
 
 def _with(plan: Plan, running: Plan, leaving: Collection[str]) -> Plan:

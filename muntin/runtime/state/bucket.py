@@ -6,8 +6,8 @@ batch (`BucketState`); slices are kept in segments, which are not rewritten.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,14 @@ from muntin.runtime.state.segments import Segment, Shelf, Store
 
 
 @dataclass(frozen=True, kw_only=True)
+class StoredLane:
+    """What a lane keeps, as a hash, and the columns of its components in the order of the hash."""
+
+    digest: str
+    columns: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class BucketState:
     """All that a bucket remembers beside its segments; data that outlives the plan."""
 
@@ -33,6 +41,8 @@ class BucketState:
     levels: Mapping[int, list[KeptLevel]] = field(default_factory=dict)
     # What lanes of data windows remember.
     records: Mapping[int, RecordState] = field(default_factory=dict)
+    # The lanes by their numbers, where nothing else knows them (`find_state`).
+    lanes: Mapping[int, StoredLane] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Returns the state as JSON."""
@@ -41,7 +51,14 @@ class BucketState:
             for lane, kept in self.levels.items()
         }
         records = {str(lane): known.to_json() for lane, known in self.records.items()}
-        state = {"given": self.given, "number": self.number, "levels": levels, "records": records}
+        state: dict[str, Any] = {
+            "given": self.given,
+            "number": self.number,
+            "levels": levels,
+            "records": records,
+        }
+        if self.lanes:
+            state["lanes"] = {str(number): asdict(lane) for number, lane in self.lanes.items()}
         return json.dumps(state).encode()
 
     @staticmethod
@@ -57,6 +74,9 @@ class BucketState:
             },
             records={
                 int(lane): RecordState.from_json(known) for lane, known in fields["records"].items()
+            },
+            lanes={
+                int(number): StoredLane(**lane) for number, lane in fields.get("lanes", {}).items()
             },
         )
 
@@ -123,7 +143,9 @@ class BucketRuntime:
             answers, records[number] = step.run(arrived.get(number))
             for answer in answers:
                 yield number, answer
-        self.state = BucketState(given=until, number=shelf.number, levels=kept, records=records)
+        self.state = replace(
+            self.state, given=until, number=shelf.number, levels=kept, records=records
+        )
 
     @property
     def given(self) -> int:

@@ -1,6 +1,6 @@
 """Changes a running plan: which lane each tree continues, from when new answers are complete."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from muntin.model.plan import Plan, Tree
@@ -9,7 +9,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.levels import finest_from
 from muntin.runtime.state.record_lane import RecordNeeds
-from muntin.runtime.stream_plan.change_records import changed_records, record_homes
+from muntin.runtime.stream_plan.change_records import changed_records, record_homes, stores_records
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.stream_plan import (
     Epoch,
@@ -19,6 +19,12 @@ from muntin.runtime.stream_plan.stream_plan import (
     StreamPlan,
     key_columns,
     kind_of,
+)
+from muntin.runtime.stream_plan.value_types import (
+    ValueTypes,
+    is_retyped,
+    retyped,
+    unchanged_queries,
 )
 
 # Microseconds long before the first year that a timestamp can be in.
@@ -34,6 +40,7 @@ def first_start(
     delay: int,
     retain: int,
     ansi: bool,
+    types: ValueTypes | None = None,
 ) -> StreamPlan:
     """Returns the running plan of a new checkpoint."""
     nothing = StreamPlan(
@@ -47,7 +54,7 @@ def first_start(
         next_lane=0,
         generation=-1,
     )
-    return changed(nothing, plan, needs, records, watermark=None, given=None)
+    return changed(nothing, plan, needs, records, watermark=None, given=None, types=types)
 
 
 def changed(
@@ -59,6 +66,7 @@ def changed(
     watermark: int | None,
     given: int | None,
     moved: Mapping[str, str] | None = None,
+    types: ValueTypes | None = None,
 ) -> StreamPlan:
     """Returns the plan that continues where `running` stopped; `needs` are those of its trees, in
     order, and `records` those of its data windows.
@@ -67,21 +75,23 @@ def changed(
     were given; in microseconds, None if no batch was ever finished. A query that stays in its lane
     continues from where it is. Any other starts with the first windows for which slices hold all
     that it reads. `moved` has the queries that run already and move to other lanes, by the names
-    under which the plan has them in their old lanes, too.
+    under which the plan has them in their old lanes, too. `types` are those of what the queries
+    read: a query that reads something of another type than before starts anew.
     """
-    moved = moved or {}
+    moved, types = moved or {}, types or {}
+    others = retyped(running.types, types)
     # Watermarks are in whole milliseconds, so an event up to a millisecond later may be in already.
     unseen = None if watermark is None else watermark + running.delay + 1000
     goes_on = _Names(moved)
-    homes = _homes(plan.trees, needs, running.lanes, goes_on)
-    before = {query.name: definition(query) for query in running.plan.queries}
+    homes = _homes(plan.trees, needs, running.lanes, goes_on, others)
+    before = {q.name: definition(q) for q in unchanged_queries(running.plan, others)}
     same = {q.name for q in plan.queries if before.get(q.name) == definition(q)}
-    homes_of_records = record_homes(running, plan, records, same)
+    homes_of_records = record_homes(running, plan, records, same, others)
     lanes: list[RunningLane] = []
     number = running.next_lane
     for tree, need, home in zip(plan.trees, needs, homes, strict=True):
         if home is not None:
-            lanes.append(_change_lane(home, tree, need, running, given, unseen))
+            lanes.append(_change_lane(home, tree, need, running, given, unseen, others))
         else:
             lanes.append(_new_lane(number, tree, need, unseen))
             number += 1
@@ -122,6 +132,18 @@ def changed(
         leaving=leaving,
         next_lane=number,
         generation=running.generation + 1,
+        types=types,
+    )
+
+
+def stores_alike(
+    running: StreamPlan, needs: Sequence[Needs], records: Sequence[RecordNeeds]
+) -> bool:
+    """Whether the state of a running plan has all that its trees need as they need it."""
+    lanes = zip(running.lanes, needs, strict=True)
+    record_lanes = zip(running.records, records, strict=True)
+    return all(_fits(lane, lane.tree, need) for lane, need in lanes) and all(
+        stores_records(lane, need) for lane, need in record_lanes
     )
 
 
@@ -162,6 +184,7 @@ def _homes(
     needs: Sequence[Needs],
     lanes: Sequence[RunningLane],
     goes_on: Callable[[str], str | None],
+    others: Collection[str],
 ) -> list[RunningLane | None]:
     """Returns the lane that each tree continues: the one with most of its queries.
 
@@ -171,7 +194,7 @@ def _homes(
         (len({*map(goes_on, tree.queries)} & {*lane.tree.queries}), index, lane)
         for index, (tree, need) in enumerate(zip(trees, needs, strict=True))
         for lane in lanes
-        if _fits(lane, tree, need)
+        if _fits(lane, tree, need, others)
     ]
     homes: list[RunningLane | None] = [None] * len(trees)
     taken: set[int] = set()
@@ -184,13 +207,20 @@ def _homes(
     return homes
 
 
-def _fits(lane: RunningLane, tree: Tree, need: Needs) -> bool:
-    """Whether a tree can continue a lane: the same grouping, and types that have not changed."""
+def _fits(lane: RunningLane, tree: Tree, need: Needs, others: Collection[str] = ()) -> bool:
+    """Whether a tree can continue a lane: the same grouping, and keys of the same types.
+
+    Components whose arguments are among `others`, which have other types now, start anew there. An
+    earlier muntin did not store types; then a lane fits if all is stored as before.
+    """
     return (
         lane.tree.grouping == tree.grouping
+        and not is_retyped(tree, others)
         and [kind_of(column) for column in lane.key_columns] == list(need.keys)
         and all(
-            need.numbers.get(entry.component, entry.number) == entry.number for entry in lane.held
+            need.numbers.get(entry.component, entry.number) == entry.number
+            for entry in lane.held
+            if not entry.reads(others)
         )
     )
 
@@ -202,10 +232,13 @@ def _change_lane(
     running: StreamPlan,
     given: int | None,
     unseen: int | None,
+    others: Collection[str],
 ) -> RunningLane:
     """Returns a lane with its next tree: components that stay keep their columns, others start."""
     since = None if unseen is None else old.tree.slicing.edge_from(unseen)
-    stays = [entry for entry in old.held if entry.component in need.numbers]
+    stays = [
+        entry for entry in old.held if entry.component in need.numbers and not entry.reads(others)
+    ]
     held = _held(stays, need, since, old.columns)
     kept_from, epochs = old.kept_from, list(old.epochs)
     if given is not None and since is not None:

@@ -1,6 +1,6 @@
 """Changes the lanes of data windows from one running plan to the next."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from muntin.model.plan import Plan
@@ -8,6 +8,7 @@ from muntin.model.record_tree import RecordTree
 from muntin.runtime.state.record_lane import RecordNeeds, RunningRecords, grains
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.stream_plan import StreamPlan, key_columns, kind_of
+from muntin.runtime.stream_plan.value_types import is_retyped
 
 
 def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
@@ -23,11 +24,16 @@ def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
 
 
 def record_homes(
-    running: StreamPlan, plan: Plan, needs: Sequence[RecordNeeds], stays: set[str]
+    running: StreamPlan,
+    plan: Plan,
+    needs: Sequence[RecordNeeds],
+    stays: set[str],
+    others: Collection[str] = (),
 ) -> list[RunningRecords | None]:
-    """Returns the lane that each tree continues; `stays` are the queries that have not changed."""
+    """Returns the lane that each tree continues; `stays` are the queries that have not changed,
+    `others` the expressions that have another type than before."""
     return [
-        _home(tree, need, running.records, stays)
+        _home(tree, need, running.records, stays, others)
         for tree, need in zip(plan.record_trees, needs, strict=True)
     ]
 
@@ -68,9 +74,10 @@ def _home(
     need: RecordNeeds,
     lanes: Sequence[RunningRecords],
     stays: set[str],
+    others: Collection[str],
 ) -> RunningRecords | None:
     """Returns the lane that a tree continues: some of its queries run there, on columns of the same
-    kinds.
+    kinds. What has another type than before is not in it.
 
     `share.evolve` makes plans in which a tree that has queries which stay has them from one tree,
     and behind them those that join.
@@ -79,17 +86,27 @@ def _home(
     for lane in lanes:
         if not names & stays & set(lane.tree.queries):
             continue
-        kinds = {sql: kind_of(column) for sql, column in lane.columns.items()}
-        numbers = {entry.component: entry.number for entry in lane.held}
-        same = (
-            lane.tree.grouping == tree.grouping
-            and lane.tree.grain == tree.grain
-            and [kind_of(column) for column in lane.key_columns] == list(need.keys)
-            and all(kinds.get(sql, kind) == kind for sql, kind in need.columns.items())
-            and all(numbers.get(part, number) == number for part, number in need.numbers.items())
+        if is_retyped(tree, others):
+            return None
+        lane = replace(
+            lane,
+            columns={sql: column for sql, column in lane.columns.items() if sql not in others},
+            held=tuple(entry for entry in lane.held if not entry.reads(others)),
         )
-        return lane if same else None
+        is_same = lane.tree.grouping == tree.grouping and lane.tree.grain == tree.grain
+        return lane if is_same and stores_records(lane, need) else None
     return None
+
+
+def stores_records(lane: RunningRecords, need: RecordNeeds) -> bool:
+    """Whether what a lane has of a tree's records is stored as the tree needs it."""
+    kinds = {sql: kind_of(column) for sql, column in lane.columns.items()}
+    numbers = {entry.component: entry.number for entry in lane.held}
+    return (
+        [kind_of(column) for column in lane.key_columns] == list(need.keys)
+        and all(kinds.get(sql, kind) == kind for sql, kind in need.columns.items())
+        and all(numbers.get(part, number) == number for part, number in need.numbers.items())
+    )
 
 
 def _goes_on(

@@ -18,6 +18,7 @@ from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.state.lane import START, Lane
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
+from muntin.runtime.stream_plan.value_types import ValueTypes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +125,8 @@ class StreamPlan:
     # their own, the same queries in the lanes that they have left.
     moved_at: Mapping[str, int] = field(default_factory=dict)
     leaving: Mapping[str, Leaving] = field(default_factory=dict)
+    # Spark's types of what the queries read; empty if an earlier muntin stored the plan.
+    types: ValueTypes = field(default_factory=dict)
 
     def called(self, name: str) -> str:
         """What a query is called by its user."""

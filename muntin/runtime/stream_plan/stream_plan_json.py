@@ -39,6 +39,7 @@ def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
         "next_lane": running.next_lane,
         "moved_at": dict(running.moved_at),
         "leaving": {alias: asdict(leaving) for alias, leaving in running.leaving.items()},
+        "types": dict(running.types),
     }
 
 
@@ -63,6 +64,7 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
         generation=data["generation"],
         moved_at=data["moved_at"],
         leaving={alias: Leaving(**leaving) for alias, leaving in data["leaving"].items()},
+        types=data.get("types", {}),
     )
 
 

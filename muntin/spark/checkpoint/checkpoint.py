@@ -172,7 +172,8 @@ class Checkpoint:
                     f"start with a new checkpoint and a new sink"
                 ) from None
             what = f"the plan {name} cannot be read ({said_by_java(error)})"
-            raise damaged(self.directory, what) from None
+            # Where a file system is away for a while, the cause tells.
+            raise damaged(self.directory, what) from error
 
 
 def _name(generation: int) -> str:

@@ -5,7 +5,7 @@ import re
 import sys
 
 import pyspark
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
@@ -21,10 +21,10 @@ def is_connect(session: SparkSession) -> bool:
 
 def is_gone(error: BaseException) -> bool:
     """Whether an error says that there is no JVM, or no server, to talk to any more."""
-    # Only a session of Spark Connect has what the class of its errors needs installed.
-    return isinstance(error, Py4JError | OSError) or (
-        type(error).__name__ == "SparkConnectGrpcException"
-    )
+    # What Java raises comes from a JVM that is there. Only a session of Spark Connect has what the
+    # class of its errors needs installed.
+    is_lost = isinstance(error, Py4JError | OSError) and not isinstance(error, Py4JJavaError)
+    return is_lost or type(error).__name__ == "SparkConnectGrpcException"
 
 
 def needs_jvm(session: SparkSession, what: str, instead: str) -> None:

@@ -58,9 +58,10 @@ class Patience:
         self._tries = 0
         self._finished: int | None = None
 
-    def allows(self, failure: BaseException, *, finished: int) -> bool:
-        """Whether to try again; `finished` is the number of the last batch that was finished."""
-        if finished != self._finished:
+    def allows(self, failure: BaseException, *, finished: int | None = None) -> bool:
+        """Whether to try again; `finished` is the number of the last batch that was finished, if
+        that can be read."""
+        if finished is not None and finished != self._finished:
             self._tries, self._finished = 0, finished
         self._tries += 1
         return self._tries <= _RESTARTS and is_passing(failure)

@@ -213,8 +213,7 @@ class Pipeline:
 
     def exception(self) -> BaseException | None:
         """Returns what ended the stream, if it failed."""
-        run = self._runner.run
-        return None if self.is_active or run.is_halted else run.failure()
+        return None if self.is_active else self._runner.failure()
 
     def add(self, *queries: Query) -> Mapping[str, int | None]:
         """Answer more queries from now on; one restart for all of them.
@@ -331,7 +330,7 @@ class Pipeline:
                 while run is self._runner.run and not self._runner.is_over:
                     time.sleep(0.05)
                 if run is self._runner.run:
-                    raise run.failure() or error from None
+                    raise self._runner.failure() or error from None
 
     # The same as PySpark's `StreamingQuery` calls it.
     isActive = is_active
@@ -352,7 +351,7 @@ class Pipeline:
         """Returns what the pipeline has done since it started."""
         runner, run = self._runner, self._runner.run
         runner.figures.note(run.reports)
-        failure = None if run.is_halted else run.failure()
+        failure = runner.failure()
         return runner.figures.status(
             is_active=run.query.isActive,
             complete_from=self.complete_from,

@@ -8,12 +8,13 @@ from dataclasses import replace
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
-from muntin.optimizer.evolve.move_queries import Transition, moving, staying
+from muntin.optimizer.evolve.move_queries import Transition, moving, staying, without
 from muntin.optimizer.evolve.pin_data_windows import with_code
 from muntin.runtime.stream_plan.change_plan import changed
 from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.same_state import state_of_plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.runtime.stream_plan.value_types import retyped, unchanged_queries
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.stream.source import BoundStream, Source
@@ -28,8 +29,7 @@ def would_go_on(
     plan: Plan, source: Source, running: StreamPlan, *, moves: bool = False
 ) -> tuple[BoundStream, StreamPlan]:
     """Returns what a plan would run as, or raises why it would be refused; changes nothing."""
-    found = _transition(plan, running, given=None, moves=moves)
-    bound = source.bind(found.plan)
+    found, bound = _transition(plan, running, source, given=None, moves=moves)
     return bound, _changed(running, bound, found, watermark=None, given=None)
 
 
@@ -52,14 +52,15 @@ def next_plan(
     """
     tried, counting = _stored(checkpoint.tried()), _stored(checkpoint.counting())
     logs = checkpoint.logs
-    found = _transition(plan, tried.running, given=logs.given(), moves=moves)
-    bound = source.bind(found.plan)
+    found, bound = _transition(plan, tried.running, source, given=logs.given(), moves=moves)
     if _same(bound, tried, retain):
         return bound, resumed(tried.running, bound.plan)
     would_go_on(plan, source, counting.running, moves=moves)
     if finish is not None and logs.is_cut() and _leaves(tried.running.plan, found.plan):
         try:
             before = source.bind(with_code(tried.running.plan, plan))
+            if not before.has_types_of(tried.running):
+                raise RunError("the data has other types than when it was begun")
             finish(before, resumed(tried.running, before.plan))
             counting = _stored(checkpoint.counting())
         except Exception as error:
@@ -70,8 +71,7 @@ def next_plan(
                 ) from error
             # A batch that cannot be finished must not keep its user from going on without it.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
-    found = _transition(plan, counting.running, given=logs.given(), moves=moves)
-    bound = source.bind(found.plan)
+    found, bound = _transition(plan, counting.running, source, given=logs.given(), moves=moves)
     if _same(bound, counting, retain):
         return bound, resumed(counting.running, bound.plan)
     running = _changed(
@@ -90,21 +90,34 @@ def as_stored(
     if retain != running.retain or asked != {q.name: definition(q) for q in running.asked}:
         return None
     bound = source.bind(with_code(running.plan, plan))
-    return bound, resumed(running, bound.plan)
+    return (bound, resumed(running, bound.plan)) if bound.has_types_of(running) else None
 
 
-def _transition(plan: Plan, running: StreamPlan, *, given: int | None, moves: bool) -> Transition:
+def _transition(
+    plan: Plan, running: StreamPlan, source: Source, *, given: int | None, moves: bool
+) -> tuple[Transition, BoundStream]:
     """Returns the plan as it can go on where another runs; all up to `given` was given out."""
     known = {query.name: definition(query) for query in plan.queries}
-    there = {query.name: definition(query) for query in running.asked}
-    leaving = {
-        alias
-        for alias in running.not_done(given)
-        if known.get(name := running.called(alias)) == there.get(name)
-    }
-    if not moves:
-        return staying(plan, running.plan, leaving)
-    return moving(plan, running.plan, leaving, mark=f"leaving {running.generation + 1}")
+    others: set[str] = set()
+    while True:
+        stays = unchanged_queries(running.plan, others)
+        there = {query.name: definition(query) for query in stays}
+        leaving = {
+            alias
+            for alias in running.not_done(given) & there.keys()
+            if known.get(name := running.called(alias)) == there.get(name)
+        }
+        before = without(running.plan, {q.name for q in running.plan.queries} - there.keys())
+        if moves:
+            found = moving(plan, before, leaving, mark=f"leaving {running.generation + 1}")
+        else:
+            found = staying(plan, before, leaving)
+        bound = source.bind(found.plan)
+        more = retyped(running.types, bound.types) - others
+        if not more:
+            return found, bound
+        # A query that reads values of another type than before is another query.
+        others |= more
 
 
 def _changed(
@@ -123,6 +136,7 @@ def _changed(
         watermark=watermark,
         given=given,
         moved=found.moved,
+        types=bound.types,
     )
 
 
@@ -133,8 +147,10 @@ def _stored(stored: Stored | None) -> Stored:
 
 def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:
     """Whether the stored state is unchanged; techniques may have changed."""
-    return retain == stored.running.retain and (
-        state_of_plan(bound.plan) == state_of_plan(stored.running.plan)
+    return (
+        retain == stored.running.retain
+        and state_of_plan(bound.plan) == state_of_plan(stored.running.plan)
+        and bound.has_types_of(stored.running)
     )
 
 

@@ -75,6 +75,8 @@ class Runner:
         self.refused: str | None = None
         # Whether nothing runs any more, and nothing will.
         self.is_over = False
+        # What kept a run from being restarted, or from being watched.
+        self._lost: BaseException | None = None
 
     def launch(self, bound: BoundStream, running: StreamPlan) -> None:
         """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
@@ -177,6 +179,12 @@ class Runner:
         finally:
             self._end()
 
+    def failure(self) -> BaseException | None:
+        """Returns what ended the pipeline, if it failed."""
+        if self._lost is not None:
+            return self._lost
+        return None if self.run.is_halted else self.run.failure()
+
     def change(self, plan: Plan, *, moves: bool = False) -> None:
         """Continue with another plan; if that fails, go back to the one before, and raise why.
 
@@ -194,7 +202,11 @@ class Runner:
         except Exception as error:
             if self.run is not old:
                 self.run.halt()
-            self._fall_back(old, error)
+            try:
+                self._fall_back(old, error)
+            except Exception as again:
+                self._end_with(again)
+                raise
             raise refused_change(error) from None
 
     def _next_run(self, plan: Plan, old: StreamRun, *, moves: bool) -> StreamRun:
@@ -247,7 +259,7 @@ class Runner:
         )
 
     def _try(self) -> None:
-        """Wait for the first batch of a changed plan; one that comes later is seen by `_watch`."""
+        """Wait for the first rows of a changed plan; those that come later are seen by `_watch`."""
         end = time.monotonic() + _TRIAL
         while time.monotonic() < end and not self.run.is_waiting():
             if self._is_settled():
@@ -256,14 +268,13 @@ class Runner:
         self._is_settled()
 
     def _is_settled(self) -> bool:
-        """Whether a batch of what runs was finished, or it is over; raises if it has failed."""
+        """Whether what runs has finished a batch with rows, or is over; raises if it has failed."""
         run = self.run
         failure = run.failure()
         # Who stops Spark's query in the middle of a batch does not refuse the plan.
         is_over = not run.query.isActive and (failure is None or was_stopped(failure))
-        is_done = run.has_finished_a_batch() or is_over
-        # A plan counts as soon as a batch was finished under it, whatever fails after that.
-        if is_done or (failure and self.checkpoint.logs.last_commit() >= run.first):
+        # Batches without rows, which Spark runs for the watermark alone, try no expression.
+        if run.has_finished_rows() or is_over:
             self._before_trial = None
             return True
         if failure is not None and not self._restart(failure):
@@ -287,21 +298,42 @@ class Runner:
         log.warning("restarting %s: %s", self.checkpoint.directory, said)
 
     def _watch(self) -> None:
-        try:
-            while not self.is_over:
-                self._ended.wait(_LOOKS_EVERY_S)
-                self._ended.clear()
-                if self._lock.acquire(timeout=_LOOKS_EVERY_S):
-                    try:
-                        self._look()
-                    finally:
-                        self._lock.release()
-        except Exception as error:
-            if not is_gone(error):
-                raise
+        while not self.is_over:
+            self._ended.wait(_LOOKS_EVERY_S)
+            self._ended.clear()
+            if self._lock.acquire(timeout=_LOOKS_EVERY_S):
+                try:
+                    self._look()
+                except Exception as error:
+                    self._look_again(error)
+                finally:
+                    self._lock.release()
+
+    def _look_again(self, error: Exception) -> None:
+        """Wait for the next look after one that failed, or end the pipeline."""
+        if is_gone(error):
             # Spark itself has ended.
-            self.is_over = True
+            self._lost = error
             self.owner.forget()
+            self.is_over = True
+        elif not self.is_over and self._patience.allows(error):
+            self._count_restart(error)
+            self._patience.wait()
+        else:
+            self._end_with(error)
+
+    def _end_with(self, error: BaseException) -> None:
+        """End the pipeline for a reason that Spark's query does not know."""
+        log.error("%s ends: %s", self.checkpoint.directory, error)
+        self._lost = error
+        try:
+            self.run.query.stop()
+            self._close_sink()
+            self._end()
+        except Exception as again:
+            log.error("%s could not be released: %s", self.checkpoint.directory, again)
+            self.owner.forget()
+            self.is_over = True
 
     def _look(self) -> None:
         """Check the stream, and restart, fall back or end; the caller holds the lock."""
@@ -312,8 +344,7 @@ class Runner:
             try:
                 self._is_settled()
             except Exception as error:
-                self._before_trial = None
-                self._go_back(old, error)
+                self._fall_back(old, error)
                 return
         self._watcher.catch_up(self.run.reports)
         if self.run.query.isActive:
@@ -367,16 +398,23 @@ class Runner:
                 self.run.stop_for(error)
             self._end()
 
-    def _go_back(self, old: StreamRun, error: BaseException) -> None:
-        """Fall back with no caller: log it if that fails, too."""
-        try:
-            self._fall_back(old, error)
-        except Exception as again:
-            log.error("the queries before the change could not go on: %s", again)
-
     def _fall_back(self, old: StreamRun, error: BaseException) -> None:
-        self._before_trial = None
+        """Go on with the queries of the run before a change that failed."""
         refused = str(refused_change(error))
         log.error("%s", refused)
-        self.launch(old.bound, old.running)
+        counting = self.checkpoint.counting()
+        if counting is None or counting.running.generation == old.running.generation:
+            self.launch(old.bound, old.running)
+        else:
+            # Batches without rows were finished under the plan that failed, so it counts.
+            self._launch_queries_of(old)
+        self._before_trial = None
         self.refused = refused
+
+    def _launch_queries_of(self, old: StreamRun) -> None:
+        """Start the queries of an earlier run from where the plan that counts stopped."""
+        running = old.running
+        plan = without(running.plan, running.leaving)
+        retain = running.retain
+        # The batch that was cut off is the one that fails: no query that goes needs it.
+        self.launch(*next_plan(plan, self._source, self.checkpoint, retain=retain, finish=None))

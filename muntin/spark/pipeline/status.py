@@ -87,7 +87,7 @@ class Figures:
     """Sums over Spark's reports of batches, which it forgets after a hundred, and over answers."""
 
     def __init__(self) -> None:
-        self._batches = self._rows_in = 0
+        self._batches = self._rows_in = self._rows_before = 0
         self.restarts = 0
         self.warnings: list[str] = []
         self._report: Report = {}
@@ -105,6 +105,7 @@ class Figures:
         with self._lock:
             self._seen, self._looked = set(), None
             self._reader = reader
+            self._rows_before = self._rows_in
 
     def note(self, reports: QueryReports) -> None:
         """Take in the reports that Spark remembers of a query's batches, if there are new ones."""
@@ -130,6 +131,11 @@ class Figures:
                 self._read(report, reader)
         seconds = report["durationMs"]["triggerExecution"] / 1000
         log.debug("batch %d: %d rows in %.1f s", report["batchId"], report["numInputRows"], seconds)
+
+    def has_rows(self) -> bool:
+        """Whether a batch of the query that runs has had rows."""
+        with self._lock:
+            return self._rows_in > self._rows_before
 
     def status(
         self,

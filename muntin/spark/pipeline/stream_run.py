@@ -117,9 +117,11 @@ class StreamRun(ABC):
         """Keep others from the places that answers will go to."""
         self._sink.claim(self.schemas)
 
-    def has_finished_a_batch(self) -> bool:
-        """Whether a batch was finished under this plan, so that the checkpoint is bound to it."""
-        return self._finished() >= self.first
+    def has_finished_rows(self) -> bool:
+        """Whether a batch with rows was finished under this plan, so that all its queries have been
+        tried."""
+        self._figures.note(self.reports)
+        return self._figures.has_rows()
 
     @property
     def is_halted(self) -> bool:

@@ -5,7 +5,7 @@ this module is light: lanes stay pickled, and what computes (`bucket_step`) is n
 first rows are there.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from muntin.runtime.state.lane import Lane
     from muntin.runtime.state.record_lane import RecordLane
+    from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 
 # The columns of answers with the number of their lane, and, in rows that are no answers, with a
 # figure for a lane and node: how many events came too late, what is kept (`state.figures`), what
@@ -34,9 +35,10 @@ class BucketProcessor(StatefulProcessor):
         lanes: "Sequence[Lane]",
         schema: "pa.Schema",
         records: "Sequence[RecordLane]",
+        definitions: "Mapping[int, LaneDefinition] | None" = None,
     ) -> None:
-        """`schema` is that of the answers of all lanes."""
-        self._pickled = pickled((lanes, schema, records))
+        """`schema` is that of the answers of all lanes; see `BucketStep` for `definitions`."""
+        self._pickled = pickled((lanes, schema, records, definitions))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task, before anything else."""
@@ -76,13 +78,14 @@ class BucketProcessor(StatefulProcessor):
                 if data:
                     packed.setdefault(lane, []).append(data)
         stored = self._remembered.get()
-        lanes, schema, records = unpickled(self._pickled)
+        lanes, schema, records, definitions = unpickled(self._pickled)
         step = BucketStep(
             lanes=lanes,
             records=records,
             schema=schema,
             store=_SegmentStore(self._segments),
             state=None if stored is None else bytes(stored[0]),
+            definitions=definitions,
         )
         if not packed and step.is_done(watermark):
             yield from step.figures()

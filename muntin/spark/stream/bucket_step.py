@@ -16,10 +16,12 @@ from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.arrived_keys import count_arrived
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.figures import state_figures
+from muntin.runtime.state.find_state import find_state
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL, count_late
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.segments import Store, from_bytes
+from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.spark.stream.bucket_processor import FIGURE, LANE
 
 _LONG_AGO = -(1 << 63)
@@ -36,9 +38,15 @@ class BucketStep:
         schema: pa.Schema,
         store: Store,
         state: bytes | None,
+        definitions: Mapping[int, LaneDefinition] | None = None,
     ) -> None:
-        """`schema` is that of the answers of all lanes; `state` is that of the step before."""
+        """`schema` is that of the answers of all lanes; `state` is that of the step before.
+
+        With `definitions` of the lanes, their state is found by these, not by their numbers.
+        """
         known = BucketState() if state is None else BucketState.from_bytes(state)
+        if definitions is not None:
+            known, lanes = find_state(known, lanes, definitions)
         self._lanes, self._records = lanes, records
         self._bucket = BucketRuntime(lanes, store, known, records)
         self._schema = schema

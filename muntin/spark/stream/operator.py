@@ -5,7 +5,7 @@ one, through pandas, which is slow and makes floats of integers beside nulls. Th
 pandas frames over Arrow columns, which Spark takes as they are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
@@ -16,6 +16,7 @@ from muntin.runtime.records.record_tree import END as WINDOW_END
 from muntin.runtime.slicer.packing import BUCKET, ROWS
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.record_lane import RecordLane
+from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.runtime.stream_plan.stream_plan import kind_of
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.engine.arrow_schema import arrow_schema
@@ -30,12 +31,14 @@ def answer_slices(
     records: Sequence[RecordLane],
     *,
     late: bool = False,
+    definitions: Mapping[int, LaneDefinition] | None = None,
 ) -> DataFrame:
     """Returns answers of all lanes: lane and node number, key columns, window begin, typed slots.
 
     `records` are the lanes of data windows; with them, answers have the window's end, too. Rows
     that have a figure are no answers. With `late`, neither are rows of the lane
-    `WHOLLY_LATE`, which have packed events.
+    `WHOLLY_LATE`, which have packed events. With `definitions` of the lanes, their state is found
+    by these; without, by their numbers.
     """
     check_streams(packed.sparkSession)
     same_python(packed.sparkSession)
@@ -43,7 +46,7 @@ def answer_slices(
     if late:
         schema = StructType([*schema.fields, StructField(ROWS, BinaryType())])
     return packed.groupBy(BUCKET).transformWithStateInPandas(
-        BucketProcessor(lanes, arrow_schema(schema), records),
+        BucketProcessor(lanes, arrow_schema(schema), records, definitions),
         schema,
         outputMode="append",
         timeMode="eventtime",

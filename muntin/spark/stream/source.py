@@ -19,8 +19,10 @@ from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
 from muntin.optimizer.strategies import STEADY
 from muntin.runtime.state.record_lane import RecordNeeds
-from muntin.runtime.stream_plan.change_plan import first_start
+from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
+from muntin.runtime.stream_plan.lane_definitions import LaneDefinition, lane_definitions
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
+from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_record_trees
 from muntin.spark.binding.bind_periodic import BoundTree, bind, is_compiled, is_order_known
@@ -39,6 +41,7 @@ from muntin.spark.stream.stream_records import (
     check_classes,
     record_lane,
 )
+from muntin.spark.stream.value_types import value_types
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 
@@ -76,7 +79,9 @@ def stream(
     The first column, `query`, has the query's name. Output mode is append, and an answer comes out
     when the watermark passes the end of its window. The session's state store provider must be
     RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
-    given; give them where a checkpoint of yours may meet a session with others. `start` does more:
+    given; give them where a checkpoint of yours may meet a session with others. On a checkpoint of
+    yours it goes on with the same queries, in any order and under any names; others are refused in
+    the first batch. `start` does more:
     a sink per query, restarts with other queries, figures. `technique`, `latency` and
     `approximate` are as in `plan`.
     """
@@ -95,7 +100,8 @@ def stream(
         approximate=approximate,
     )
     bound = source.bind(plan)
-    answers, projected = bound.run(source.first_start(bound, buckets=buckets, retain=0))
+    running = source.first_start(bound, buckets=buckets, retain=0)
+    answers, projected = bound.run(running, definitions=lane_definitions(running))
     return projected.together(answers)
 
 
@@ -147,6 +153,7 @@ class Source:
             delay=self.delay,
             retain=retain,
             ansi=is_ansi(self.session),
+            types=bound.types,
         )
 
     def _bound(self, plan: Plan) -> "BoundStream":
@@ -161,13 +168,20 @@ class Source:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
         # Periodic windows of a stream are on slices before they are bound.
         assert whole.trees == bound.plan.trees
+        records = [bind_records(tree, relations) for tree in record_trees]
         return BoundStream(
             plan=whole,
             trees=bound.trees,
             needs=[_needs(tree, bound.plan, relations) for tree in bound.trees],
-            records=[bind_records(tree, relations) for tree in record_trees],
+            records=records,
             relations=relations,
             watched=watched,
+            types=value_types(
+                [query for query in whole.queries if isinstance(query, Query)],
+                [*bound.trees, *record_trees],
+                records,
+                relations,
+            ),
         )
 
     def _watched(self, grouping: Grouping) -> tuple[DataFrame, str]:
@@ -246,11 +260,18 @@ class BoundStream:
     relations: Relations
     # The column that the watermark follows.
     watched: str
+    types: ValueTypes
 
     @property
     def record_needs(self) -> list[RecordNeeds]:
         """What the trees of data windows need."""
         return [bound.needs for bound in self.records]
+
+    def has_types_of(self, running: StreamPlan) -> bool:
+        """Whether what the plan reads has the types that a running plan of it was made for."""
+        return not retyped(running.types, self.types) and stores_alike(
+            running, self.needs, self.record_needs
+        )
 
     def rows(self) -> StructType:
         """Returns the columns of the rows that the queries read."""
@@ -259,11 +280,16 @@ class BoundStream:
         return StructType([field for field in schema.fields if field.name != _WATCHED])
 
     def run(
-        self, running: StreamPlan, *, late: StructType | None = None
+        self,
+        running: StreamPlan,
+        *,
+        late: StructType | None = None,
+        definitions: Mapping[int, LaneDefinition] | None = None,
     ) -> tuple[DataFrame, StreamAnswers]:
         """Returns the operator's answers as a streaming DataFrame, and how queries read them.
 
-        With `late`, the columns of whole rows, those that no open window takes are among them.
+        With `late`, the columns of whole rows, those that no open window takes are among them. With
+        `definitions` of its lanes, their state is found by these.
         """
         trees = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
         records = {
@@ -286,7 +312,7 @@ class BoundStream:
             late=late,
         )
         has_late = late is not None
-        answers = answer_slices(packed, lanes, record_lanes, late=has_late)
+        answers = answer_slices(packed, lanes, record_lanes, late=has_late, definitions=definitions)
         return answers, StreamAnswers(running, trees, records, self.relations, late=has_late)
 
 

@@ -4,6 +4,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from muntin.errors import RunError
+from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.pipeline import passing_failures
 from muntin.spark.pipeline.passing_failures import is_passing, was_stopped
 from muntin.spark.pipeline.pipeline import start
@@ -88,6 +89,35 @@ def test_a_stream_is_restarted_a_few_times_and_its_answers_are_there_once(
         watermark = at(pipeline.status().watermark)
     found = written(spark, tmp_path / "out", MINUTE, source)
     assert assert_closed(found, MINUTE, source.batch(), watermark) > 3
+
+
+@pytest.mark.long
+def test_a_restart_that_fails_is_tried_again_or_ends_the_stream_with_its_cause(
+    tmp_path, source, monkeypatch
+):
+    failing = Failing(monkeypatch, PASSING, 1)
+    holds, lost = Checkpoint.holds, [PASSING]
+
+    def away(checkpoint, running):
+        if failing.left == 0 and lost:
+            raise lost.pop()
+        return holds(checkpoint, running)
+
+    monkeypatch.setattr(Checkpoint, "holds", away)
+    with go(tmp_path, source, MINUTE) as pipeline:
+        pipeline.process_all_available()
+        assert not lost
+        assert pipeline.status().restarts == 3
+        # The next restart finds a plan that cannot be read.
+        failing.left = 1
+        (tmp_path / "check" / "muntin-00000.json").write_text("{")
+        source.put(joined(events(64, files=1)))
+        with pytest.raises(RunError, match=r"the plan muntin-00000\.json cannot be read"):
+            pipeline.await_termination(60)
+        status = pipeline.status()
+        assert not status.is_active
+        assert "cannot be read" in status.error
+        assert not (tmp_path / "check" / "_owner.json").exists()
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from tests.support.streams import (
     assert_closed,
     at,
     events,
+    joined,
     written,
 )
 
@@ -73,6 +74,41 @@ def test_a_query_that_fails_in_its_first_batch_is_taken_back(spark, tmp_path):
         assert [set(plan["complete_from"]) for plan in plans(tmp_path / "check")] == [{"minute"}]
         pipeline.add(WARM)
         assert set(pipeline.complete_from) == {"minute", "warm"}
+
+
+def test_a_batch_without_rows_does_not_settle_a_change(spark, tmp_path, monkeypatch):
+    source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
+    made = events(35, files=6)
+    source.put(joined(made[:2]))
+    write, is_writing = FolderSink.write, threading.Event()
+
+    def slow(sink, batch, answers):
+        is_writing.set()
+        time.sleep(1)
+        write(sink, batch, answers)
+
+    monkeypatch.setattr(FolderSink, "write", slow)
+    queries = [MINUTE, SITES]
+    with start(
+        queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=1
+    ) as pipeline:
+        assert is_writing.wait(60)
+        # The batch after the one that is written only moves the watermark.
+        pipeline.replace([MINUTE, BROKEN])
+        until(lambda: (tmp_path / "check" / "spark" / "commits" / "1").exists())
+        assert [plan["batch"] for plan in plans(tmp_path / "check")] == [0, 1]
+        source.put(joined(made[2:4]))
+        until(lambda: pipeline.status().refused)
+        assert "CAST_INVALID_INPUT" in pipeline.status().refused
+        first = pipeline.complete_from
+        # A query that the change had left out starts again as a new one.
+        assert first["minute"] is None
+        assert first["sites"] is not None
+        assert set(first) == {"minute", "sites"}
+        source.put(joined(made[4:]))
+        pipeline.process_all_available()
+        watermark = at(pipeline.status().watermark)
+    assert assert_closed(written(spark, out, MINUTE, source), MINUTE, source.batch(), watermark) > 5
 
 
 def test_a_query_of_spark_s_that_is_stopped_in_the_first_batch_does_not_refuse_the_change(
