@@ -13,17 +13,19 @@ from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.spark.engine.query_settings import settings_of_query
 from muntin.spark.output.stacking import Stacking, alike, schemas_of
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.settings import ROWS_UNMEASURED, settings
+from muntin.spark.settings import ROWS_UNMEASURED
 from muntin.spark.sinks.sink import Sink
 from muntin.spark.stream.source import SETTINGS, BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS
 
 # How long a halt waits for the batch that runs.
 _PATIENCE = 60.0
-# Whether Spark stops a query that runs on the checkpoint of one that starts.
+# Whether Spark stops a query that runs on the checkpoint of one that starts. It asks the session,
+# so this counts on Spark Connect alone; elsewhere a checkpoint has an owner.
 _TAKES_OVER = "spark.sql.streaming.stopActiveRunOnRestart"
 # What Spark says where it does not.
 _IN_USE = "another query with same id is already active"
@@ -92,7 +94,8 @@ class StreamRun(ABC):
         # Whole rows may be long, other than what queries read of them.
         unmeasured = {} if self._is_late_wanted else ROWS_UNMEASURED
         takes_over = {_TAKES_OVER: str(not is_new).lower()}
-        with settings(self._session, {**SETTINGS, **unmeasured, **takes_over}):
+        values = {**SETTINGS, **unmeasured, **takes_over}
+        with settings_of_query(self._session, checkpoint, values):
             try:
                 self.query = writer.start()
             except Exception as error:
