@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.engine.query_settings import settings_of_query
+from muntin.spark.java_errors import said_of_full_disk
 from muntin.spark.output.stacking import Stacking, alike, schemas_of
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
@@ -99,6 +100,11 @@ class StreamRun(ABC):
             try:
                 self.query = writer.start()
             except Exception as error:
+                full = said_of_full_disk(error)
+                if full is not None:
+                    raise RunError(
+                        f"the checkpoint {checkpoint} cannot be written: {full}"
+                    ) from error
                 if _IN_USE not in str(error):
                     raise
                 raise InUseError(
@@ -129,7 +135,11 @@ class StreamRun(ABC):
         # Spark knows an error of the sink only as the text of a Python traceback.
         if self._failed is not None:
             return self._failed
-        return None if self.query.isActive else self.query.exception()
+        error = None if self.query.isActive else self.query.exception()
+        full = None if error is None else said_of_full_disk(error)
+        if full is None:
+            return error
+        return RunError(f"{full}; make room, and start again on the same checkpoint")
 
     def halt(self) -> None:
         """Stop Spark's query between two batches; after a minute, stop it anyway."""
