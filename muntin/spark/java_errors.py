@@ -9,8 +9,22 @@ JOB_ERRORS = (PySparkException, Py4JError)
 FILE_ERRORS = (Py4JJavaError, ValueError, KeyError, TypeError, IndexError, AttributeError)
 
 
+# What file systems say when there is no room for another byte.
+_FULL = ("No space left on device", "Disk quota exceeded", "DSQuotaExceededException")
+
+
+def said_of_full_disk(error: BaseException) -> str | None:
+    """Returns that a disk is full, in a line, if that is what an error of any kind comes from."""
+    said = str(error)
+    words = next((words for words in _FULL if words in said), None)
+    return None if words is None else f"the disk is full ({words})"
+
+
 def said_by_java(error: BaseException) -> str:
     """Returns what an error says, in a line."""
+    full = said_of_full_disk(error)
+    if full is not None:
+        return full
     if isinstance(error, Py4JJavaError):
         java = error.java_exception
         said = str(java.getMessage() or java.toString())

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
 from muntin.spark.binding.relations import first_line
+from muntin.spark.java_errors import said_of_full_disk
 from muntin.spark.settings import ROWS_UNMEASURED
 
 # The heap of a new session.
@@ -179,7 +180,11 @@ def _keeping_ctrl_c() -> Iterator[None]:
 
 
 def one_line(error: BaseException) -> str | None:
-    """Returns what went wrong in Spark, in a line; None if the error is not Spark's."""
+    """Returns what went wrong in Spark, or that a disk is full, in a line; None if the error is
+    neither."""
+    full = said_of_full_disk(error)
+    if full is not None:
+        return full
     if isinstance(error, PySparkException):
         text = first_line(error)
         if "Traceback (most recent call last)" in text:

@@ -13,6 +13,8 @@ class Edits:
 
     def __init__(self, file: Path) -> None:
         self.file = file
+        # Why the file could not be read in the last two polls, if it could not.
+        self.problem: str | None = None
         self._known = self._seen = self._read()
 
     def arrived(self) -> bool:
@@ -22,16 +24,20 @@ class Edits:
         for a moment, does not count as edited yet.
         """
         before, self._seen = self._seen, self._read()
-        if self._seen is None or self._seen != before or self._seen == self._known:
+        if self._seen != before:
+            return False
+        self.problem = self._seen if isinstance(self._seen, str) else None
+        if self.problem is not None or self._seen == self._known:
             return False
         self._known = self._seen
         return True
 
-    def _read(self) -> bytes | None:
+    def _read(self) -> bytes | str:
+        """Returns what is in the file, or why it cannot be read."""
         try:
             return self.file.read_bytes()
-        except FileNotFoundError:
-            return None
+        except OSError as error:
+            return f"{self.file} cannot be read: {error.strerror or error}"
 
 
 @dataclass(frozen=True, kw_only=True)

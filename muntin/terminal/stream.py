@@ -104,9 +104,19 @@ def _follow(
             shown.say(refused or "", wrong=True)
         if not status.is_active and pipeline.await_termination(_EVERY_S):
             return
-        if edits is not None and edits.arrived():
+        if edits is not None and _edited(edits, shown):
             _change(pipeline, session, edits.file, shown)
             refused = pipeline.status().refused
+
+
+def _edited(edits: Edits, shown: View) -> bool:
+    """Whether the file was edited; says when it cannot be read, and when it can again."""
+    before, arrived = edits.problem, edits.arrived()
+    if edits.problem is not None and edits.problem != before:
+        shown.say(f"{edits.problem}; the queries before go on", wrong=True)
+    elif edits.problem != before:
+        shown.say(f"{edits.file} can be read again")
+    return arrived
 
 
 def _change(pipeline: Pipeline, session: SparkSession, file: Path, shown: View) -> None:
@@ -120,8 +130,9 @@ def _change(pipeline: Pipeline, session: SparkSession, file: Path, shown: View) 
         shown.say(f"changing the queries: {difference}")
         with sql_file.blamed():
             pipeline.replace(sql_file.queries)
-    except (MuntinError, PySparkException, Py4JError) as error:
-        said = str(error) if isinstance(error, MuntinError) else one_line(error)
+    except (MuntinError, PySparkException, Py4JError, OSError) as error:
+        is_own = isinstance(error, MuntinError | OSError)
+        said = str(error) if is_own else one_line(error)
         shown.say(f"{' '.join((said or '').split())}; the queries before go on", wrong=True)
         return
     firsts = pipeline.complete_from

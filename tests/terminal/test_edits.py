@@ -1,7 +1,12 @@
 """Edits of a file of queries, as `muntin stream --watch` sees them."""
 
+import errno
+import os
+from pathlib import Path
+
 from muntin.sql import parse_sql
 from muntin.terminal.edits import Difference, Edits
+from muntin.terminal.stream import _edited
 
 ONE = "-- name: a\nSELECT window, count(*) AS n FROM t GROUP BY window(ts, '1 minute')"
 OTHER = "-- name: a\nSELECT window, count(*) AS n FROM t GROUP BY window(ts, '2 minutes')"
@@ -32,6 +37,58 @@ def test_a_file_that_is_away_for_a_moment_is_no_edit(tmp_path):
     assert [edits.arrived() for _ in range(3)] == [False] * 3
     file.write_text(TWO)
     assert [edits.arrived() for _ in range(3)] == [False, True, False]
+
+
+def test_a_file_that_cannot_be_read_is_a_problem_and_no_edit(tmp_path, monkeypatch):
+    file = tmp_path / "q.sql"
+    file.write_text(ONE)
+    edits = Edits(file)
+    file.unlink()
+    file.mkdir()
+    assert [(edits.arrived(), edits.problem) for _ in range(3)] == [
+        (False, None),
+        *[(False, f"{file} cannot be read: Is a directory")] * 2,
+    ]
+    file.rmdir()
+    file.write_text(TWO)
+    assert [edits.arrived() for _ in range(3)] == [False, True, False]
+    assert edits.problem is None
+
+    def stale(path):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", stale)
+        assert [edits.arrived() for _ in range(2)] == [False] * 2
+    assert edits.problem == f"{file} cannot be read: {os.strerror(errno.ESTALE)}"
+    assert [edits.arrived() for _ in range(2)] == [False] * 2
+    assert edits.problem is None
+
+
+class Said:
+    """A view that remembers what was said."""
+
+    def __init__(self):
+        self.said = []
+
+    def say(self, text, *, wrong=False):
+        self.said.append((text, wrong))
+
+
+def test_the_stream_says_what_is_wrong_with_the_file_once(tmp_path):
+    file = tmp_path / "q.sql"
+    file.write_text(ONE)
+    edits, shown = Edits(file), Said()
+    file.unlink()
+    file.mkdir()
+    assert [_edited(edits, shown) for _ in range(4)] == [False] * 4
+    file.rmdir()
+    file.write_text(ONE)
+    assert [_edited(edits, shown) for _ in range(4)] == [False] * 4
+    assert shown.said == [
+        (f"{file} cannot be read: Is a directory; the queries before go on", True),
+        (f"{file} can be read again", False),
+    ]
 
 
 def test_the_difference_between_two_lists_of_queries():

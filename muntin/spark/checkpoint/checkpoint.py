@@ -2,6 +2,7 @@
 
 checkpoint/muntin-00000.json    the plan of the first start, as data, with a version
 checkpoint/muntin-00001.json    the plan after a change of queries
+checkpoint/_last_plan.json      its name; this plan, or a later one, must be there
 checkpoint/spark/               Spark's offsets, commits and state
 
 A plan counts from the first batch that was finished under it. Until then it is only tried, and the
@@ -24,6 +25,8 @@ from muntin.spark.folder import Folder, texts_in
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
 _PREFIX, _SUFFIX = "muntin-", ".json"
+# Tells that the last plan was deleted, which no other file does.
+_LAST = "_last_plan.json"
 _RETAINED = "spark.sql.streaming.minBatchesToRetain"
 # The fewest plans that are kept, if there were so many.
 _LEAST_KEPT = 10
@@ -79,6 +82,9 @@ class Checkpoint:
         for number, name in enumerate(self._written, first):
             if name != _name(number):
                 raise damaged(self.directory, f"the plan {_name(number)} is gone")
+        last = self._name_of_last()
+        if last is not None and self._written[-1] < last:
+            raise damaged(self.directory, f"the plan {last} is gone")
         batches = [self._read(name).batch for name in self._written]
         try:
             check_whole(self.folder, self.logs, directory=self.directory, first_batches=batches)
@@ -109,6 +115,8 @@ class Checkpoint:
         only_tried = [name for name in self._written if counting is None or name > counting]
         try:
             self._replaced = {name: self.folder.read(name) for name in only_tried}
+            if only_tried:
+                self._note_last(counting)
             for name in reversed(only_tried):
                 self.folder.delete(name)
                 self._written.remove(name)
@@ -116,6 +124,7 @@ class Checkpoint:
                 name = _name(stored.running.generation)
                 self.folder.write(name, _text(stored))
                 self._written.append(name)
+                self._note_last(name)
             for name in self._written[: -max(self._kept, _LEAST_KEPT)]:
                 self.folder.delete(name)
                 self._written.remove(name)
@@ -133,11 +142,27 @@ class Checkpoint:
         """Delete the plan that was stored last and never ran, and put back what it replaced."""
         name = _name(running.generation)
         self._written.remove(name)
+        self._note_last(self._counting())
         if name not in self._replaced:
             self.folder.delete(name)
         for earlier, text in self._replaced.items():
             self.folder.write(earlier, text)
             self._written.append(earlier)
+
+    def _note_last(self, name: str | None) -> None:
+        """Note which plan must be there: after it was written, or before later ones are deleted."""
+        if name is not None:
+            self.folder.write(_LAST, json.dumps({"plan": name}))
+
+    def _name_of_last(self) -> str | None:
+        """The plan that must be there; None in a checkpoint from before there was such a note."""
+        if not self.folder.has(_LAST):
+            return None
+        try:
+            return str(json.loads(self.folder.read(_LAST))["plan"])
+        except FILE_ERRORS as error:
+            what = f"{_LAST} cannot be read ({said_by_java(error)})"
+            raise damaged(self.directory, what) from None
 
     def _plans(self) -> list[str]:
         """The names of the plans that are there, in order."""

@@ -1,5 +1,6 @@
 """Plans of Spark Connect: the messages that a client sends, with names as they were written."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -97,15 +98,27 @@ def _strip(message: Any, numbers: dict[int, int] | None) -> None:
                 _strip(each, numbers)
 
 
+def relations_in(relation: Relation) -> Iterator[Relation]:
+    """Yields an operator and all below it."""
+    yield relation
+    for field, value in operator_of(relation)[1].ListFields():
+        if field.message_type is relation.DESCRIPTOR:
+            for each in [value] if hasattr(value, "ListFields") else value:
+                yield from relations_in(each)
+
+
 def paths_of_relation(relation: Relation) -> list[str]:
     """Returns the paths of files that an operator and all below it read."""
-    name, operator = operator_of(relation)
-    if name == "read":
-        source = operator.data_source
-        return [*source.paths, *(source.options[key] for key in source.options if key == "path")]
+    sources = [
+        operator.data_source
+        for name, operator in map(operator_of, relations_in(relation))
+        if name == "read"
+    ]
     return [
         path
-        for field in ("input", "left", "right")
-        if field in operator.DESCRIPTOR.fields_by_name and operator.HasField(field)
-        for path in paths_of_relation(getattr(operator, field))
+        for source in sources
+        for path in (
+            *source.paths,
+            *(source.options[key] for key in source.options if key == "path"),
+        )
     ]

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql.streaming.query import StreamingQuery
 
+_WRAPPER = "org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper"
 # What Spark tells of a batch.
 _Report = Mapping[str, Any]
 
@@ -14,7 +15,8 @@ _Report = Mapping[str, Any]
 def java_listener(events: Any) -> Any:
     """Returns what PySpark adds to a session's streams for an object that the JVM calls."""
     assert SparkContext._jvm is not None
-    return SparkContext._jvm.PythonStreamingQueryListenerWrapper(events)
+    # By its whole name: PySpark imports the short one when the first listener is added.
+    return getattr(SparkContext._jvm, _WRAPPER)(events)
 
 
 def last_report(query: StreamingQuery) -> _Report | None:

@@ -87,8 +87,6 @@ def chain_of(frame: DataFrame) -> Chain:
             break
         below += [operator] if operator is not None else []
         base = inner
-    if any(kind(node) == "EventTimeWatermark" for node in walk(base)):
-        raise NotSharedError(f"it has a watermark below {_called(base)}")
     return Chain(above=tuple(above), aggregate=plan, below=tuple(reversed(below)), base=base)
 
 

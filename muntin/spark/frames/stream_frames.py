@@ -19,11 +19,11 @@ WATERMARK = "10 seconds"
 
 @dataclass(frozen=True, kw_only=True)
 class StreamInput:
-    """Queries, the stream that they read, and how late its rows may be."""
+    """Queries, the stream that they read, and how late its rows may be, if that was said."""
 
     queries: Any
     data: DataFrame
-    watermark: Duration
+    watermark: Duration | None
 
 
 def stream_input(queries: Any, data: DataFrame | None, watermark: Duration | None) -> StreamInput:
@@ -34,9 +34,7 @@ def stream_input(queries: Any, data: DataFrame | None, watermark: Duration | Non
         return _of_frames(queries, watermark)
     if data is None:
         raise RunError("queries need a streaming DataFrame to run on")
-    return StreamInput(
-        queries=queries, data=data, watermark=WATERMARK if watermark is None else watermark
-    )
+    return StreamInput(queries=queries, data=data, watermark=watermark)
 
 
 def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> StreamInput:
@@ -53,14 +51,13 @@ def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> S
     return StreamInput(queries=read.queries, data=relation, watermark=_watermark(read, watermark))
 
 
-def _watermark(read: ReadFrames, given: Duration | None) -> Duration:
-    """Returns the watermark of the DataFrames, which must agree with the one that is given."""
+def _watermark(read: ReadFrames, given: Duration | None) -> Duration | None:
+    """Returns the watermark of the DataFrames, which must agree with the one that is given; None
+    if there is none."""
     delays = {name: mark.delay for name, mark in read.watermarks.items()}
     if given is not None:
         delays["watermark="] = parse_duration(given)
-    if not delays:
-        return WATERMARK
     if len(set(delays.values())) > 1:
         texts = (f"{name} {format_duration(delay)}" for name, delay in delays.items())
         raise RunError(f"a stream has one watermark, and there are several: {', '.join(texts)}")
-    return next(iter(delays.values()))
+    return next(iter(delays.values()), None)

@@ -117,6 +117,11 @@ def start(
     written = {"checkpoint": folder.directory}
     if where.output is not None:
         written["sink"] = where.output
+    if late_sink is not None and not bound.is_one_stream:
+        raise RunError(
+            "late= does not go with a stream that was joined or united of several with a watermark "
+            "each: nobody knows which of its rows are too late; leave it out"
+        )
     if late_sink is not None and late_sink.output is not None:
         check_late_folder(session, late_sink.output, written)
         written["folder of late rows"] = late_sink.output

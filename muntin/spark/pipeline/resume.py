@@ -128,6 +128,14 @@ def _changed(
     watermark: int | None,
     given: int | None,
 ) -> StreamPlan:
+    before = {query.name: definition(query) for query in running.asked}
+    for query in bound.plan.queries:
+        if not bound.is_one_stream and before.get(query.name) != definition(query):
+            raise RunError(
+                f"query {query.name!r} cannot be added to a stream that was joined or united of "
+                f"several with a watermark each: nobody knows from when it would be complete; "
+                f"start it with a checkpoint of its own"
+            )
     return changed(
         running,
         bound.plan,

@@ -14,17 +14,20 @@ from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.spark.engine.query_settings import settings_of_query
+from muntin.spark.java_errors import said_of_full_disk
 from muntin.spark.output.stacking import Stacking, alike, schemas_of
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.settings import ROWS_UNMEASURED, settings
+from muntin.spark.settings import ROWS_UNMEASURED
 from muntin.spark.sinks.sink import Sink
 from muntin.spark.stream.source import SETTINGS, BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS
 
 # How long a halt waits for the batch that runs.
 _PATIENCE = 60.0
-# Whether Spark stops a query that runs on the checkpoint of one that starts.
+# Whether Spark stops a query that runs on the checkpoint of one that starts. It asks the session,
+# so this counts on Spark Connect alone; elsewhere a checkpoint has an owner.
 _TAKES_OVER = "spark.sql.streaming.stopActiveRunOnRestart"
 # What Spark says where it does not.
 _IN_USE = "another query with same id is already active"
@@ -95,10 +98,16 @@ class StreamRun(ABC):
         # Whole rows may be long, other than what queries read of them.
         unmeasured = {} if self._is_late_wanted else ROWS_UNMEASURED
         takes_over = {_TAKES_OVER: str(not is_new).lower()}
-        with settings(self._session, {**SETTINGS, **unmeasured, **takes_over}):
+        values = {**SETTINGS, **unmeasured, **takes_over}
+        with settings_of_query(self._session, checkpoint, values):
             try:
                 self.query = writer.start()
             except Exception as error:
+                full = said_of_full_disk(error)
+                if full is not None:
+                    raise RunError(
+                        f"the checkpoint {checkpoint} cannot be written: {full}"
+                    ) from error
                 if _IN_USE not in str(error):
                     raise
                 raise InUseError(
@@ -137,7 +146,11 @@ class StreamRun(ABC):
         # Spark knows an error of the sink only as the text of a Python traceback.
         if self._failed is not None:
             return self._failed
-        return None if self.query.isActive else self.query.exception()
+        error = None if self.query.isActive else self.query.exception()
+        full = None if error is None else said_of_full_disk(error)
+        if full is None:
+            return error
+        return RunError(f"{full}; make room, and start again on the same checkpoint")
 
     def halt(self) -> None:
         """Stop Spark's query between two batches; after a minute, stop it anyway."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from muntin.errors import ModelError, RunError
 from muntin.model.time import parse_duration
 
 
@@ -12,5 +13,11 @@ def trigger_of(trigger: str | None) -> dict[str, Any]:
         return {}
     if trigger.strip().lower() == "available now":
         return {"availableNow": True}
-    parse_duration(trigger)
+    try:
+        parse_duration(trigger)
+    except ModelError as error:
+        raise RunError(
+            f'the trigger is a time between batches, or "available now" for all that is there and '
+            f"then an end: {error}"
+        ) from None
     return {"processingTime": trigger}

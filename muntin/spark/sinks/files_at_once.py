@@ -59,8 +59,16 @@ _GROUP, _FILE = 1 << 25, 1 << 26
 
 def can_be_at_once(whole: Whole, *, format: str, is_flat: bool, options: Mapping[str, str]) -> bool:
     """Whether queries have different columns, and Arrow makes their files as Spark would."""
-    is_asked = format.lower() == "parquet" and not is_flat and not options
-    return is_asked and len(whole.parts) > 1 and _are_plain(whole.frame.sparkSession, whole.parts)
+    session, parts = whole.frame.sparkSession, whole.parts
+    is_several = len(parts) > 1 and not is_flat
+    return is_several and is_made_by_arrow(session, parts, format=format, options=options)
+
+
+def is_made_by_arrow(
+    session: SparkSession, parts: Sequence[Part], *, format: str, options: Mapping[str, str]
+) -> bool:
+    """Whether Arrow makes the files of queries as Spark would."""
+    return format.lower() == "parquet" and not options and _are_plain(session, parts)
 
 
 def _are_plain(session: SparkSession, parts: Sequence[Part]) -> bool:

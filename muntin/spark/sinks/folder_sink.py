@@ -22,13 +22,15 @@ from muntin.spark.java_errors import said_by_java
 from muntin.spark.output.flatten import flat_schema, flatten
 from muntin.spark.sinks.files_at_once import (
     can_be_at_once,
+    file_without_rows,
+    is_made_by_arrow,
     kind_of_files,
     query_of,
     write_at_once,
 )
 from muntin.spark.sinks.held_batches import HeldBatches, Published
-from muntin.spark.sinks.output_owner import OutputOwner
-from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, Whole, writing
+from muntin.spark.sinks.output_owner import OutputOwner, columns_prefix
+from muntin.spark.sinks.sink import INDEX, Answers, Part, Sink, Stack, Whole, writing
 
 _NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
 # After a batch of more bytes, Spark does not gather the next one into few files.
@@ -84,6 +86,7 @@ class FolderSink(Sink):
     ) -> None:
         """`mark` is that of the checkpoint. Answers are held for `compact` batches."""
         check_format(format)
+        self._session = session
         self._folder = Folder(session, directory)
         self.output = directory
         self._directory = directory
@@ -114,9 +117,28 @@ class FolderSink(Sink):
         check_columns(schemas, self._format)
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Write the owner into each query's folder."""
+        """Write the owner into each query's folder, and a file with its columns and no rows."""
+        schemas = self._written(schemas)
         with writing_to(self._directory):
-            self._owner.claim(self._written(schemas))
+            for name in self._owner.claim(schemas):
+                self._put_columns(name, schemas[name])
+
+    def _put_columns(self, name: str, schema: StructType) -> None:
+        """Put a file without rows in place, so that readers find the columns before the answers."""
+        prefix, staging = columns_prefix(self._mark), f".muntin-{self._mark}-columns"
+        for file in self._folder.names(name):
+            if file.startswith(prefix):
+                self._folder.delete(f"{name}/{file}")
+        part, kind = Part(names={0: name}, struct=None, schema=schema), None
+        if is_made_by_arrow(self._session, [part], format=self._format, options=self._options):
+            kind = kind_of_files(self._session)
+            self._folder.put(f"{staging}/part-0", file_without_rows(self._session, part))
+        else:
+            writer = self._session.createDataFrame([], schema).write.format(self._format)
+            writer = writer.options(**{**STAGED, **self._options}).mode("overwrite")
+            writer.save(f"{self._directory}/{staging}")
+        self._place(staging, name, f"{prefix}-", kind)
+        self._folder.delete(staging)
 
     def _written(self, schemas: Mapping[str, StructType]) -> dict[str, StructType]:
         """The columns of each query's files."""

@@ -64,8 +64,12 @@ class OutputOwner:
             if claim is not None:
                 self._compare(name, claim, columns_of(schema))
 
-    def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Write to each query's folder who fills it, before anything else is written there."""
+    def claim(self, schemas: Mapping[str, StructType]) -> list[str]:
+        """Write to each query's folder who fills it, before anything else is written there.
+
+        Returns the queries without answers for which that was not there yet.
+        """
+        new = []
         for name, schema in schemas.items():
             before = self._claim(name)
             known = {} if before is None else before.columns
@@ -78,6 +82,9 @@ class OutputOwner:
             if claim != before:
                 self._folder.make(name)
                 self._folder.write(f"{name}/{OWNER}", json.dumps(asdict(claim)))
+                if not self._has_answers(name):
+                    new.append(name)
+        return new
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """The queries among these whose folders are not claimed, by this checkpoint or another."""
@@ -141,7 +148,17 @@ class OutputOwner:
         return bool(self._files(name)) or name in self._held()
 
     def _files(self, name: str) -> list[str]:
-        return [file for file in self._folder.names(name) if file[0] not in "._"]
+        """Returns the files with answers."""
+        others = (".", "_", columns_prefix(self._mark))
+        return [file for file in self._folder.names(name) if not file.startswith(others)]
+
+
+def columns_prefix(mark: str) -> str:
+    """Returns how the name of the file begins that has a query's columns and no answers.
+
+    Readers take the columns of the first file, and this one comes behind those with answers.
+    """
+    return f"part-{mark}-columns"
 
 
 def columns_of(schema: StructType) -> dict[str, str]:

@@ -68,8 +68,10 @@ class TableSink(Sink):
         self._files.check(schemas)
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
-        """Write the owner into each query's folder."""
+        """Write the owner into each query's folder, and make the tables that are missing."""
         self._files.claim(schemas)
+        for name, schema in schemas.items():
+            self._make(name, schema)
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """Returns the queries whose folders are missing, or not claimed."""

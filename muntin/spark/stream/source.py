@@ -29,7 +29,8 @@ from muntin.spark.binding.bind_periodic import BoundTree, bind, is_compiled, is_
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
-from muntin.spark.frames.stream_frames import stream_input
+from muntin.spark.engine.watermarks import Watermarks, watermarks_of
+from muntin.spark.frames.stream_frames import WATERMARK, stream_input
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_slices import packed_slices
 from muntin.spark.stream.key_codes import key_code
@@ -108,7 +109,8 @@ def stream(
 class Source:
     """A streaming DataFrame and how late its rows may be."""
 
-    def __init__(self, data: DataFrame, watermark: Duration) -> None:
+    def __init__(self, data: DataFrame, watermark: Duration | None) -> None:
+        """`watermark` is how late rows may be, if that was said; the data may say so, too."""
         if not isinstance(data, DataFrame):
             raise RunError(f"data must be a streaming DataFrame, not {type(data).__name__}")
         if not data.isStreaming:
@@ -116,10 +118,9 @@ class Source:
                 "data is a batch DataFrame; mt.start and mt.stream take streaming DataFrames, "
                 "mt.run runs the same plan on a batch"
             )
-        self.delay = parse_duration(watermark)
-        if self.delay < 0 or self.delay % MILLISECOND:
-            raise RunError(f"a watermark is whole milliseconds, not {format_duration(self.delay)}")
         self._data = data
+        self._watermarks = watermarks_of(data)
+        self.delay = _delay(self._watermarks, watermark)
         self.session = data.sparkSession
         # The plan that was bound last, as JSON, and what it was bound to.
         self._last: tuple[dict[str, Any], BoundStream] | None = None
@@ -182,6 +183,7 @@ class Source:
                 records,
                 relations,
             ),
+            is_one_stream=self._watermarks.tell_what_was_read,
         )
 
     def _watched(self, grouping: Grouping) -> tuple[DataFrame, str]:
@@ -189,6 +191,16 @@ class Source:
         follows."""
         data, time = self._data, grouping.time
         column = self._column(grouping)
+        if self._watermarks.calls:
+            # Spark takes no other watermark above one.
+            if column is None or column not in self._watermarks.delays:
+                own = " and ".join(map(repr, self._watermarks.delays))
+                raise RunError(
+                    f"the data has a watermark on {own}, and the time of the queries is "
+                    f"{grouping.time!r}; call withWatermark on the column that is their time, or "
+                    f"leave it out and give watermark="
+                )
+            return data, column
         if column is not None:
             time = quoted(column)
         alias = grouping.relation.alias
@@ -261,6 +273,8 @@ class BoundStream:
     # The column that the watermark follows.
     watched: str
     types: ValueTypes
+    # Whether the watermark tells up to when events were read.
+    is_one_stream: bool
 
     @property
     def record_needs(self) -> list[RecordNeeds]:
@@ -314,6 +328,27 @@ class BoundStream:
         has_late = late is not None
         answers = answer_slices(packed, lanes, record_lanes, late=has_late, definitions=definitions)
         return answers, StreamAnswers(running, trees, records, self.relations, late=has_late)
+
+
+def _delay(own: Watermarks, watermark: Duration | None) -> int:
+    """Returns how late rows may be: as was said, as the data says, or 10 seconds."""
+    delay = parse_duration(WATERMARK if watermark is None else watermark)
+    if delay < 0 or delay % MILLISECOND:
+        raise RunError(f"a watermark is whole milliseconds, not {format_duration(delay)}")
+    if not own.calls:
+        return delay
+    if not own.delays:
+        raise RunError(
+            "withWatermark was called on a column that the data does not have any more; select "
+            "that column as it is, or call withWatermark on nothing and give watermark="
+        )
+    longest = max(own.delays.values())
+    if watermark is not None and delay != longest:
+        raise RunError(
+            f"a stream has one watermark, and there are several: the data's "
+            f"{format_duration(longest)}, watermark= {format_duration(delay)}"
+        )
+    return longest
 
 
 def _needs(bound: BoundTree, plan: Plan, relations: Relations) -> Needs:

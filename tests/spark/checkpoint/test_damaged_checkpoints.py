@@ -103,6 +103,8 @@ DAMAGE = {
     "half a plan": (lambda c: cut(c / "muntin-00001.json", 200), "plan muntin-00001.json cannot"),
     "an empty plan": (lambda c: cut(c / "muntin-00001.json", 0), "plan muntin-00001.json cannot"),
     "the first plan": (lambda c: remove(c / "muntin-00000.json"), "muntin-00000.json is gone"),
+    "the last plan": (lambda c: remove(c / "muntin-00001.json"), "muntin-00001.json is gone"),
+    "half a note of the last plan": (lambda c: cut(c / "_last_plan.json", 5), "_last_plan.json"),
     "a checksum": (
         lambda c: (c / ".muntin-00001.json.crc").write_bytes(b"crc\0\0\0\2\0" + b"1" * 60),
         "plan muntin-00001.json cannot be read",
@@ -145,13 +147,17 @@ def test_plans_that_spark_connect_wrote_are_told_from_damage(healthy):
         go(base, source, [MINUTE, SITES], check.name)
 
 
-@pytest.mark.parametrize("kind", ["as it was", "a cut batch", "old batches deleted"])
+@pytest.mark.parametrize(
+    "kind", ["as it was", "a cut batch", "old batches deleted", "of an older version"]
+)
 def test_what_a_crash_or_spark_itself_leaves_is_no_damage(healthy, kind):
     base, source = healthy
     check = base / kind
     shutil.copytree(base / "check", check)
     if kind == "a cut batch":
         remove(last(check / "spark" / "commits"))
+    if kind == "of an older version":
+        remove(check / "_last_plan.json")
     if kind == "old batches deleted":
         for log in ("offsets", "commits"):
             for number in range(int(last(check / "spark" / log).name) - 1):

@@ -1,7 +1,11 @@
 """What fails for a passing reason is tried again; what fails for another is not."""
 
+import errno
+import os
+
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.functions import udf
 
 from muntin.errors import RunError
 from muntin.spark.checkpoint.checkpoint import Checkpoint
@@ -46,6 +50,34 @@ def test_what_was_stopped():
     assert not was_stopped(PASSING)
     assert not was_stopped(LASTING)
     assert not was_stopped(wrapped(OSError("java.lang.InterruptedException")))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PySparkException("Job aborted.\nCaused by: java.io.IOException: No space left on device"),
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+        OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)),
+    ],
+)
+def test_a_full_disk_is_called_so(error):
+    found = str(wrapped(error))
+    assert "'a': the answers of batch 3 could not be written: the disk is full (" in found
+    assert not is_passing(wrapped(error))
+
+
+def test_a_stream_ends_with_a_full_disk_by_name(spark, tmp_path):
+    @udf("double")
+    def full(value):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    source = Input(spark, tmp_path / "in")
+    source.put(*events(9, files=2)[1:])
+    data = source.stream().withColumn("temp", full("temp"))
+    with start([MINUTE], data, checkpoint=tmp_path / "check", buckets=1) as pipeline:
+        with pytest.raises(RunError, match=r"disk is full .* start again on the same check"):
+            pipeline.process_all_available()
+        assert "the disk is full" in pipeline.status().error
 
 
 class Failing:

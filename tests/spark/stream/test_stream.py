@@ -231,6 +231,8 @@ PLAIN = PlainQuery(
         ([MINUTE], {"sink": 3}, "a sink is"),
         ([MINUTE], {"sink": "somewhere", "format": "parket"}, "did you mean 'parquet'"),
         ([MINUTE], {"trigger": "often"}, "not a duration"),
+        ([MINUTE], {"trigger": "once"}, 'or "available now" for all that is there'),
+        ([MINUTE], {"trigger": "AvailableNow"}, 'or "available now" for all that is there'),
     ],
 )
 def test_what_cannot_be_streamed_is_refused(spark, tmp_path, queries, changes, message):

@@ -1,0 +1,45 @@
+"""A pipeline's settings are those of its query; the session keeps its own."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from muntin.spark.pipeline.pipeline import start
+from muntin.spark.settings import ROWS_UNMEASURED
+from muntin.spark.stream.source import SETTINGS
+from tests.support.streams import MINUTE, Input, events
+
+NAMES = [*SETTINGS, *ROWS_UNMEASURED, "spark.sql.streaming.stopActiveRunOnRestart"]
+
+
+def test_starts_in_parallel_leave_the_session_as_it_is(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    source.put(*events(1, files=1))
+    ended = threading.Event()
+
+    def values() -> tuple[str | None, ...]:
+        return tuple(spark.conf.get(name, None) for name in NAMES)
+
+    def look() -> set[tuple[str | None, ...]]:
+        seen = {values()}
+        while not ended.wait(0.005):
+            seen.add(values())
+        return seen
+
+    def run(number: int) -> dict[str, str]:
+        # A path that Spark would write in other ways, too.
+        check = tmp_path / f"check {number} %20"
+        with start([MINUTE], source.stream(), checkpoint=check, buckets=1) as pipeline:
+            pipeline.process_all_available()
+            own = pipeline._runner.run.query._jsq.streamingQuery().sparkSessionForStream().conf()
+            return {name: own.get(name) for name in (*SETTINGS, *ROWS_UNMEASURED)}
+
+    before = values()
+    with ThreadPoolExecutor(4) as pool:
+        looking = pool.submit(look)
+        try:
+            found = list(pool.map(run, range(3)))
+        finally:
+            ended.set()
+    assert found == [{**SETTINGS, **ROWS_UNMEASURED}] * 3
+    assert looking.result() == {before}
+    assert values() == before
