@@ -32,8 +32,13 @@ def in_help() -> list[tuple[str, str]]:
         (f"{program} {name} --help", command)
         for program, top in COMMANDS.items()
         for name, verb in top.commands.items()
-        for command in re.findall(rf"^ *\$ ({program} .*)$", verb.help or "", re.MULTILINE)
+        for command in re.findall(rf"^ *\$ ({program} .*)$", _lines(verb.help), re.MULTILINE)
     ]
+
+
+def _lines(text: str | None) -> str:
+    """A text in which a line that ends in a backslash goes on with the next."""
+    return (text or "").replace("\\\n", " ")
 
 
 @pytest.mark.parametrize(("where", "command"), [*in_pages(), *in_help()])
