@@ -10,7 +10,7 @@ from tests.support.notebooks import code_cells, run_cell
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SAID = {
-    "batch.py": ["3 queries, 1 tree", "hot|", "mean|", "steady|"],
+    "batch.py": ["3 of 3 queries share", "hot|", "mean|", "steady|"],
     "data_windows.py": ["drives", "rows", "distance", "stretches", "hours", "|car-1|"],
     "streaming.py": ["360 rows in, 0 late", "  mean: ", "hot: "],
 }
@@ -46,11 +46,11 @@ def test_the_notebook_runs_and_shows_what_is_saved_in_it(session, tmp_path, monk
         kinds = [output["output_type"] for output in outputs]
         assert kinds == [output["output_type"] for output in cell["outputs"]]
         for saved, output in zip(cell["outputs"], outputs, strict=True):
-            # Pictures may be drawn otherwise than when they were saved; what they are of is not.
             assert saved.get("text") == output.get("text")
             for kind, shown in output.get("data", {}).items():
                 is_picture = "<svg" in "".join(shown)
-                assert is_picture == ("<svg" in "".join(saved["data"][kind]))
-                assert kind != "text/plain" or shown == saved["data"][kind]
+                # Tables of pandas are drawn by its version.
+                if is_picture or kind == "text/plain":
+                    assert shown == saved["data"][kind], "run `make notebook`"
                 pictures += is_picture
     assert pictures >= 2

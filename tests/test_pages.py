@@ -6,23 +6,22 @@ from pathlib import Path
 import pytest
 
 import muntin as mt
+from muntin.demo.readings import sample_readings
 from muntin.techniques.table import TECHNIQUES
 from tests.support.pages import PAGES, ROOT, SHOWN, Reader, blocks, working_in
 
 LANGUAGES = {"python", "sh", "sql", *SHOWN}
-# What a page's text says is there, beside `readings`.
-*QUERIES, QUERY = mt.parse_sql("""
-  -- name: hot
-  SELECT device, window, max(temp) AS hottest FROM readings
-  GROUP BY device, window(ts, '1 minute');
-  -- name: slow
-  SELECT device, window, max(temp) AS hottest FROM readings
-  GROUP BY device, window(ts, '10 minutes', '1 minute')
-""")
+# How the first block of Python begins on a page.
+OPENING = "import muntin as mt\n"
+# Pages whose Python is about something else.
+OTHERWISE = {
+    "techniques.md": "from muntin.model.aggregates.monoids import MAX\n",
+    "tutorial.md": "from pyspark.sql import SparkSession\n",
+}
 
 
 def after_readme(reader):
-    assert "auto plan: 2 queries, 1 tree" in reader.said
+    assert "auto plan: 2 of 2 queries share; 1 scan instead of 2" in reader.said
     with reader.names["results"] as results:
         found = results.together().select("query").distinct().collect()
     assert {row["query"] for row in found} == {"day", "hot"}
@@ -40,42 +39,26 @@ def after_streaming(reader):
 AFTER = {"README.md": after_readme, "streaming.md": after_streaming}
 
 
-@pytest.fixture(scope="module")
-def names(spark, tmp_path_factory):
-    """Readings half a minute apart: as files and as a stream."""
-    readings = spark.range(400).selectExpr(
-        "timestamp_micros(id * 30000000) AS ts",
-        "concat('device-', id % 5) AS device",
-        "CAST(id % 40 AS DOUBLE) AS temp",
-        "CAST(id % 7 AS DOUBLE) AS price",
-        "0.01D AS rate",
-        "id % 3 AS speed",
-        "IF(id % 2 = 0, 'closed', 'open') AS door",
-    )
-    folder = str(tmp_path_factory.mktemp("given") / "readings")
-    readings.coalesce(1).write.parquet(folder)
-    readings = spark.read.parquet(folder)
-    yield {
-        "mt": mt,
-        "spark": spark,
-        "queries": QUERIES,
-        "query": QUERY,
-        "readings": readings,
-        "readings_stream": spark.readStream.schema(readings.schema).parquet(folder),
-    }
-    spark.catalog.dropTempView("readings")
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.long
-def test_the_blocks_of_a_page_run(page, names, spark, tmp_path, capsys):
-    names["readings"].createOrReplaceTempView("readings")
-    reader = Reader(spark, {**names, "__name__": "__main__"}, lambda: capsys.readouterr().out)
+def test_the_blocks_of_a_page_run(page, spark, tmp_path, capsys):
+    # For blocks of SQL: Python of a page makes what it needs.
+    sample_readings(spark)
+    reader = Reader(spark, {"__name__": "__main__"}, lambda: capsys.readouterr().out)
     with working_in(spark, tmp_path):
         for block in blocks(page):
             assert block.language in LANGUAGES, f"{block.place}: a block says its language"
             reader.run(block)
         AFTER.get(page.name, lambda reader: None)(reader)
+    spark.catalog.dropTempView("readings")
+
+
+def test_the_python_of_a_page_begins_with_its_imports():
+    for page in PAGES:
+        python = [each for each in blocks(page) if each.language == "python" and not each.title]
+        run = [block for block in python if block.why_not is None]
+        if run:
+            assert run[0].text.startswith(OTHERWISE.get(page.name, OPENING)), run[0].place
 
 
 def test_a_block_that_is_not_run_says_why():

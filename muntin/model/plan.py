@@ -265,7 +265,7 @@ def _passes_of(trees: Iterable[Tree]) -> tuple[Pass, ...]:
     return tuple(dict.fromkeys(each for each in named if each is not None))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Plan:
     """Trees for the queries that share, and the queries that Spark answers alone."""
 
@@ -421,6 +421,13 @@ class Plan:
 
     # Views of a plan. `explain` is in a higher layer, so it is imported on call.
 
+    @property
+    def headline(self) -> str:
+        """How many of the queries share, and how often data is read."""
+        from muntin.explain import words
+
+        return words.headline(self)
+
     def explain(self) -> str:
         """Returns the plan as a text tree, with its cost beside the unshared one."""
         from muntin import explain
@@ -459,6 +466,9 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return self.to_svg()
+
+    def __repr__(self) -> str:
+        return f"<Plan by {self.strategy}: {self.headline}>"
 
     def __str__(self) -> str:
         return self.explain()

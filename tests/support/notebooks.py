@@ -38,9 +38,10 @@ def run_cell(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _shown(value: object) -> dict[str, list[str]]:
     html = getattr(value, "_repr_html_", lambda: None)()
-    # What stands in for a picture need not be long.
-    plain = repr(value) if html is None or "<svg" not in html else f"<{type(value).__name__}>"
-    return {"text/plain": _lines(plain), **({} if html is None else {"text/html": _lines(html)})}
+    return {
+        "text/plain": _lines(repr(value)),
+        **({} if html is None else {"text/html": _lines(html)}),
+    }
 
 
 def _lines(text: str) -> list[str]:

@@ -20,6 +20,7 @@ from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.binding.sample import with_facts
+from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
 from muntin.spark.engine.stored_frames import stored
@@ -223,6 +224,20 @@ class Results(Mapping[str, DataFrame]):
         finally:
             for each in self._answering:
                 each.release_answers()
+
+    def __repr__(self) -> str:
+        return f"<Results of {few_names(list(self))}: {self.plan.headline}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (query.name, query.window or "", self._answered(query)) for query in self.plan.queries
+        ]
+        return html_table(f"Results: {self.plan.headline}", ("query", "window", "answered"), rows)
+
+    def _answered(self, query: Query | PlainQuery) -> str:
+        if isinstance(query, PlainQuery):
+            return f"by Spark alone: {query.reason}"
+        return "shared" if query.name in self.plan.sharing else "alone"
 
     def release(self) -> None:
         """Free Spark's storage; the DataFrames stay valid, and are computed again."""

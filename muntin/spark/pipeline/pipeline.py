@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from muntin.runtime.stream_plan.stream_plan import check_same
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint
+from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.file_system import paths_of_stream
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.frames.stream_frames import stream_input
@@ -216,6 +217,11 @@ class Pipeline:
         """Spark's report of the last batch; None before the first. `status()` has all batches."""
         return self._runner.run.query.lastProgress
 
+    @property
+    def recent_progress(self) -> Sequence[Mapping[str, Any]]:
+        """Spark's reports of the last batches."""
+        return self._runner.run.query.recentProgress
+
     def exception(self) -> BaseException | None:
         """Returns what ended the stream, if it failed."""
         return None if self.is_active else self._runner.failure()
@@ -340,6 +346,7 @@ class Pipeline:
     # The same as PySpark's `StreamingQuery` calls it.
     isActive = is_active
     lastProgress = last_progress
+    recentProgress = recent_progress
     awaitTermination = await_termination
     processAllAvailable = process_all_available
 
@@ -363,6 +370,29 @@ class Pipeline:
             refused=runner.refused,
             error=None if failure is None else one_line(failure) or str(failure),
         )
+
+    def __repr__(self) -> str:
+        names = few_names([query.name for query in self.queries])
+        return f"<Pipeline {self.name!r} {self._state}: {names}>"
+
+    def _repr_html_(self) -> str:
+        status = self.status()
+        told = [
+            f"Pipeline {self.name!r} {self._state}",
+            f"{status.batches} batches, {status.rows_in:,} events, {status.late_rows:,} late",
+        ]
+        told += [f"watermark {status.watermark}"] if status.watermark else []
+        told += [f"error: {status.error}"] if status.error else []
+        rows = [
+            (name, f"{each.rows:,}", f"{each.late_rows:,}") for name, each in status.queries.items()
+        ]
+        return html_table("; ".join(told), ("query", "rows", "late events"), rows)
+
+    @property
+    def _state(self) -> str:
+        if self.is_active:
+            return "runs"
+        return "has stopped" if self.exception() is None else "has failed"
 
     def __enter__(self) -> "Pipeline":
         return self

@@ -1,6 +1,7 @@
 """Results: one pass, kept while it is needed, in every form that they can be had."""
 
 import os
+from dataclasses import replace
 
 import pytest
 from pyspark.errors import ArithmeticException
@@ -166,6 +167,35 @@ def test_the_plan_that_ran_says_what_spark_does(readings):
         assert (streamed.native, streamed.time_part) == ((), None)
     with run([MINUTE], readings) as results:
         assert "in a batch Spark alone answers it" in results.plan.explain()
+
+
+def test_the_plan_that_ran_costs_what_runs(readings):
+    price = hops("price", mean=avg("price"))
+    with run([MINUTE, SLIDE, price], readings, strategy="shared") as results:
+        # Its types leave it to Spark, in this plan and in plain Spark.
+        assert results.plan.query("price").window == price.window
+        assert results.plan.cost_of_plain > 0
+        with run([MINUTE, SLIDE], readings, strategy="shared") as others:
+            more = results.plan.cost - others.plan.cost
+            assert more == pytest.approx(results.plan.plain_cost - others.plan.plain_cost)
+            assert more == pytest.approx(results.plan.cost_of_plain)
+        assert "1k events/s (assumed) and 1 key (assumed)" in results.plan.explain()
+        measured = results.explain()
+        assert "2 of 3 queries share; 2 scans instead of 3" in measured
+        assert "(assumed)" not in measured
+
+
+def test_results_show_themselves_in_short(readings):
+    with run([MINUTE, SLIDE, hops("<price>", mean=avg("price"))], readings) as results:
+        told = "2 of 3 queries share; 2 scans instead of 3"
+        assert repr(results) == f"<Results of minute, slide, <price>: {told}>"
+        assert repr(results.plan) == f"<Plan by auto: {told}>"
+        html = results._repr_html_()
+        assert "<td style='text-align:left'>&lt;price&gt;</td>" in html
+        assert "by Spark alone: avg(price) is decimal(14,6)" in html
+    many = [replace(MINUTE, name=f"m{number}") for number in range(7)]
+    with run(many, readings) as results:
+        assert repr(results).startswith("<Results of m0, m1, m2, m3, m4 and 2 more: 7 of 7 ")
 
 
 def test_a_forced_technique_answers_as_spark_does(readings):

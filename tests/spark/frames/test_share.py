@@ -205,6 +205,22 @@ def test_what_cannot_share_comes_back_as_it_was(readings):
     assert "no window in its groupBy" in results.plan.explain()
 
 
+def test_the_window_of_a_frame_that_spark_answers_alone_is_known(readings):
+    by_hop = readings.groupBy("device", F.window("ts", "1 hour", "10 minutes", "5 minutes"))
+    plus = F.udf(lambda n: n, "long")
+    frames = {
+        "hop": by_hop.count().withColumn("m", plus("count")),
+        "minute": readings.groupBy(minute()).count().withColumn("m", plus("count")),
+        "all": readings.groupBy("device").count(),
+    }
+    plan = mt.share(frames).plan
+    assert {name: plan.query(name).window for name in frames} == {
+        "hop": mt.hopping("1 hour", every="10 minutes", offset="5 minutes"),
+        "minute": mt.tumbling("1 minute"),
+        "all": None,
+    }
+
+
 def test_sessions_share_with_sessions(readings):
     some = readings.filter("load > 3")
     frames = {
