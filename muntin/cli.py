@@ -1,5 +1,6 @@
 """The command line: parses arguments, calls one function per verb, prints errors in one line."""
 
+import json as json_text
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
 from muntin.errors import MuntinError
 from muntin.measure.calibrate import calibrate
+from muntin.measure.compare import REPEATS
 from muntin.measure.session import measured_session
 from muntin.optimizer.strategies import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
@@ -22,6 +24,7 @@ from muntin.spark.session import SparkOptions, one_line
 from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer
+from muntin.terminal.compare import compare_files
 from muntin.terminal.given import Inputs, Planning
 from muntin.terminal.interrupt import INTERRUPTED, interruptible
 from muntin.terminal.paths import check_file, check_folder
@@ -52,6 +55,20 @@ File = Annotated[
     ),
 ]
 
+InputPaths = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME=]PATH",
+        help="Events: a file or folder of parquet, csv or json. Repeat it, with names, where "
+        "the queries read several relations.",
+    ),
+]
+InputTables = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME=]TABLE", help="Events: a table of a catalog of Spark's. Repeatable."
+    ),
+]
 Flatten = Annotated[
     bool,
     typer.Option(
@@ -343,20 +360,8 @@ def run_verb(
     output: Annotated[
         str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
     ],
-    input: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]PATH",
-            help="Events: a file or folder of parquet, csv or json. Repeat it, with names, where "
-            "the queries read several relations.",
-        ),
-    ] = None,
-    table: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]TABLE", help="Events: a table of a catalog of Spark's. Repeatable."
-        ),
-    ] = None,
+    input: InputPaths = None,
+    table: InputTables = None,
     format: FormatName = None,
     input_format: InputFormatName = None,
     output_format: OutputFormatName = None,
@@ -404,6 +409,51 @@ def run_verb(
             spark=_spark(remote, master, conf, packages),
         )
     )
+
+
+@app.command("compare", short_help="Your queries as plain Spark and as muntin: cost and equality.")
+def compare_verb(
+    file: File,
+    input: InputPaths = None,
+    table: InputTables = None,
+    format: InputFormatName = None,
+    strategy: Strategy = DEFAULT,
+    approximate: Approximate = False,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Runs of each side; the cheapest counts.")
+    ] = REPEATS,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the figures to a file, too.")
+    ] = None,
+    conf: Conf = None,
+    packages: Packages = None,
+) -> None:
+    """Answer the queries with plain Spark, one by one, and with muntin, together.
+
+    \b
+    $ muntin compare dashboard.sql --input readings.parquet
+    $ muntin compare dashboard.sql --input logs/ --format csv --repeats 1
+
+    It compares every row and prints the CPU and wall seconds of both. The exit code is 1 if rows
+    differ. Sums of floats may differ in their last digits. A run of more than half a minute is not
+    repeated.
+    """
+    check_file(json, "--json")
+    compared = compare_files(
+        SqlFile.read(file),
+        _inputs(input, table, None, format=format, fallback=None),
+        _spark(None, None, conf, packages),
+        repeats=repeats,
+        planning=Planning(
+            strategy=strategy, technique=None, latency=False, approximate=approximate
+        ),
+    )
+    Console().print(*compared.tables())
+    if json is not None:
+        json.write_text(json_text.dumps(compared.to_json(), indent=2) + "\n")
+        print(f"figures written to {json}")
+    if not compared.equal:
+        raise typer.Exit(1)
 
 
 @app.command("stream", short_help="Answer queries over files that keep coming.")
