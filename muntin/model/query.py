@@ -299,7 +299,7 @@ class Query:
         """Returns the window as Spark SQL."""
         window = self.window
         if isinstance(window, Session):
-            return f"session_window({self.time}, '{window.gap} microseconds')"
+            return f"session_window({self.time}, '{window.gap_sql}')"
         if isinstance(window, CumulateWindow):
             return GROWN
         if not isinstance(window, Window):

@@ -62,6 +62,24 @@ def parse_duration(value: str | int | timedelta) -> int:
     return total
 
 
+def calendar_days(value: str | int | timedelta) -> int:
+    """Returns how many days of a duration are written as days or weeks.
+
+    Added to an instant, Spark takes these for days of the calendar, as long as the time zone has
+    them. Hours, microseconds and a `timedelta` have one length everywhere.
+
+    >>> calendar_days("1 week 24 hours")
+    7
+    """
+    if not isinstance(value, str):
+        return 0
+    days = 0
+    for sign, whole, _, word in _PART.findall(value.lower().removeprefix("interval ")):
+        unit = UNITS[word.removesuffix("s")]
+        days += int(f"{sign}{whole}") * (unit // DAY)
+    return days
+
+
 def format_duration(micros: int) -> str:
     """Returns the shortest exact spelling of a duration; `parse_duration` reads it back.
 

@@ -37,12 +37,15 @@ def flink(table, columns="k, count(*) AS n", rest=""):
         ("HoppingWindow(minute, 10, 5)", TEN),
         ("HoppingWindow(Duration(minute, 10), Hop(second, 300))", TEN),
         ("SessionWindow(second, 30)", mt.session("30 seconds")),
+        ("SessionWindow(day, 1)", mt.session("24 hours")),
     ],
 )  # fmt: skip
 def test_windows_of_azure(call, window):
     query = azure(call)
     assert (query.window, query.time, dict(query.keys)) == (window, "t", {"k": "k"})
     assert (str(query.relation), query.where) == ("i AS `i`", "x > 1")
+    # A day has 24 hours, whatever the time zone.
+    assert "day" not in str(query.to_sql())
 
 
 def test_several_windows_are_several_queries():

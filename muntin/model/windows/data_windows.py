@@ -6,11 +6,11 @@ returned with the records it has, as in Spark.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from muntin.errors import ModelError
-from muntin.model.time import format_duration, parse_duration
+from muntin.model.time import DAY, calendar_days, format_duration, parse_duration
 from muntin.model.windows.window import Duration, Window
 
 
@@ -31,13 +31,25 @@ class DataWindow:
 
 @dataclass(frozen=True)
 class Session(DataWindow):
-    """Records that each follow the previous one within `gap` microseconds."""
+    """Records that each follow the previous one within `gap` microseconds.
+
+    `days` says how many days of the gap are days of the calendar, of which `gap` has 24 hours each.
+    Where they may be shorter or longer, Spark alone finds the sessions; elsewhere nothing depends
+    on it, so it makes no window another one.
+    """
 
     gap: int
+    days: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         if not self.gap > 0:
             raise ModelError(f"a session's gap must be above zero, not {format_duration(self.gap)}")
+
+    @property
+    def gap_sql(self) -> str:
+        """The gap as Spark reads it."""
+        rest = f"{self.gap - self.days * DAY} microseconds"
+        return f"{self.days} days {rest}" if self.days else rest
 
     def __str__(self) -> str:
         return f"sessions, {format_duration(self.gap)} apart"
@@ -231,7 +243,7 @@ class Absent(DataWindow):
 
 def session(gap: Duration) -> Session:
     """Sessions, as Spark's `session_window`: `session("5 minutes")`."""
-    return Session(parse_duration(gap))
+    return Session(parse_duration(gap), calendar_days(gap))
 
 
 def punctuation(condition: str) -> Punctuation:

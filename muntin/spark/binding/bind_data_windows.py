@@ -1,9 +1,10 @@
 """Binds data windows to their data: types of keys, time, conditions, measures, aggregates."""
 
+import re
 from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql.types import BooleanType, NumericType
+from pyspark.sql.types import BooleanType, NumericType, TimestampNTZType
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
@@ -16,6 +17,9 @@ from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.grouping_sql import answer_types, selected
 from muntin.spark.binding.relations import Relations, blaming, first_line
 from muntin.spark.binding.runtime_types import is_carried
+
+# Time zones without a change of clocks. Any other may have had one.
+_FIXED_ZONE = re.compile(r"(Etc/)?(Z|UTC|UT|GMT)?([+-][\d:]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,8 @@ def bind_record_trees(
     for bound in trees:
         for name, query in plan.queries_of(bound.tree).items():
             reason = _reason(query, bound, relations)
+            if reason is None:
+                reason = _reason_of_gap(query, bound, relations)
             if reason is None and not is_stream and _is_miscounted(query):
                 reason = (
                     "in sessions, Spark counts a value of one DISTINCT beside another one, or "
@@ -125,6 +131,24 @@ def _is_miscounted(query: Query) -> bool:
     columns = {frozenset((each.argument, *each.others)) for each in distinct}
     is_filtered = any(each.where is not None for each in distinct)
     return isinstance(query.window, Session) and (len(columns) > 1 or is_filtered)
+
+
+def _reason_of_gap(query: Query, bound: BoundRecordTree, relations: Relations) -> str | None:
+    """Returns why only Spark knows how long the gap of a session is; None if it is no session, or
+    always has one length."""
+    window = query.window
+    if not isinstance(window, Session) or not window.days:
+        return None
+    if isinstance(bound.time_type, TimestampNTZType):
+        # Local times have no clock that changes.
+        return None
+    zone = relations.session.conf.get("spark.sql.session.timeZone")
+    if zone is not None and _FIXED_ZONE.fullmatch(zone):
+        return None
+    return (
+        f"the days of its gap are those of {zone}, where a day in which clocks change is shorter "
+        f"or longer; write '24 hours' for a day, or set spark.sql.session.timeZone to UTC"
+    )
 
 
 def _reason(query: Query, bound: BoundRecordTree, relations: Relations) -> str | None:

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import session_window, window
 
 from muntin.errors import ModelError
-from muntin.model.time import parse_duration
 from muntin.model.windows.data_windows import Session
+from muntin.model.windows.data_windows import session as session_of
 from muntin.model.windows.window import Window
 from muntin.spark.engine.catalyst import (
     Expression,
@@ -149,7 +149,7 @@ def _session(filtered: Plan, plan: Plan, session: SparkSession) -> WindowOperato
         return None
     text = str(gaps[0].value())
     try:
-        found = Session(parse_duration(text))
+        found = session_of(text)
     except ModelError:
         return None
     (child,) = children(plan)

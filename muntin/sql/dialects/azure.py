@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
 
+from muntin.errors import ModelError
 from muntin.model.sql_text import literal
+from muntin.model.time import parse_duration
 from muntin.sql.dialects.edits import Edit, duration, edited, wrong
 from muntin.sql.statements import Statement
 from muntin.sql.tokens import Span, closing, kind_at, outside, render, split
@@ -143,7 +145,11 @@ def _spark_call(statement: Statement, call: Span, time: str) -> str:
     if not least <= len(lengths) <= most:
         raise wrong(statement, f"{call[0].name} with {len(lengths)} lengths", call[0])
     if kind == "sessionwindow":
-        return f"session_window({time}, {lengths[0]})"
+        try:
+            # A day has 24 hours here. As a gap of Spark's it has those of the time zone.
+            return f"session_window({time}, '{parse_duration(lengths[0][1:-1])} microseconds')"
+        except ModelError as error:
+            raise wrong(statement, str(error), call[0]) from None
     if kind == "tumblingwindow" and len(lengths) == 2:
         lengths.insert(1, lengths[0])
     return f"window({time}, {', '.join(lengths)})"

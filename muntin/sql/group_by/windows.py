@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from muntin.errors import ModelError
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows.cumulate import cumulate
-from muntin.model.windows.data_windows import Session
+from muntin.model.windows.data_windows import Session, session
 from muntin.model.windows.window import Window, hopping
 from muntin.sql.statements import Statement
 from muntin.sql.tokens import (
@@ -108,7 +108,7 @@ def _session(text: str, time: Span, gaps: list[Span]) -> tuple[WindowCall, str]:
         raise NotSharedError("its time is itself a window")
     written = render(text, unwrapped(gaps[0]))
     try:
-        window = Session(parse_duration(written[1:-1]))
+        window = session(written[1:-1])
     except ModelError:
         raise NotSharedError(
             f"its session's gap is spelled {written}, which only Spark reads"

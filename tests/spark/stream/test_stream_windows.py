@@ -151,6 +151,10 @@ class Sets(Loads):
             "'q' cannot be streamed: .* is array<int>, which Spark alone combines",
         ),
         (
+            query("q", mt.session("1 day")),
+            "'q' cannot be streamed: the days of its gap are those of America/New_York",
+        ),
+        (
             query("q", mt.custom(Loads, columns={"load": "array(load)"})),
             "'q' cannot be streamed: .array.load.. is array<int>",
         ),
