@@ -17,6 +17,7 @@ from muntin.optimizer.strategies import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS
 from muntin.spark.frames.stream_frames import WATERMARK
+from muntin.spark.pipeline.failing_queries import DROP_QUERY, STOP
 from muntin.spark.session import one_line
 from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
@@ -350,6 +351,13 @@ def stream_verb(
         int,
         typer.Option(metavar="N", min=1, help="Put answers in place every N batches, in one file."),
     ] = 1,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            metavar=f'{STOP}|"{DROP_QUERY}"',
+            help="What to do if a query fails: stop, or go on with the others.",
+        ),
+    ] = STOP,
     remote: Remote = None,
 ) -> None:
     """Answer the queries over files as they arrive, exactly once, into a folder for each query.
@@ -387,6 +395,7 @@ def stream_verb(
             flatten=flatten,
             late=late,
             compact=compact,
+            on_error=on_error,
             remote=remote,
         )
     )

@@ -7,6 +7,7 @@ from muntin.errors import RunError
 from muntin.model.time import parse_duration
 from muntin.spark.binding.planning import plan
 from muntin.spark.files import check_format, format_of
+from muntin.spark.pipeline.failing_queries import STOP, check_policy
 from muntin.terminal.given import Planning, check_relations
 from muntin.terminal.paths import check_folder, check_input, is_remote
 from muntin.terminal.sql_file import SqlFile
@@ -33,11 +34,13 @@ class Job:
     flatten: bool
     compact: int
     late: str | None = None
+    on_error: str = STOP
     # The address of a server of Spark Connect, on whose machine the files are; None: here.
     remote: str | None = None
 
     def check(self) -> SqlFile:
         """Refuse what can be refused without Spark, before it takes its seconds to start."""
+        check_policy(self.on_error)
         if self.format is not None:
             check_format(self.format)
         for duration in (self.watermark, self.retain):
