@@ -20,6 +20,7 @@ from muntin.optimizer.strategies import DEFAULT, STEADY, STRATEGIES
 from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS, INPUT_FORMATS, InputFormat
 from muntin.spark.frames.stream_frames import WATERMARK
+from muntin.spark.pipeline.failing_queries import DROP_QUERY, STOP
 from muntin.spark.session import SparkOptions, one_line
 from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
@@ -516,6 +517,13 @@ def stream_verb(
         int,
         typer.Option(metavar="N", min=1, help="Put answers in place every N batches, in one file."),
     ] = 1,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            metavar=f'{STOP}|"{DROP_QUERY}"',
+            help="What to do if a query fails: stop, or go on with the others.",
+        ),
+    ] = STOP,
     remote: Remote = None,
     master: Master = None,
     conf: Conf = None,
@@ -562,6 +570,7 @@ def stream_verb(
             late=late,
             compact=compact,
             spark=_spark(remote, master, conf, packages),
+            on_error=on_error,
         )
     )
 

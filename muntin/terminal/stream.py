@@ -72,6 +72,7 @@ def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -
             flatten=job.flatten,
             options={"header": "true"} if job.format == "csv" else None,
             compact=job.compact,
+            on_error=job.on_error,
         )
     if is_new and kind is not None:
         remembered.write(INPUT, kind.to_json())
@@ -96,9 +97,13 @@ def _follow(
 ) -> None:
     """Show figures, and follow edits, until the stream ends or is asked to."""
     refused = None
+    told: set[str] = set()
     while not stop.wait(_EVERY_S):
         status = pipeline.status()
         shown.show(status)
+        for name in status.dropped.keys() - told:
+            shown.say(f"query {name!r} was dropped: {status.dropped[name]}", wrong=True)
+        told = set(status.dropped)
         if status.refused != refused:
             refused = status.refused
             shown.say(refused or "", wrong=True)

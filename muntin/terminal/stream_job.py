@@ -7,6 +7,7 @@ from muntin.errors import RunError
 from muntin.model.time import parse_duration
 from muntin.spark.binding.planning import plan
 from muntin.spark.files import check_format
+from muntin.spark.pipeline.failing_queries import STOP, check_policy
 from muntin.spark.session import SparkOptions
 from muntin.terminal.given import Inputs, Planning
 from muntin.terminal.paths import check_folder, is_remote
@@ -39,6 +40,7 @@ class Job:
     # The name of Spark's query; None: that of the checkpoint's folder.
     name: str | None = None
     late: str | None = None
+    on_error: str = STOP
 
     @property
     def source(self) -> str:
@@ -52,6 +54,7 @@ class Job:
 
     def check(self) -> SqlFile:
         """Refuse what can be refused without Spark, before it takes its seconds to start."""
+        check_policy(self.on_error)
         check_format(self.format)
         if self.watch and str(self.file) == STDIN:
             raise RunError("--watch needs a file of queries, and `-` is the standard input")

@@ -133,6 +133,11 @@ def changed(
         next_lane=number,
         generation=running.generation + 1,
         types=types,
+        dropped={
+            name: dropped
+            for name, dropped in running.dropped.items()
+            if name not in {query.name for query in plan.queries}
+        },
     )
 
 

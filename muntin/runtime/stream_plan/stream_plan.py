@@ -4,12 +4,13 @@ It is data: the checkpoint has it as JSON (`stream_plan_json`). A change of quer
 from the old (`change_plan`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.plan import Plan, Tree
+from muntin.model.plan_json import definition
 from muntin.model.query import PlainQuery, Query
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
@@ -103,6 +104,14 @@ class Leaving:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """A query that the stream goes on without, because it failed."""
+
+    query: Query | PlainQuery
+    error: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class StreamPlan:
     """All that a checkpoint knows of the plan that runs on it."""
 
@@ -127,6 +136,8 @@ class StreamPlan:
     leaving: Mapping[str, Leaving] = field(default_factory=dict)
     # Spark's types of what the queries read; empty if an earlier muntin stored the plan.
     types: ValueTypes = field(default_factory=dict)
+    # Queries that failed and were left out since, by name.
+    dropped: Mapping[str, Dropped] = field(default_factory=dict)
 
     def called(self, name: str) -> str:
         """What a query is called by its user."""
@@ -146,6 +157,15 @@ class StreamPlan:
             if first is not None and isinstance(query, Query) and isinstance(query.window, Window):
                 found[query.name] = query.window.begin_of(first)
         return found
+
+    def still_dropped(self, queries: Iterable[Query | PlainQuery]) -> list[str]:
+        """Returns which of some queries were dropped and have the same definition as then."""
+        return [
+            query.name
+            for query in queries
+            if query.name in self.dropped
+            and definition(query) == definition(self.dropped[query.name].query)
+        ]
 
     def limits(self, name: str) -> tuple[int | None, int | None]:
         """Returns from which begin on, and before which, a query's lane gives its windows."""

@@ -9,6 +9,8 @@ from muntin.model.aggregates.user_aggregate import call_to_json, component_from_
 from muntin.model.plan_json import (
     plan_from_json,
     plan_to_json,
+    query_from_json,
+    query_to_json,
     record_tree_from_json,
     record_tree_to_json,
     slicing_from_json,
@@ -18,7 +20,13 @@ from muntin.model.plan_json import (
 )
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
-from muntin.runtime.stream_plan.stream_plan import Epoch, Leaving, RunningLane, StreamPlan
+from muntin.runtime.stream_plan.stream_plan import (
+    Dropped,
+    Epoch,
+    Leaving,
+    RunningLane,
+    StreamPlan,
+)
 
 VERSION = 6
 
@@ -40,6 +48,10 @@ def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
         "moved_at": dict(running.moved_at),
         "leaving": {alias: asdict(leaving) for alias, leaving in running.leaving.items()},
         "types": dict(running.types),
+        "dropped": {
+            name: {"query": query_to_json(dropped.query), "error": dropped.error}
+            for name, dropped in running.dropped.items()
+        },
     }
 
 
@@ -65,6 +77,10 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
         moved_at=data["moved_at"],
         leaving={alias: Leaving(**leaving) for alias, leaving in data["leaving"].items()},
         types=data.get("types", {}),
+        dropped={
+            name: Dropped(query=query_from_json(dropped["query"]), error=dropped["error"])
+            for name, dropped in data.get("dropped", {}).items()
+        },
     )
 
 

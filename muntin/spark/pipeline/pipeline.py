@@ -21,7 +21,7 @@ from muntin.optimizer.evolve.move_queries import without
 from muntin.optimizer.evolve.outlook import Outlook, outlook
 from muntin.optimizer.evolve.replan import Replanned, Replanner
 from muntin.optimizer.strategies import STEADY
-from muntin.runtime.stream_plan.stream_plan import check_same
+from muntin.runtime.stream_plan.stream_plan import StreamPlan, check_same
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint
@@ -31,6 +31,7 @@ from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.local.local_site import LocalSite
 from muntin.spark.pipeline.change_queue import ChangeQueue
+from muntin.spark.pipeline.failing_queries import DROP_QUERY, STOP, check_policy
 from muntin.spark.pipeline.input_paths import check_apart, check_late_folder
 from muntin.spark.pipeline.resume import as_stored, next_plan, would_go_on
 from muntin.spark.pipeline.runner import Runner
@@ -70,6 +71,7 @@ def start(
     flatten: bool = False,
     options: Mapping[str, str] | None = None,
     compact: int = 1,
+    on_error: str = STOP,
 ) -> "Pipeline":
     """Run a plan, or queries under a strategy, on a streaming DataFrame.
 
@@ -91,8 +93,10 @@ def start(
     decided at the first start. `format` and `options` are those of the files, where `sink` or
     `late` is a folder; `flatten` is as in `Results.write`. Answers of `compact` batches are held
     and then put in place as one file for each query. `technique`, `latency` and
-    `approximate` are as in `plan`.
+    `approximate` are as in `plan`. If a query fails, the stream does, too, unless `on_error` is
+    "drop query": then the query is left out, and the others go on.
     """
+    check_policy(on_error)
     given = stream_input(queries, data, watermark)
     data = given.data
     source = Source(data, given.watermark)
@@ -103,11 +107,13 @@ def start(
         latency=latency,
         approximate=approximate,
     )
-    bound = source.bind(plan)
     session = data.sparkSession
     folder = Checkpoint(session, str(checkpoint))
     retained = parse_duration(retain)
     stored = folder.tried()
+    if stored is not None and on_error == DROP_QUERY:
+        plan = _without_dropped(plan, stored.running)
+    bound = source.bind(plan)
     mark = uuid4().hex[:8] if stored is None else stored.mark
     files = FileOptions(
         mark=mark, checkpoint=folder.directory, format=format, flatten=flatten, options=options
@@ -138,6 +144,7 @@ def start(
         mark=mark,
         name=name or folder.directory.rstrip("/").rpartition("/")[2],
         lock=pipeline._changes.lock,
+        drops=on_error == DROP_QUERY,
     )
     runner.owner.refuse_if_owned()
     folder.check()
@@ -270,7 +277,8 @@ class Pipeline:
         """Answer these queries from now on: the batch is finished, then the stream restarts.
 
         A query that runs already, by its name and definition, goes on without a gap. If the new
-        queries are refused, or their first batch fails, the old ones run on.
+        queries are refused, or their first batch fails, the old ones run on. Where failing queries
+        are dropped, one that was dropped and is not edited stays out; `add` takes it again.
         """
         if isinstance(queries, Query | PlainQuery):
             queries = (queries,)
@@ -279,6 +287,9 @@ class Pipeline:
         chosen = queries if isinstance(queries, Plan | Workload) else tuple(queries)
         for query in chosen if isinstance(chosen, tuple) else ():
             _check_query(query)
+        if isinstance(chosen, tuple) and self._runner.drops:
+            names = self._runner.run.running.still_dropped(chosen)
+            chosen = tuple(query for query in chosen if query.name not in names)
         self._changes.make(lambda _: chosen)
 
     def replan(self, *, least: float = 0.05) -> Outlook:
@@ -368,6 +379,7 @@ class Pipeline:
             is_active=run.query.isActive,
             complete_from=self.complete_from,
             refused=runner.refused,
+            dropped={name: each.error for name, each in run.running.dropped.items()},
             error=None if failure is None else one_line(failure) or str(failure),
         )
 
@@ -434,6 +446,19 @@ class Pipeline:
             running = self._runner.run.running
             self._replanner = Replanner(without(running.plan, running.leaving))
         return self._replanner.plan(work)
+
+
+def _without_dropped(plan: Plan, running: StreamPlan) -> Plan:
+    """Returns a plan without the queries that were dropped and have not been edited since."""
+    names = running.still_dropped(plan.queries)
+    for name in names:
+        log.warning("query %r was dropped: %s", name, running.dropped[name].error)
+    if len(names) == len(plan.queries):
+        raise RunError(
+            f"all these queries were dropped because they failed: {', '.join(map(repr, names))}; "
+            f'edit them, or start with on_error="{STOP}"'
+        )
+    return without(plan, names)
 
 
 def _check_query(query: object) -> None:

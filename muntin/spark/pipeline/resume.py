@@ -169,13 +169,17 @@ def _leaves(old: Plan, new: Plan) -> bool:
 
 
 def refused_change(error: BaseException) -> RunError:
-    """Returns the error of a change that Spark refused, without plan dumps and stack traces."""
+    """Returns the error of a change that Spark refused."""
+    return RunError(
+        f"the queries were not changed, and the ones before go on: the first batch with the new "
+        f"ones failed: {cause_of(error)}"
+    )
+
+
+def cause_of(error: BaseException) -> str:
+    """Returns what Spark found wrong, in a line, without plan dumps and stack traces."""
     # Spark's errors have a condition in brackets somewhere under those of its scheduler and proxy.
     conditions = re.findall(r"\[[A-Z][A-Z_0-9.]+\][^\n]*", str(error))
     causes = [condition for condition in conditions if not condition.startswith("[STREAM_FAILED]")]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = (causes or lines or [type(error).__name__])[0]
-    return RunError(
-        f"the queries were not changed, and the ones before go on: the first batch with the new "
-        f"ones failed: {said[:500]}"
-    )
+    return (causes or lines or [type(error).__name__])[0][:500]

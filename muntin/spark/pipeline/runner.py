@@ -3,9 +3,10 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -13,12 +14,13 @@ from py4j.protocol import Py4JError
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.optimizer.evolve.move_queries import without
-from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.runtime.stream_plan.stream_plan import Dropped, StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.engine.session_kind import is_gone
-from muntin.spark.pipeline.passing_failures import Patience, was_stopped
+from muntin.spark.pipeline.failing_queries import ComputeOnly, find_failing, is_computed
+from muntin.spark.pipeline.passing_failures import Patience, is_passing, was_stopped
 from muntin.spark.pipeline.reports import given_in
-from muntin.spark.pipeline.resume import next_plan, refused_change, would_go_on
+from muntin.spark.pipeline.resume import cause_of, next_plan, refused_change, would_go_on
 from muntin.spark.pipeline.site import Site
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_run import InUseError, StreamRun
@@ -50,8 +52,10 @@ class Runner:
         mark: str,
         name: str,
         lock: threading.Lock,
+        drops: bool = False,
     ) -> None:
-        """`lock` is held by whoever changes what runs; `name` is that of Spark's query."""
+        """`lock` is held by whoever changes what runs; `name` is that of Spark's query. If it
+        `drops` queries that fail, the others go on."""
         self._site = site
         self._source = source
         self.checkpoint = checkpoint
@@ -61,6 +65,7 @@ class Runner:
         self._mark = mark
         self._name = name
         self._lock = lock
+        self.drops = drops
         self.figures = Figures()
         self._ended = threading.Event()
         self._watcher = site.watcher(self.figures, checkpoint.directory, self._ended.set)
@@ -234,11 +239,16 @@ class Runner:
 
     def made(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
         """Returns a run of a plan, not started; refuses what the sink would not take."""
+        return self._run_to(self._sink, self._late, bound, running)
+
+    def _run_to(
+        self, sink: Sink, late: LateRowsSink | None, bound: BoundStream, running: StreamPlan
+    ) -> StreamRun:
         return self._site.run(
             bound,
             running,
-            sink=self._sink,
-            late=self._late,
+            sink=sink,
+            late=late,
             figures=self.figures,
             owner=self.owner,
             checkpoint=self.checkpoint,
@@ -350,10 +360,59 @@ class Runner:
         if self.run.query.isActive:
             self._leave_what_is_empty()
             return
-        failure = self.run.failure()
-        if failure is None or self.run.is_halted or not self._restart(failure):
+        failure = None if self.run.is_halted else self.run.failure()
+        if failure is None or not (self._restart(failure) or self._drop_failing(failure)):
             self._close_sink()
             self._end()
+
+    def _drop_failing(self, failure: BaseException) -> bool:
+        """Go on without the queries that fail, if that is wanted; returns whether it did."""
+        running = self.run.running
+        names = [query.name for query in running.asked]
+        if not self.drops or was_stopped(failure):
+            return False
+        self.owner.check()
+        failing = find_failing(names, self._try_queries)
+        # Where none of them fails, the sink did; where all do, nothing would be left.
+        if len(failing) in (0, len(names)):
+            return False
+        dropped = {
+            name: Dropped(query=running.plan.query(name), error=cause_of(error))
+            for name, error in failing.items()
+        }
+        plan = without(running.plan, {*running.leaving, *failing})
+        bound, following = next_plan(
+            plan, self._source, self.checkpoint, retain=running.retain, finish=None
+        )
+        counting = self.checkpoint.counting()
+        assert counting is not None
+        # A plan that counts is never written anew, even if it has the same queries.
+        generation = max(following.generation, counting.running.generation + 1)
+        following = replace(
+            following, dropped={**following.dropped, **dropped}, generation=generation
+        )
+        self.launch(bound, following)
+        for name, why in dropped.items():
+            log.error("query %r is dropped, and the others go on: %s", name, why.error)
+        return True
+
+    def _try_queries(self, names: Sequence[str]) -> BaseException | None:
+        """Returns why the batch that was cut off fails for some of the queries that run; None if it
+        does not. Nothing is written, and no state changes."""
+        running, counting = self.run.running, self.checkpoint.counting()
+        assert counting is not None
+        others = {q.name for q in running.plan.queries if running.called(q.name) not in names}
+        some = would_go_on(without(running.plan, others), self._source, counting.running)
+        run = self._run_to(ComputeOnly(), None, *some)
+        self._begin(run, {"once": True}, is_new=False)
+        with suppress(Exception):
+            run.query.awaitTermination()
+        failure = run.failure()
+        if failure is None or is_computed(failure):
+            return None
+        if is_passing(failure) or was_stopped(failure):
+            raise failure
+        return failure
 
     def _leave_what_is_empty(self) -> None:
         """Restart without the trees that queries have left, when these have given all they had."""

@@ -57,6 +57,8 @@ class Status:
     error: str | None = None
     # Why the last change of queries was taken back, if it was.
     refused: str | None = None
+    # Why queries were dropped, by name.
+    dropped: Mapping[str, str] = field(default_factory=dict)
     # How often the stream was restarted because Spark failed for a reason that passes.
     restarts: int = 0
     # What was found at the start and may be wrong.
@@ -143,6 +145,7 @@ class Figures:
         is_active: bool,
         complete_from: Mapping[str, int | None],
         refused: str | None,
+        dropped: Mapping[str, str],
         error: str | None,
     ) -> Status:
         """Returns all figures as they are now, for the queries that run."""
@@ -173,6 +176,7 @@ class Figures:
                 live_keys={str(grouping): live for grouping, live in keys.items()},
                 error=error,
                 refused=refused,
+                dropped=dropped,
                 restarts=self.restarts,
                 warnings=tuple(self.warnings),
                 queries=queries,
