@@ -83,9 +83,14 @@ class FolderSink(Sink):
         flat: bool = False,
         options: Mapping[str, str] | None = None,
         compact: int = 1,
+        only: str | None = None,
     ) -> None:
-        """`mark` is that of the checkpoint. Answers are held for `compact` batches."""
+        """`mark` is that of the checkpoint. Answers are held for `compact` batches.
+
+        With `only`, the one folder that is filled, nothing else in the directory is looked at.
+        """
         check_format(format)
+        self._only = only
         self._session = session
         self._folder = Folder(session, directory)
         self.output = directory
@@ -125,7 +130,7 @@ class FolderSink(Sink):
 
     def _put_columns(self, name: str, schema: StructType) -> None:
         """Put a file without rows in place, so that readers find the columns before the answers."""
-        prefix, staging = columns_prefix(self._mark), f".muntin-{self._mark}-columns"
+        prefix, staging = columns_prefix(self._mark), self._staging("columns")
         for file in self._folder.names(name):
             if file.startswith(prefix):
                 self._folder.delete(f"{name}/{file}")
@@ -159,7 +164,7 @@ class FolderSink(Sink):
             # published are still held. They are published again, maybe by a later batch: answers
             # may be held for longer than before.
             self._held.take_back(batch)
-            self._clean(self._prefix(batch))
+            self._clean(batch)
         if not is_known or self._compact > 1:
             self._settle(batch)
         self.filled = {}
@@ -202,13 +207,15 @@ class FolderSink(Sink):
     def _publish(self, batch: int) -> None:
         """Put in place what is held of the batches up to this one: a row appears once, with all
         others of its query."""
-        self._clean(self._prefix(batch))
+        self._clean(batch)
         self._held.note(Published(batch=batch, is_whole=False))
         self._fill(self._held.stacks(batch), batch)
         self._held.note(Published(batch=batch, is_whole=True))
 
-    def _staging(self, batch: int) -> str:
-        return f".muntin-{self._mark}-{batch}"
+    def _staging(self, what: int | str) -> str:
+        """Returns the hidden folder in which a batch, or something else, is written first."""
+        inside = "" if self._only is None else f"{self._only}/"
+        return f"{inside}.muntin-{self._mark}-{what}"
 
     def _prefix(self, batch: int) -> str:
         return f"part-{self._mark}-{batch:08d}-"
@@ -301,9 +308,11 @@ class FolderSink(Sink):
             self._folder.rename(f"{source}/{name}", f"{target}/{prefix}{index:05d}{ending}")
         return sum(sizes[name] for name in written)
 
-    def _clean(self, prefix: str) -> None:
+    def _clean(self, batch: int) -> None:
         """Delete what an interrupted try of this batch left in any query's folder."""
-        for name in self._folder.names():
+        self._folder.delete(self._staging(batch))
+        prefix = self._prefix(batch)
+        for name in self._folder.names() if self._only is None else [self._only]:
             if name.startswith(f".muntin-{self._mark}-"):
                 self._folder.delete(name)
             elif not name.startswith(".muntin-"):

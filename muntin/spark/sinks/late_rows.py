@@ -56,6 +56,7 @@ class LateRowsSink:
                 format=format,
                 flat=flatten or format in FLAT_FORMATS,
                 options=options,
+                only=self._name,
             )
         elif not callable(late) or isinstance(late, type):
             raise RunError(

@@ -12,6 +12,7 @@ from muntin.model.query import Query
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
+from muntin.spark.folder import Folder
 from muntin.spark.pipeline.pipeline import start
 from tests.support.streams import (
     Input,
@@ -125,6 +126,28 @@ def rewind(checkpoint: Path) -> None:
     assert last == max(int(entry.name) for entry in commits.glob("[0-9]*"))
     (commits / str(last)).unlink()
     (commits / f".{last}.crc").unlink(missing_ok=True)
+
+
+def test_nothing_beside_the_folder_is_looked_at(spark, tmp_path, monkeypatch):
+    source = Input(spark, tmp_path / "in")
+    first, second = events(37, files=2)[1], events(37, files=4)[3]
+    (late,) = with_late_rows([first], 3, share=1.0)
+    source.put(first, second, late)
+    above = tmp_path / "above"
+    (above / "private").mkdir(parents=True)
+    names = Folder.names
+
+    def listed(folder, name=""):
+        assert (folder._directory, name) not in {(str(above), ""), (str(above), "private")}
+        return names(folder, name)
+
+    monkeypatch.setattr(Folder, "names", listed)
+    with start(
+        [LOADED], source.stream(), checkpoint=tmp_path / "check", late=above / "late", buckets=1
+    ) as pipeline:
+        pipeline.process_all_available()
+    assert spark.read.parquet(str(above / "late")).count() > 0
+    assert {path.name for path in above.iterdir()} == {"late", "private"}
 
 
 @pytest.mark.long
