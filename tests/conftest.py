@@ -124,5 +124,5 @@ def codegen(spark: SparkSession) -> Iterator[None]:
 @pytest.fixture
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Benches do not wait for idle processes: tests look at their answers, not at their figures."""
-    for module in ("harness.turns", "spark.factor", "spark.stream_state"):
+    for module in ("harness.turns", "spark.cold_process", "spark.factor", "spark.stream_state"):
         monkeypatch.setattr(f"muntin.bench.{module}.settle", lambda: None)

@@ -18,6 +18,7 @@ from muntin.bench.papers.techniques import run as techniques
 from muntin.bench.papers.udw import run as user_defined
 from muntin.bench.papers.weave import ranges as weave_ranges
 from muntin.bench.papers.weave import run as weave
+from muntin.bench.spark.cold import EVENTS, cold_starts
 from muntin.bench.spark.factor import factor
 from muntin.bench.spark.factor_report import Report as FactorReport
 from muntin.bench.spark.factor_report import earlier, joined
@@ -185,6 +186,27 @@ def memory_verb(
     check_file(json, "--json")
     session = measured_session(HEAP)
     report = peaks(session, keys=keys, events=events, strategy=strategy)
+    _report(report.to_json(), [report.table()], json)
+
+
+@bench.command("cold", short_help="The first queries of a new process.")
+def cold_verb(
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Processes of each kind; the cheapest counts.")
+    ] = 3,
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = EVENTS,
+    json: Json = None,
+) -> None:
+    """Two and ten queries in new processes: CPU without compiled kernels, with them, and after.
+
+    \b
+    $ muntin bench cold
+    $ muntin bench cold --repeats 1 --json cold.json
+
+    Takes about five minutes on two cores.
+    """
+    check_file(json, "--json")
+    report = cold_starts(measured_session(), events=events, repeats=repeats)
     _report(report.to_json(), [report.table()], json)
 
 
