@@ -19,6 +19,7 @@ from benchmarks.papers.techniques import run as techniques
 from benchmarks.papers.udw import run as user_defined
 from benchmarks.papers.weave import ranges as weave_ranges
 from benchmarks.papers.weave import run as weave
+from benchmarks.spark.cold import EVENTS, cold_starts
 from benchmarks.spark.factor import factor
 from benchmarks.spark.factor_report import Report as FactorReport
 from benchmarks.spark.factor_report import earlier, joined
@@ -184,6 +185,27 @@ def memory_verb(
     check_file(json, "--json")
     session = measured_session(HEAP)
     report = peaks(session, keys=keys, events=events, strategy=strategy)
+    _report(report.to_json(), [report.table()], json)
+
+
+@bench.command("cold", short_help="The first queries of a new process.")
+def cold_verb(
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Processes of each kind; the cheapest counts.")
+    ] = 3,
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = EVENTS,
+    json: Json = None,
+) -> None:
+    """Two and ten queries in new processes: CPU without compiled kernels, with them, and after.
+
+    \b
+    $ python -m benchmarks cold
+    $ python -m benchmarks cold --repeats 1 --json cold.json
+
+    Takes about five minutes on two cores.
+    """
+    check_file(json, "--json")
+    report = cold_starts(measured_session(), events=events, repeats=repeats)
     _report(report.to_json(), [report.table()], json)
 
 

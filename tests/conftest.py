@@ -126,6 +126,7 @@ def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Benches do not wait for idle processes: tests look at their answers, not at their figures."""
     for module in (
         "muntin.measure.turns",
+        "benchmarks.spark.cold_process",
         "benchmarks.spark.factor",
         "benchmarks.spark.stream_state",
     ):

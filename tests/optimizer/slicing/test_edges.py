@@ -80,9 +80,16 @@ def test_counting_out_of_reach_is_estimated_between_its_bounds():
 
 
 @given(st.lists(my.edges(most=400), min_size=1, max_size=4))
-def test_the_estimate_is_near(given):
-    exact = edges.count_by_formula(given) / edges.composite_slide(edges.distinct(given))
-    assert edges.estimated_rate(given) == pytest.approx(exact, rel=0.5)
+def test_the_estimate_is_exact_for_two_and_within_the_same_bounds_for_more(given):
+    apart = edges.distinct(given)
+    exact = edges.count_by_formula(given) / edges.composite_slide(apart)
+    estimate = edges.estimated_rate(given)
+    if len(apart) <= 2:
+        assert estimate == pytest.approx(exact)
+    # Of all edges, no fewer are distinct than those of one progression, and no more than all.
+    rates = [1 / each.period for each in apart]
+    for rate in (exact, estimate):
+        assert max(rates) * (1 - 1e-9) <= rate <= sum(rates) * (1 + 1e-9)
 
 
 @given(st.lists(my.windows(), min_size=1, max_size=4))

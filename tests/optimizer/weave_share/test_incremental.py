@@ -11,6 +11,7 @@ from muntin.model.workload import Workload
 from muntin.optimizer.weave_share.groups import GroupCost, same_edges
 from muntin.optimizer.weave_share.incremental import Reweaving, ReweavingPlan
 from muntin.optimizer.weave_share.weave_share import weave_groups
+from muntin.optimizer.weave_share.woven_tree import _FEW_SETS, edge_set
 from tests.support import window_sets as my
 from tests.support.examples import examples
 from tests.support.woven import A, B, C, sets
@@ -47,9 +48,9 @@ def test_windows_come_and_go(windows, technique, random):
         assert set(woven.windows) == present
         groups = woven.groups
         assert sorted(w for group in groups for w in group.windows) == sorted(present)
-    if present:
-        # Rates are counted in trees of few edge sets and estimated in larger ones.
-        assert woven.plan_cost == pytest.approx(woven.cost.plan(woven.groups), rel=0.5)
+    # Rates are counted in trees of few edge sets and estimated in larger ones.
+    if all(len(set(map(edge_set, group.windows))) <= _FEW_SETS for group in woven.groups):
+        assert woven.plan_cost == pytest.approx(woven.cost.plan(woven.groups))
 
 
 def test_the_curve_its_slope_and_the_tolerance():
