@@ -12,13 +12,13 @@ from muntin.errors import RefusedError, RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText
 from muntin.spark.engine.estimates import operators_of
+from muntin.spark.engine.same_rows import unlike_others
 from muntin.spark.engine.statements import (
     shown_expressions,
     sql_over,
     temporary_view,
     without_projection,
 )
-from muntin.spark.engine.stored_frames import unlike_others
 
 # Operators that hand on what they read.
 _READING = {"Filter", "Project", "SubqueryAlias", "Union", "View"}
@@ -79,7 +79,7 @@ class Relations:
         if not self._is_for_later:
             return self._frames[table]
         if table not in self._read:
-            self._read[table] = unlike_others(self._frames[table])
+            self._read[table] = unlike_others(self._frames[table], self._read.values())
         return self._read[table]
 
     def frame(self, relation: SqlText) -> DataFrame | None:

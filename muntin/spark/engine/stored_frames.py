@@ -1,7 +1,5 @@
 """Stores frames, so that Spark computes them once, in memory and on disk."""
 
-from uuid import uuid4
-
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
@@ -23,13 +21,3 @@ def stored(frame: DataFrame) -> DataFrame:
     frame.sparkSession.conf.set(PRUNING, "false")
     with settings(frame.sparkSession, {_ADAPTIVE: "true"}):
         return frame.persist(StorageLevel.MEMORY_AND_DISK)
-
-
-def unlike_others(frame: DataFrame) -> DataFrame:
-    """Returns the same rows, as a plan that Spark takes for no other.
-
-    Spark reads from storage for any plan that looks like a stored one, even if its files were
-    listed at another time. The condition, which always holds, is gone when Spark has optimized the
-    plan.
-    """
-    return frame.where(f"'{uuid4().hex}' IS NOT NULL")
