@@ -101,7 +101,7 @@ def _is_one(one: Any, other: Any, session: SparkSession) -> bool:
 
 
 def _version(table: Any) -> str | None:
-    """Returns the version of a table's rows, from Spark 4.2 on, and of catalogs that have some."""
+    """Returns the version of a table's rows; None if its catalog, or this Spark, has none."""
     try:
         version: str | None = table.version()
     except Py4JError:
