@@ -13,6 +13,7 @@ from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText, is_same_table
 from muntin.spark.engine.estimates import operators_of
 from muntin.spark.engine.safe import may_fail
+from muntin.spark.engine.same_rows import unlike_others
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.engine.statements import (
     shown_expressions,
@@ -20,7 +21,6 @@ from muntin.spark.engine.statements import (
     temporary_view,
     without_projection,
 )
-from muntin.spark.engine.stored_frames import unlike_others
 from muntin.sql.filters import is_reference
 
 # Operators that hand on what they read.
@@ -86,7 +86,7 @@ class Relations:
         if not self._is_for_later:
             return self._frames[table]
         if table not in self._read:
-            self._read[table] = unlike_others(self._frames[table])
+            self._read[table] = unlike_others(self._frames[table], self._read.values())
         return self._read[table]
 
     def frame(self, relation: SqlText) -> DataFrame | None:

@@ -1,4 +1,4 @@
-"""Compares two resolved plans: do they read the same rows?
+"""Tells apart plans that look alike to Spark and read other rows.
 
 Spark's `sameResult` compares the folders that are read, and not the files that Spark listed in them
 when the DataFrame was made. Tables of other catalogs say themselves when they are equal, and many
@@ -6,14 +6,20 @@ compare their names alone.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
+from uuid import uuid4
 
 from py4j.java_gateway import is_instance_of
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
 
-from muntin.spark.engine.catalyst import Plan, items
+from muntin.spark.engine.catalyst import Plan, analyzed, frame_of, items, rewritten
+from muntin.spark.engine.session_kind import is_connect
 
 _SQL = "org.apache.spark.sql.execution.datasources"
+# An index of files that were listed when it was made.
+_LISTING = "PartitioningAwareFileIndex"
 # What of a listing decides which rows are read, and what `_metadata` says of them.
 _FILE = re.compile(r"path=(.*?); isDirectory=.*?; length=(\d+);.*?; modification_time=(\d+);")
 
@@ -28,6 +34,32 @@ def same_rows(one: Plan, other: Plan, session: SparkSession) -> bool:
     return len(sources) == len(others) and all(
         _is_same(mine, theirs, session) for mine, theirs in zip(sources, others, strict=True)
     )
+
+
+def unlike_others(frame: DataFrame, others: Iterable[DataFrame]) -> DataFrame:
+    """Returns the same rows, as a plan of which Spark takes no part for that of another frame.
+
+    Spark reads from storage for any plan that looks like a stored one. A condition that always
+    holds makes the whole plan look like no other, and is gone when Spark has optimized it. In one
+    job, Spark computes once what looks alike: so a leaf that only looks like one of `others`
+    becomes a sample of all its rows, which Spark compares by its seed.
+    """
+    session = frame.sparkSession
+    if not is_connect(session):
+        leaves = [leaf for other in others for leaf in items(analyzed(other).collectLeaves())]
+
+        def chosen(part: Plan) -> Plan | None:
+            if not part.children().isEmpty():
+                return None
+            if any(_is(source, _LISTING, session) for source in _sources(part, session)) and any(
+                part.sameResult(leaf) and not same_rows(part, leaf, session) for leaf in leaves
+            ):
+                return analyzed(frame_of(part, session).sample(fraction=1.0, seed=len(leaves)))
+            return part
+
+        if leaves:
+            frame = frame_of(rewritten(analyzed(frame), chosen, session), session)
+    return frame.where(f"'{uuid4().hex}' IS NOT NULL")
 
 
 def _sources(plan: Plan, session: SparkSession) -> list[Any]:
@@ -51,18 +83,30 @@ def _sources(plan: Plan, session: SparkSession) -> list[Any]:
 
 
 def _is_same(one: Any, other: Any, session: SparkSession) -> bool:
-    """Whether two sources are one object, or list the same files."""
+    """Whether two sources are one object, list the same files, or are of one version."""
     if _is_one(one, other, session):
         return True
-    if not all(_is(each, "PartitioningAwareFileIndex", session) for each in (one, other)):
-        # An index that lists files when the query runs has no listing to compare.
-        return all(_is(each, "FileIndex", session) for each in (one, other))
-    return _listing(one) == _listing(other)
+    if all(_is(each, _LISTING, session) for each in (one, other)):
+        return _listing(one) == _listing(other)
+    if all(_is(each, "FileIndex", session) for each in (one, other)):
+        # They list files when a query runs.
+        return True
+    version = _version(one)
+    return version is not None and version == _version(other)
 
 
 def _is_one(one: Any, other: Any, session: SparkSession) -> bool:
     identity = session._jvm.java.lang.System.identityHashCode  # type: ignore[union-attr]
     return bool(identity(one) == identity(other))
+
+
+def _version(table: Any) -> str | None:
+    """Returns the version of a table's rows; None if its catalog, or this Spark, has none."""
+    try:
+        version: str | None = table.version()
+    except Py4JError:
+        return None
+    return version
 
 
 def _listing(index: Any) -> list[tuple[str, ...]]:

@@ -1,7 +1,6 @@
 """Stores frames, so that Spark computes them once, in memory and on disk."""
 
 import logging
-from uuid import uuid4
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -38,13 +37,3 @@ def is_computable(frame: DataFrame) -> bool:
         frame.unpersist()
         return False
     return True
-
-
-def unlike_others(frame: DataFrame) -> DataFrame:
-    """Returns the same rows, as a plan that Spark takes for no other.
-
-    Spark reads from storage for any plan that looks like a stored one, even if its files were
-    listed at another time. The condition, which always holds, is gone when Spark has optimized the
-    plan.
-    """
-    return frame.where(f"'{uuid4().hex}' IS NOT NULL")

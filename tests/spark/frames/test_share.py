@@ -134,18 +134,30 @@ def test_what_is_the_same_below_is_read_once(spark, tmp_path, readings):
 def test_a_folder_that_was_read_before_and_after_files_were_added_is_two(
     spark, tmp_path, readings, v1_sources
 ):
-    def read():
-        events = spark.read.parquet(str(tmp_path))
-        return events.groupBy("device", slide()).count()
+    def read(name):
+        """A read of its own for each of them."""
+        windows = {
+            "hopping": slide(),
+            "short": F.session_window("ts", "1 second"),
+            "long": F.session_window("ts", "9 seconds"),
+        }
+        return {
+            f"{kind} {name}": spark.read.parquet(str(tmp_path)).groupBy("device", window).count()
+            for kind, window in windows.items()
+        }
 
     with configured(spark, {"spark.sql.sources.useV1SourceList": v1_sources}):
         readings.where("load < 3").coalesce(1).write.parquet(str(tmp_path / "load=1"))
-        before, again = read(), read()
+        frames = read("before")
         readings.where("load > 5").coalesce(1).write.parquet(str(tmp_path / "load=2"))
-        after, at_last = read(), read()
-        frames = {"before": before, "again": again, "after": after, "at last": at_last}
+        frames |= read("after")
         results = shared_one_by_one(frames)
         assert (reasons(results), len(results.plan.readings)) == ({}, 2)
+        counts = {name: results[name].groupBy().sum("count").first()[0] for name in results}
+        results.release()
+        together = results.together().groupBy("query").sum("count").collect()
+        assert dict(together) == counts
+        assert counts["short before"] < counts["short after"]
 
 
 def test_files_that_were_rewritten_under_their_names_are_others(spark, tmp_path):
