@@ -91,7 +91,8 @@ fuzz: classes
 
 faults: N := 50
 faults: classes
-	MUNTIN_FAULTS=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/pipeline/test_faults.py
+	MUNTIN_FAULTS=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/pipeline/test_faults.py \
+		tests/spark/pipeline/test_generated_restarts.py
 
 kills: classes
 	MUNTIN_KILLS=$(KILLS) $(PYTEST) tests/spark/pipeline/test_stream_kills.py -k test_kills

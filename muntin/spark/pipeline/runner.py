@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.optimizer.evolve.move_queries import without
+from muntin.runtime.stream_plan.same_state import state_of_running
 from muntin.runtime.stream_plan.stream_plan import Dropped, StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.engine.session_kind import is_gone
@@ -401,8 +402,9 @@ class Runner:
         does not. Nothing is written, and no state changes."""
         running, counting = self.run.running, self.checkpoint.counting()
         assert counting is not None
-        others = {q.name for q in running.plan.queries if running.called(q.name) not in names}
-        some = would_go_on(without(running.plan, others), self._source, counting.running)
+        others = {query.name for query in running.asked if query.name not in names}
+        plan = without(running.plan, {*running.leaving, *others})
+        some = would_go_on(plan, self._source, counting.running)
         run = self._run_to(ComputeOnly(), None, *some)
         self._begin(run, {"once": True}, is_new=False)
         with suppress(Exception):
@@ -462,7 +464,8 @@ class Runner:
         refused = str(refused_change(error))
         log.error("%s", refused)
         counting = self.checkpoint.counting()
-        if counting is None or counting.running.generation == old.running.generation:
+        assert counting is not None
+        if state_of_running(counting.running) == state_of_running(old.running):
             self.launch(old.bound, old.running)
         else:
             # Batches without rows were finished under the plan that failed, so it counts.
