@@ -24,7 +24,7 @@ class Job:
     output: str
     checkpoint: str
     watch: bool
-    watermark: str
+    watermark: str | None
     trigger: str
     format: str | None
     planning: Planning
@@ -41,7 +41,8 @@ class Job:
         if self.format is not None:
             check_format(self.format)
         for duration in (self.watermark, self.retain):
-            parse_duration(duration)
+            if duration is not None:
+                parse_duration(duration)
         sql_file = SqlFile.read(self.file)
         check_relations(sql_file.queries, {"": self.input})
         if self.remote is None:

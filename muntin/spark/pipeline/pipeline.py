@@ -133,6 +133,8 @@ def start(
         mark=mark,
         lock=pipeline._changes.lock,
     )
+    if source.warning is not None:
+        runner.warn(source.warning)
     runner.owner.refuse_if_owned()
     folder.check()
     if stored is None:
@@ -330,6 +332,7 @@ class Pipeline:
         failure = None if run.is_halted else run.failure()
         return runner.figures.status(
             is_active=run.query.isActive,
+            is_waiting=run.is_waiting(),
             complete_from=self.complete_from,
             refused=runner.refused,
             error=None if failure is None else one_line(failure) or str(failure),
