@@ -7,7 +7,13 @@ from pyspark.sql import SparkSession
 
 import muntin as mt
 
-spark = SparkSession.builder.appName("muntin streaming").getOrCreate()
+spark = (
+    SparkSession.builder.appName("muntin streaming")
+    # Spark keeps the state of a stream in as many parts, and looks after each in every batch: 200
+    # are meant for a cluster.
+    .config("spark.sql.shuffle.partitions", "4")
+    .getOrCreate()
+)
 
 SCHEMA = "ts TIMESTAMP, device STRING, temp DOUBLE"
 base = Path(tempfile.mkdtemp(prefix="muntin-"))

@@ -486,8 +486,9 @@ def stream_verb(
         bool, typer.Option("--watch", help="Follow edits of FILE.sql while it runs.")
     ] = False,
     watermark: Annotated[
-        str, typer.Option(metavar="DURATION", help="How late events may be.")
-    ] = WATERMARK,
+        str | None,
+        typer.Option(metavar="DURATION", help=f"How late events may be (without it: {WATERMARK})."),
+    ] = None,
     trigger: Annotated[
         str,
         typer.Option(

@@ -8,13 +8,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
-from muntin.console.progress import Steps
 from muntin.errors import MuntinError
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.files import FileKind, stream_files
 from muntin.spark.folder import texts_in
 from muntin.spark.pipeline.pipeline import Pipeline, start
+from muntin.spark.pipeline.status import Status
 from muntin.spark.session import one_line, session_at
 from muntin.spark.settings import settings
 from muntin.terminal.edits import Difference, Edits
@@ -31,17 +31,17 @@ def stream(job: Job) -> None:
     """Run until Ctrl-C, or, where the trigger is "available now", until all is answered."""
     edits = Edits(job.file) if job.watch else None
     file = job.check()
-    with Steps(1) as bar, bar.step("starting Spark"):
+    with view(Console()) as shown:
+        shown.say("starting Spark")
         session = session_at(job.spark)
-    with asked_to_stop() as stop:
-        file.check_syntax(session)
-        with file.blamed():
-            pipeline = _start(job, file.queries, session)
-        with view(Console()) as shown:
-            shown.say(
-                f"{len(file.queries)} queries over {job.source}; Ctrl-C stops after the batch"
-            )
-            _follow(pipeline, session, edits, stop, shown)
+        with asked_to_stop() as stop:
+            shown.say(f"reading the columns of {job.source}, and starting the stream")
+            file.check_syntax(session)
+            with file.blamed():
+                pipeline = _start(job, file.queries, session)
+            for warning in pipeline.status().warnings:
+                shown.say(warning)
+            _follow(pipeline, session, job, edits, stop, shown)
             pipeline.stop()
             shown.show(pipeline.status())
             shown.say("stopped; the same command goes on from here")
@@ -91,19 +91,23 @@ def _events(session: SparkSession, job: Job, kind: FileKind | None) -> DataFrame
 def _follow(
     pipeline: Pipeline,
     session: SparkSession,
+    job: Job,
     edits: Edits | None,
     stop: threading.Event,
     shown: View,
 ) -> None:
-    """Show figures, and follow edits, until the stream ends or is asked to."""
-    refused = None
-    told: set[str] = set()
+    """Show figures and what the stream waits for, and follow edits, until it ends or is told to."""
+    refused = said = None
+    dropped: set[str] = set()
     while not stop.wait(_EVERY_S):
         status = pipeline.status()
         shown.show(status)
-        for name in status.dropped.keys() - told:
+        if (now := waits_for(status, job.source)) != said:
+            said = now
+            shown.say(f"{len(status.queries)} queries over {job.source}; {now}")
+        for name in status.dropped.keys() - dropped:
             shown.say(f"query {name!r} was dropped: {status.dropped[name]}", wrong=True)
-        told = set(status.dropped)
+        dropped = set(status.dropped)
         if status.refused != refused:
             refused = status.refused
             shown.say(refused or "", wrong=True)
@@ -112,6 +116,13 @@ def _follow(
         if edits is not None and _edited(edits, shown):
             _change(pipeline, session, edits.file, shown)
             refused = pipeline.status().refused
+
+
+def waits_for(status: Status, input: str) -> str:
+    """Returns what a stream waits for until its first batch is done, and then how it ends."""
+    if status.batches:
+        return "Ctrl-C stops after the batch"
+    return f"no new files yet in {input}" if status.is_waiting else "waiting for the first batch"
 
 
 def _edited(edits: Edits, shown: View) -> bool:

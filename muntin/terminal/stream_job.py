@@ -27,7 +27,7 @@ class Job:
     output: str
     checkpoint: str
     watch: bool
-    watermark: str
+    watermark: str | None
     trigger: str
     # The format of the answers.
     format: str
@@ -61,7 +61,8 @@ class Job:
         if len(self.inputs.paths) + len(self.inputs.tables) > 1:
             raise RunError("a stream has one --input, or one --table")
         for duration in (self.watermark, self.retain):
-            parse_duration(duration)
+            if duration is not None:
+                parse_duration(duration)
         sql_file = SqlFile.read(self.file)
         self.inputs.check(sql_file.queries, has_formats=not self._is_stored)
         if self.spark.remote is None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -10,6 +11,7 @@ from rich.console import Console
 from muntin.spark.pipeline.status import QueryStatus, Status
 from muntin.terminal.interrupt import asked_to_stop
 from muntin.terminal.live import Lines, LiveTable, instant, size, view
+from muntin.terminal.stream import waits_for
 
 STATUS = Status(
     is_active=True,
@@ -53,6 +55,13 @@ def test_a_pipe_gets_a_line_for_each_batch():
     first, second = console.file.getvalue().splitlines()
     assert first.endswith("64 rows, 2.5 MB; rows out: hot 1200, new 0")
     assert second.endswith("error: no such thing")
+
+
+def test_a_starting_stream_says_what_it_waits_for():
+    starting = replace(STATUS, batches=0)
+    assert waits_for(starting, "in") == "waiting for the first batch"
+    assert waits_for(replace(starting, is_waiting=True), "in") == "no new files yet in in"
+    assert waits_for(replace(STATUS, is_waiting=True), "in") == "Ctrl-C stops after the batch"
 
 
 def test_instants_and_sizes():

@@ -146,6 +146,8 @@ def start(
         lock=pipeline._changes.lock,
         drops=on_error == DROP_QUERY,
     )
+    if source.warning is not None:
+        runner.warn(source.warning)
     runner.owner.refuse_if_owned()
     folder.check()
     if stored is None:
@@ -377,6 +379,7 @@ class Pipeline:
         failure = runner.failure()
         return runner.figures.status(
             is_active=run.query.isActive,
+            is_waiting=run.is_waiting(),
             complete_from=self.complete_from,
             refused=runner.refused,
             dropped={name: each.error for name, each in run.running.dropped.items()},

@@ -53,6 +53,8 @@ class Status:
     # Events per second of event time, and live keys by grouping, over the last batches.
     rate: float | None = None
     live_keys: Mapping[str, float] = field(default_factory=dict)
+    # Whether there is nothing to do until more data arrives.
+    is_waiting: bool = False
     # What ended the stream, if it failed.
     error: str | None = None
     # Why the last change of queries was taken back, if it was.
@@ -143,6 +145,7 @@ class Figures:
         self,
         *,
         is_active: bool,
+        is_waiting: bool,
         complete_from: Mapping[str, int | None],
         refused: str | None,
         dropped: Mapping[str, str],
@@ -163,6 +166,7 @@ class Figures:
                 )
             return Status(
                 is_active=is_active,
+                is_waiting=is_waiting,
                 batches=self._batches,
                 rows_in=self._rows_in,
                 late_rows=self._late[None],

@@ -20,7 +20,7 @@ from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.runtime.stream_plan.stream_plan import kind_of
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.engine.arrow_schema import arrow_schema
-from muntin.spark.engine.session_kind import check_streams, same_python
+from muntin.spark.engine.session_kind import check_streams
 from muntin.spark.stream.bucket_processor import FIGURE, LANE, BucketProcessor
 from muntin.spark.stream.key_codes import KEY_TYPES
 
@@ -41,7 +41,6 @@ def answer_slices(
     by these; without, by their numbers.
     """
     check_streams(packed.sparkSession)
-    same_python(packed.sparkSession)
     schema = _schema(lanes, records)
     if late:
         schema = StructType([*schema.fields, StructField(ROWS, BinaryType())])

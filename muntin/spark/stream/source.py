@@ -1,5 +1,6 @@
 """Runs a plan on a streaming DataFrame: events to slices, then one stateful operator."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,8 @@ from muntin.spark.stream.stream_records import (
     record_lane,
 )
 from muntin.spark.stream.value_types import value_types
+
+log = logging.getLogger("muntin")
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 
@@ -89,6 +92,8 @@ def stream(
     given = stream_input(queries, data, watermark)
     source = Source(given.data, given.watermark)
     session = source.session
+    if source.warning is not None:
+        log.warning("%s", source.warning)
     if session.conf.get(PROVIDER, "") != ROCKSDB:
         raise RunError(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
@@ -121,6 +126,13 @@ class Source:
         self._data = data
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
+        # What to tell the user of it, if nobody has said how late rows may be.
+        self.warning: str | None = None
+        if watermark is None and not self._watermarks.calls:
+            self.warning = (
+                f"nobody said how late rows may be, so it is {WATERMARK}; give watermark=, or call "
+                f"withWatermark on the data"
+            )
         self.session = data.sparkSession
         # The plan that was bound last, as JSON, and what it was bound to.
         self._last: tuple[dict[str, Any], BoundStream] | None = None

@@ -51,7 +51,7 @@ def go(base, source, *queries, check="check", out="out", **options):
         source.stream(),
         checkpoint=base / check,
         sink=base / out,
-        **{"buckets": 1, **options},
+        **{"buckets": 1, "watermark": "10 seconds", **options},
     )
 
 

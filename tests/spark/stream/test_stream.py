@@ -215,6 +215,16 @@ PLAIN = PlainQuery(
 )
 
 
+def test_workers_run_the_interpreter_of_the_driver(spark, tmp_path, monkeypatch):
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/nowhere/python")
+    source = Input(spark, tmp_path / "in")
+    source.put(*events(1, files=2)[1:])
+    with start([MINUTE], source.stream(), checkpoint=tmp_path / "check", buckets=1) as pipeline:
+        pipeline.process_all_available()
+        assert pipeline.status().rows_in > 0
+
+
 @pytest.mark.parametrize(
     ("queries", "changes", "message"),
     [
