@@ -91,12 +91,15 @@ def test_every_page_and_heading_that_is_linked_is_there():
 
 def test_every_file_that_a_page_names_is_there():
     rooms = {path.name: path for path in (ROOT / "muntin").iterdir()}
-    rooms |= {name: ROOT / name for name in ("muntin", "tests", "docs", "examples")}
+    rooms |= {
+        name: ROOT / name for name in ("muntin", "tests", "docs", "examples", "benchmarks", "tools")
+    }
     for page in PAGES:
         for name in re.findall(r"`((?:\w+/)+[\w.]*)`", page.read_text()):
             room, _, rest = name.partition("/")
             # A page may name what its reader is to write.
-            if room in rooms and "your_" not in rest:
+            if (room in rooms or rest.endswith(".py")) and "your_" not in rest:
+                assert room in rooms, f"{page.name}: {name}"
                 assert (rooms[room] / rest).exists(), f"{page.name}: {name}"
 
 

@@ -37,7 +37,7 @@ class Workload:
     technique: str | None = None
     # Whether to choose techniques by the worst time of a single answer, not by total work.
     latency: bool = False
-    # Whether answers may differ from Spark's within an error bound; see `share.approximate`.
+    # Whether answers may differ from Spark's within an error bound; see `optimizer.approximate`.
     approximate: bool = False
 
     def __post_init__(self) -> None:

@@ -81,13 +81,16 @@ class SparkOptions:
         """Returns the settings of a new session that is quiet on a terminal."""
         master = self.master or self.settings.get("spark.master", "local[*]")
         # A laptop's host name may not resolve. The machines of a cluster have to reach it, though.
-        local = {"spark.driver.host": _HERE, "spark.driver.bindAddress": _HERE}
+        local = {
+            "spark.driver.host": _HERE,
+            "spark.driver.bindAddress": _HERE,
+            "spark.ui.enabled": "false",
+        }
         return {
             "spark.master": master,
             "spark.app.name": "muntin",
             "spark.driver.memory": memory,
             **(local if master.startswith("local") else {}),
-            "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             **_FORGETTING,
             **ROWS_UNMEASURED,
@@ -107,8 +110,8 @@ def local_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -
 def _session(options: SparkOptions, memory: str = MEMORY) -> SparkSession:
     """Returns the active session, or else a new one.
 
-    A new one has no web page and no progress bar, and keeps its log off the terminal. Raises
-    `RunError` where there is no Java to run it on.
+    A new one has no progress bar and keeps its log off the terminal; on this machine it has no web
+    page. Raises `RunError` where there is no Java to run it on.
     """
     # pyspark logs the errors it raises as JSON, too; the terminal says them once, in a line.
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):

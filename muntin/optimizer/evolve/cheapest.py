@@ -7,7 +7,7 @@ from muntin.model.plan import Plan
 from muntin.model.workload import Workload
 from muntin.optimizer.on_slices import on_slices, reading_slices
 from muntin.optimizer.strategies import optimize
-from muntin.optimizer.trees import flat_tree
+from muntin.optimizer.trees import flat_tree, plain_spark_cost, tree_each_cost
 
 # A stream cuts the trees of all of these from one reading of the events; where nodes read other
 # nodes, it has them read the slices. So only how queries are put together in trees matters.
@@ -42,5 +42,7 @@ def priced(plan: Plan, workload: Workload) -> Plan:
             keys_known=workload.keys_known,
             live=workload.live,
             shares=workload.shares,
+            unshared_cost=sum(map(tree_each_cost, workload.by_grouping)),
+            plain_cost=sum(map(plain_spark_cost, workload.by_grouping)),
         )
     )

@@ -79,8 +79,8 @@ def _home(
     """Returns the lane that a tree continues: some of its queries run there, on columns of the same
     kinds. What has another type than before is not in it.
 
-    `share.evolve` makes plans in which a tree that has queries which stay has them from one tree,
-    and behind them those that join.
+    `optimizer.evolve` makes plans in which a tree that has queries which stay has them from one
+    tree, and behind them those that join.
     """
     names = set(tree.queries)
     for lane in lanes:

@@ -50,7 +50,7 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
     If it has several families, each is sampled. The rate, and the keys of queries without facts,
     are those of the grouping with the most queries.
     """
-    groupings = work.groupings
+    groupings = work.groupings or {part.grouping: part.data_windows for part in work.by_grouping}
     if not groupings:
         return work
     main = max(groupings, key=lambda grouping: len(groupings[grouping]))

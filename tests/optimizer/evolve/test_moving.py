@@ -77,7 +77,10 @@ def test_the_outlook_compares_both_plans_for_what_was_measured():
     costs = [on_slices(optimize(work, strategy)).cost for strategy in STRATEGIES]
     assert found.best.cost == min(costs) == cheapest(work).cost
     # A plan costs the same whether it is made for the figures or looked at with them.
-    assert found.now.cost == pytest.approx(on_slices(optimize(work, "unshared")).cost)
+    alone = on_slices(optimize(work, "unshared"))
+    assert found.now.cost == pytest.approx(alone.cost)
+    assert found.now.unshared_cost == pytest.approx(alone.unshared_cost)
+    assert found.now.plain_cost == pytest.approx(alone.plain_cost)
     assert priced(found.best, work).cost == pytest.approx(found.best.cost)
     assert outlook(found.best, measured).saves == 0
     assert "replan() saves" in str(found)

@@ -41,6 +41,19 @@ def test_rate_and_keys_of_events_in_order(files):
     assert 0.1 < facts(files[0], where=where).shares[where] < 0.98
 
 
+def test_rate_and_keys_of_data_windows_are_measured(files):
+    visits = mt.Query(
+        name="visits",
+        window=mt.session("1 minute"),
+        aggregates={"n": mt.count_distinct("kind"), "last": mt.max("temp")},
+        keys=["device"],
+        time="ts",
+    )
+    plan = mt.plan([visits], sample=files[0])
+    assert plan.rate == pytest.approx(50, rel=0.1)
+    assert (plan.keys, plan.rate_known, plan.keys_known) == (20, True, True)
+
+
 def test_values_in_sets_are_counted_with_their_keys(files):
     asked = mt.Query(
         name="q",
