@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.model.sql_text import SqlText
@@ -50,9 +51,12 @@ def temporary_view(session: SparkSession, table: str) -> DataFrame | None:
     if is_connect(session):
         return None
     state = session._jsparkSession.sessionState()
-    if not state.catalog().isTempView(state.sqlParser().parseMultipartIdentifier(table)):
+    try:
+        name = state.sqlParser().parseMultipartIdentifier(table)
+    except ParseException:
+        # What is wrong with it is said when a statement reads it.
         return None
-    return session.table(table)
+    return session.table(table) if state.catalog().isTempView(name) else None
 
 
 def without_projection(frame: DataFrame) -> DataFrame:
