@@ -16,7 +16,13 @@ from muntin.spark.files import check_format, format_of, read_files, rows_in
 from muntin.spark.folder import Folder
 from muntin.spark.session import session_at
 from muntin.terminal.given import Planning, check_relations
-from muntin.terminal.paths import check_absent, check_folder, check_input, is_remote
+from muntin.terminal.paths import (
+    check_absent,
+    check_folder,
+    check_input,
+    check_outside,
+    is_remote,
+)
 from muntin.terminal.sql_file import SqlFile
 
 
@@ -57,6 +63,7 @@ class Job:
             check_input(path)
             format_of(path, self.format)
         check_folder(self.output, "--output")
+        check_outside(self.output, self.inputs.values())
         if self.mode == "error" and not is_remote(self.output):
             check_absent(
                 self.output, self.names, lambda name: os.path.exists(f"{self.output}/{name}")

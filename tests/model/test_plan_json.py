@@ -38,7 +38,9 @@ def test_a_plan_comes_back_as_it_was(queries, strategy):
 
 
 def test_how_answers_are_computed_comes_back_too():
-    queries = [mt.Query(name="q", window=mt.tumbling(4), aggregates={"n": mt.count()}, time="t")]
+    queries = [
+        mt.Query(name="q", window=mt.tumbling("4 days"), aggregates={"n": mt.count()}, time="t")
+    ]
     plan = mt.plan(queries, technique="flat_fat", latency=True)
     back = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
     assert (back.technique, back.latency) == ("flat_fat", True)
@@ -46,7 +48,9 @@ def test_how_answers_are_computed_comes_back_too():
 
 
 def test_a_plan_of_an_earlier_version_has_one_name_for_each_aggregate():
-    queries = [mt.Query(name="q", window=mt.tumbling(4), aggregates={"a": mt.avg("x")}, time="t")]
+    queries = [
+        mt.Query(name="q", window=mt.tumbling("4 days"), aggregates={"a": mt.avg("x")}, time="t")
+    ]
     data = plan_to_json(mt.plan(queries))
     del data["technique"], data["latency"]
     data["trees"][0]["nodes"][0]["techniques"] = ["best"]

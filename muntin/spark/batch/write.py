@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
@@ -56,9 +58,21 @@ class WriteTo:
 
     def write(self, stacks: Iterable[Stack | Whole], names: Sequence[str]) -> None:
         """Write every answer to `directory/name`; none is in place before all are written."""
-        if is_connect(self._session):
-            self._write_one_by_one(stacks)
-            return
+        try:
+            if is_connect(self._session):
+                self._write_one_by_one(stacks)
+            else:
+                self._write_at_last(stacks, names)
+        except (PySparkException, Py4JJavaError) as error:
+            if "DATA_SOURCE_NOT_FOUND" not in str(error):
+                raise
+            raise RunError(
+                f"Spark has no format {self._format!r} here, which may need a package; "
+                f"{nearest(self._format, sorted(_FILES))}"
+            ) from None
+
+    def _write_at_last(self, stacks: Iterable[Stack | Whole], names: Sequence[str]) -> None:
+        """Writes all answers to a hidden folder, and then moves them to their places."""
         folder = Folder(self._session, self._directory)
         if self._mode == "error":
             for name in names:

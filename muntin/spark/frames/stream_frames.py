@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -63,4 +64,4 @@ def _watermark(read: ReadFrames, given: Duration | None) -> Duration:
     if len(set(delays.values())) > 1:
         texts = (f"{name} {format_duration(delay)}" for name, delay in delays.items())
         raise RunError(f"a stream has one watermark, and there are several: {', '.join(texts)}")
-    return next(iter(delays.values()))
+    return timedelta(microseconds=next(iter(delays.values())))
