@@ -47,6 +47,24 @@ class RefusedError(RunError):
         self.fragment = fragment
 
 
+def described(value: object) -> str:
+    """Returns the type of a value for a message, with the library that it is of.
+
+    >>> described([1]), described("text")
+    ('list', 'str')
+    """
+    kind = type(value)
+    library = kind.__module__.split(".")[0]
+    return kind.__name__ if library == "builtins" else f"{library}.{kind.__name__}"
+
+
+def no_frame(name: str, value: object) -> RunError:
+    """Returns the error for something else than a DataFrame of Spark's."""
+    is_table = described(value).split(".")[0] in {"pandas", "polars", "pyarrow"}
+    hint = "; spark.createDataFrame makes one of it" if is_table else ""
+    return RunError(f"{name} must be a DataFrame of Spark's, not {described(value)}{hint}")
+
+
 def nearest(word: str, allowed: list[str]) -> str:
     """Returns a hint to append to a message: the nearest allowed word, or all of them."""
     close = get_close_matches(word, allowed, n=1)

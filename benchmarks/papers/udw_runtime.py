@@ -17,11 +17,11 @@ from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import (
     DataWindow,
+    Session,
     count_window,
     delta,
     landmark,
     punctuation,
-    session,
     threshold,
 )
 from muntin.model.windows.window import Window
@@ -52,7 +52,7 @@ def windows(queries: int, seed: int = 12) -> list[DataWindow]:
         return f"bit{int(rng.integers(_BITS))}"
 
     kinds: list[Callable[[], DataWindow]] = [
-        lambda: session(rows() * _STEP // 500),
+        lambda: Session(rows() * _STEP // 500),
         lambda: count_window(10 * (every := rows()), every=every),
         lambda: punctuation(bit()),
         lambda: delta("turns", 10 * (every := rows()), every=every),

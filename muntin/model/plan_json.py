@@ -100,6 +100,8 @@ def query_to_json(query: Query | PlainQuery) -> dict[str, Any]:
 def definition(query: Query | PlainQuery) -> dict[str, Any]:
     """Returns what a query asks for, to compare queries; layout of statements does not count."""
     data = query_to_json(query)
+    # They follow from the rest, and earlier versions did not write them.
+    data.pop("item_names", None)
     # The statement counts only where Spark derives the name of an unnamed column from it.
     if isinstance(query, Query) and all(column.name is not None for column in query.columns):
         del data["statement"]

@@ -114,6 +114,11 @@ class Query:
             )
         if not self.aggregates:
             raise ModelError(f"query {self.name!r}: at least one aggregate is needed")
+        if not isinstance(self.aggregates, Mapping):
+            raise ModelError(
+                f"query {self.name!r}: aggregates are by name, as in "
+                f"{{'hottest': mt.max('temp')}}, not {self.aggregates!r}"
+            )
         for name, aggregate in self.aggregates.items():
             if not isinstance(aggregate, Aggregate):
                 raise ModelError(

@@ -64,6 +64,11 @@ def squeeze(text: str) -> str:
     )
 
 
+def _table_sql(table: str) -> str:
+    """Returns a table's name as SQL: Spark takes letters beyond ASCII only in backquotes."""
+    return table if table.isascii() else ".".join(map(quoted, name_parts(table)))
+
+
 @dataclass(frozen=True)
 class SqlText:
     """SQL with a placeholder for every table, so that a DataFrame can replace a table.
@@ -82,7 +87,7 @@ class SqlText:
         """Returns the text, each table replaced by its entry in `names` if there is one."""
         filled = [self.parts[0]]
         for table, part in zip(self.tables, self.parts[1:], strict=True):
-            filled += [(names or {}).get(table, table), part]
+            filled += [(names or {}).get(table, _table_sql(table)), part]
         return "".join(filled)
 
     def inside(self, before: str, after: str) -> "SqlText":

@@ -28,17 +28,19 @@ _PART = re.compile(r"\s*([+-]?)\s*(\d+)(\.\d{1,9})?\s+([a-z]+)(?=\s|$)")
 
 
 def parse_duration(value: str | int | timedelta) -> int:
-    """Returns the microseconds of a duration: text, microseconds, or a `timedelta`.
+    """Returns the microseconds of a duration: text with units, a `timedelta`, or zero.
 
     >>> parse_duration("1 minute 30 seconds")
     90000000
     """
-    if isinstance(value, bool):
-        raise ModelError(f"a duration is text, microseconds or a timedelta, not {value!r}")
-    if isinstance(value, int):
-        return value
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)
+    if not isinstance(value, str):
+        if value == 0 and not isinstance(value, bool):
+            return 0
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        hint = f": write '{value} seconds'" if is_number else ""
+        raise ModelError(f"a duration is text with a unit or a timedelta, not {value!r}{hint}")
     text = value.strip().lower().removeprefix("interval ")
     total, position = 0, 0
     while position < len(text):

@@ -52,9 +52,14 @@ class Workload:
                 names += [part.name for part in query.parts]
         lowered = [name.lower() for name in names]
         if len(set(lowered)) < len(names):
-            places = range(len(names))
-            twice = next(names[place] for place in places if lowered[place] in lowered[:place])
-            raise ModelError(f"two queries are called {twice!r}; name them apart")
+            last = next(place for place in range(len(names)) if lowered[place] in lowered[:place])
+            first, second = names[lowered.index(lowered[last])], names[last]
+            if first == second:
+                raise ModelError(f"two queries are called {first!r}; name them apart")
+            raise ModelError(
+                f"the queries {first!r} and {second!r} differ in upper and lower case alone, and a "
+                f"query's name is also a folder's; name them apart"
+            )
         for name in ("rate", "keys"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
@@ -162,6 +167,10 @@ def workload(
         return queries
     if isinstance(queries, Query | PlainQuery):
         queries = (queries,)
+    if isinstance(queries, str):
+        raise ModelError("queries are given as text; mt.parse_sql(text) reads them")
+    if isinstance(queries, Mapping):
+        raise ModelError("queries are a list; mt.share takes DataFrames by name")
     return Workload(
         queries=tuple(queries),
         rate=ASSUMED_RATE if rate is None else rate,

@@ -8,7 +8,7 @@ from sqlglot.errors import TokenError
 
 from muntin.errors import ModelError, ParseError
 from muntin.model.query import check_name
-from muntin.sql.tokens import Token, line_and_column, norms, tokenize, unbalanced
+from muntin.sql.tokens import Token, kind_at, line_and_column, norms, tokenize, unbalanced
 
 _NAME_LINE = re.compile(r"^[ \t]*--[ \t]*name[ \t]*:(.*)$", re.MULTILINE | re.IGNORECASE)
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -76,6 +76,8 @@ def split_statements(text: str) -> list[Statement]:
     A name is a comment line `-- name: x` ahead of the statement, the nearest where there are
     several; a statement without one is called by its position: q1, q2, ...
     """
+    # Some editors put a mark before the text.
+    text = text.removeprefix("\ufeff")
     try:
         tokens = tokenize(text)
     except TokenError as error:
@@ -132,7 +134,8 @@ def _names(given: list[str | None], places: list[tuple[int, int]]) -> list[str]:
         if first != position:
             line, column = places[position - 1]
             raise ParseError(
-                f"statements {first} and {position} are both called {name!r}; name them apart",
+                f"statements {first} and {position} are called {given[first - 1]!r} and {name!r}; "
+                f"name them apart, by more than upper and lower case",
                 line=line,
                 column=column,
             )
@@ -151,6 +154,10 @@ def _check(statement: Statement) -> None:
     first = statement.tokens[0]
     if first.norm not in _OPENINGS:
         raise statement.error(f"it begins with {first.name!r}; only SELECT statements are run")
+    for place, token in enumerate(statement.tokens):
+        # Spark would take FROM for a column, and stop at a word behind it.
+        if token.kind == "COMMA" and kind_at(statement.tokens, place + 1) in {"", "FROM"}:
+            raise statement.error("nothing follows ','", token.start)
     stray = unbalanced(statement.tokens)
     if stray is not None:
         around = statement.text[stray.start : stray.start + 30].splitlines()[0]

@@ -9,8 +9,7 @@ from sqlglot import exp
 from muntin.model.sql_text import SqlText, quoted
 from muntin.sql.tokens import Span, closing, kind_at, norms, render, tokenize
 
-# Spark takes letters beyond ASCII only in backquotes.
-_PLAIN_NAME = re.compile(r"[^\W\d]\w*", re.ASCII)
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 # What may follow a table that has no alias, so that one may be put there.
 _CLAUSES = "WHERE GROUP_BY HAVING ORDER_BY SORT_BY CLUSTER_BY DISTRIBUTE_BY LIMIT OFFSET WINDOW"

@@ -16,7 +16,7 @@ from muntin.spark.files import check_format, rows_in
 from muntin.spark.folder import Folder
 from muntin.spark.session import SparkOptions, session_at
 from muntin.terminal.given import Inputs, Planning
-from muntin.terminal.paths import check_absent, check_folder, is_remote
+from muntin.terminal.paths import check_absent, check_folder, check_outside, is_remote
 from muntin.terminal.sql_file import SqlFile
 
 
@@ -52,6 +52,7 @@ class Job:
     def _check_output(self) -> None:
         """Refuse what this machine's files tell."""
         check_folder(self.output, "--output")
+        check_outside(self.output, self.inputs.paths.values())
         if self.mode == "error" and not is_remote(self.output):
             check_absent(
                 self.output, self.names, lambda name: os.path.exists(f"{self.output}/{name}")

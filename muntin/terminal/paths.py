@@ -30,6 +30,22 @@ def check_folder(path: str | Path, option: str) -> None:
         raise RunError(f"{there} is not writable; {option} needs a folder that is")
 
 
+def check_outside(output: str, inputs: Iterable[str]) -> None:
+    """Refuse an output inside an input that is partitioned: Spark would take the folders of
+    answers for partitions, and read neither from then on."""
+    if is_remote(output):
+        return
+    folder = Path(output).absolute()
+    for path in inputs:
+        source = Path(path).absolute()
+        is_inside = source == folder or source in folder.parents
+        if is_inside and any("=" in each.name for each in source.iterdir() if each.is_dir()):
+            raise RunError(
+                f"--output {output} is inside {path}, which --input names and which is "
+                f"partitioned; name a folder outside of it"
+            )
+
+
 def check_file(path: Path | None, option: str) -> None:
     """Refuse a file to write that is a folder, or whose folder is missing or not writable."""
     if path is None:

@@ -7,7 +7,8 @@ from muntin.model.query import Query
 from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.data_windows import session
-from muntin.model.windows.window import Window, hopping, tumbling
+from muntin.model.windows.window import Window
+from tests.support.windows import hopping, tumbling
 
 MAX, AVG = max_("t"), avg("t")
 SLICING = Slicing(edges=(Edges(period=2),), rate=0.5)

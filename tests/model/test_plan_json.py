@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 import muntin as mt
 from muntin.errors import ModelError
 from muntin.model.plan import RECALC
-from muntin.model.plan_json import plan_from_json, plan_to_json
+from muntin.model.plan_json import (
+    definition,
+    plan_from_json,
+    plan_to_json,
+    query_from_json,
+    query_to_json,
+)
 from muntin.model.query import PlainQuery
 from muntin.model.sql_text import SqlText
 from muntin.model.workload import workload
@@ -38,7 +44,9 @@ def test_a_plan_comes_back_as_it_was(queries, strategy):
 
 
 def test_how_answers_are_computed_comes_back_too():
-    queries = [mt.Query(name="q", window=mt.tumbling(4), aggregates={"n": mt.count()}, time="t")]
+    queries = [
+        mt.Query(name="q", window=mt.tumbling("4 days"), aggregates={"n": mt.count()}, time="t")
+    ]
     plan = mt.plan(queries, technique="flat_fat", latency=True)
     back = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
     assert (back.technique, back.latency) == ("flat_fat", True)
@@ -46,7 +54,9 @@ def test_how_answers_are_computed_comes_back_too():
 
 
 def test_a_plan_of_an_earlier_version_has_one_name_for_each_aggregate():
-    queries = [mt.Query(name="q", window=mt.tumbling(4), aggregates={"a": mt.avg("x")}, time="t")]
+    queries = [
+        mt.Query(name="q", window=mt.tumbling("4 days"), aggregates={"a": mt.avg("x")}, time="t")
+    ]
     data = plan_to_json(mt.plan(queries))
     del data["technique"], data["latency"]
     data["trees"][0]["nodes"][0]["techniques"] = ["best"]
@@ -58,3 +68,16 @@ def test_a_plan_of_an_earlier_version_has_one_name_for_each_aggregate():
 def test_another_version_is_refused():
     with pytest.raises(ModelError, match=r"version 99.*reads version 1"):
         plan_from_json({"version": 99})
+
+
+def test_the_names_that_having_uses_are_no_part_of_what_a_query_asks_for():
+    (query,) = mt.parse_sql(
+        "SELECT max(x) AS m FROM r GROUP BY window(ts, '1 hour') HAVING m > 1 ORDER BY m LIMIT 2"
+    )
+    assert query.item_names == ("m",)
+    data = query_to_json(query)
+    assert query_from_json(data).item_names == ("m",)
+    assert query_from_json(data).ending == "ORDER BY (`max(x)`) LIMIT 2"
+    # As an earlier version wrote it.
+    del data["item_names"]
+    assert definition(query_from_json(data)) == definition(query)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muntin import cumulate, hopping, session, tumbling
 from muntin.errors import ModelError
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration, parse_duration
 
@@ -36,11 +37,24 @@ def test_what_is_no_duration_says_what_one_is(text):
         parse_duration(text)
 
 
-def test_a_duration_may_be_microseconds_or_a_timedelta():
-    assert parse_duration(1_000) == 1_000
+def test_a_duration_may_be_zero_or_a_timedelta():
+    assert parse_duration(0) == 0
     assert parse_duration(timedelta(minutes=2)) == 2 * MINUTE
     with pytest.raises(ModelError, match="not True"):
         parse_duration(True)
+
+
+@pytest.mark.parametrize("number", [60, 0.5])
+def test_a_number_needs_a_unit(number):
+    wanted = f"is text with a unit or a timedelta, not {number}: write '{number} seconds'"
+    for make in (
+        tumbling,
+        session,
+        lambda size: hopping("1 hour", every=size),
+        lambda size: cumulate("1 hour", every=size),
+    ):
+        with pytest.raises(ModelError, match=wanted):
+            make(number)
 
 
 @given(st.integers(-(10**17), 10**17))

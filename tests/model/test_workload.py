@@ -18,7 +18,11 @@ def test_a_workload_is_one_query_several_or_itself():
     ("queries", "rate", "message"),
     [
         ([], 1, "at least one query"),
-        ([query(), query(name="Q")], 1, "two queries are called 'Q'"),
+        (
+            [query(), query(name="Q")],
+            1,
+            "the queries 'q' and 'Q' differ in upper and lower case alone",
+        ),
         ([query()], 0, "rate must be above zero"),
         (["SELECT 1"], 1, "made of queries"),
     ],

@@ -25,7 +25,6 @@ def doubts(text: str) -> list[str]:
         ("SELECT max(x) FORM r", "syntax error at 'FORM'; did you mean FROM?"),
         (f"SELECT max(x) FROM r WEHRE x > 1 {BY}", "syntax error at 'WEHRE'; did you mean WHERE?"),
         (f"SELECT device max(x) FROM r {BY}", "syntax error at '('"),
-        (f"SELECT device, FROM r {BY}", "nothing follows ','"),
         ("SELECT max(x) FROM r GROUP BY", "nothing follows 'GROUP BY'"),
         (f"SELECT agv(x) FROM r {BY}", "Spark has no function agv; did you mean avg?"),
         (f"SELECT agv(max(x)) FROM r {BY}", "Spark has no function agv; did you mean avg?"),

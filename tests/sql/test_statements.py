@@ -38,6 +38,11 @@ def test_names(text, expected):
     assert names(text) == expected
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text():
+    (query,) = parse_sql("\ufeffSELECT 1")
+    assert str(query.statement) == "SELECT 1"
+
+
 def test_statement_text_is_the_users_own():
     first, second = parse_sql("-- about it\nSELECT  'a;--b' ,\n 1 -- c\n;\tselect\t2 ;")
     assert str(first.statement) == "SELECT  'a;--b' ,\n 1"
@@ -49,8 +54,8 @@ def test_statement_text_is_the_users_own():
     [
         ("", "no SQL statement"),
         (" \n -- only a comment\n ; ;", "no SQL statement"),
-        ("-- name: a\nSELECT 1;\nSELECT 2;\n-- name: a\nSELECT 3", "statements 1 and 3 are both called 'a'"),
-        ("-- name: a\nSELECT 1;\n-- name: A\nSELECT 2", "statements 1 and 2 are both called 'A'"),
+        ("-- name: a\nSELECT 1;\nSELECT 2;\n-- name: a\nSELECT 3", "statements 1 and 3 are called 'a' and 'a'; name them apart"),
+        ("-- name: a\nSELECT 1;\n-- name: A\nSELECT 2", "statements 1 and 2 are called 'a' and 'A'; name them apart"),
         ("SELECT 0;\n-- name: a/b\nSELECT 1", "statement 2: .*'a/b' cannot be one"),
         ("-- name:\nSELECT 1", "statement 1: .*'' cannot be one"),
         ("-- name: in\nINSERT INTO t SELECT 1", "query 'in': it begins with 'INSERT'; only SELECT"),
@@ -64,6 +69,8 @@ def test_statement_text_is_the_users_own():
         ("SELECT 1;\n-- name: b\nSELECT 'it\\'s", r"query 'b': the quote is not closed: 'it"),
         ("SELECT \"x", 'query \'q1\': the quote is not closed: "x'),
         ("SELECT `x FROM t", "query 'q1': the quote is not closed: `x FROM t"),
+        ("SELECT a, FROM t", r"query 'q1': nothing follows ',' \(line 1, column 9\)"),
+        ("SELECT a FROM t GROUP BY a,", "query 'q1': nothing follows ','"),
         ("SELECT 1;\n'oops", "query 'q2': the quote is not closed: 'oops"),
         ("SELECT 'a' /* b", r"query 'q1': the comment is not closed: /\* b"),
     ],

@@ -20,7 +20,7 @@ GROUP = " GROUP BY window(ts, '1 minute')"
         ("cat . db.`r`", "[cat.db.r] AS `r`", ("cat.db.r",)),
         ("db.`we ird`", "[db.`we ird`] AS `we ird`", ("db.`we ird`",)),
         ("`left`", "[`left`] AS `left`", ("`left`",)),
-        ("`été`", "[`été`] AS `été`", ("`été`",)),
+        ("`été`", "[été] AS `été`", ("été",)),
         ("a,b x", "[a] AS `a`,[b] x", ("a", "b")),
         ("a JOIN b ON a.i = b.i", "[a] AS `a` JOIN [b] AS `b` ON a.i = b.i", ("a", "b")),
         ("a  LEFT\n JOIN b USING (i)", "[a] AS `a` LEFT JOIN [b] AS `b` USING (i)", ("a", "b")),

@@ -16,12 +16,9 @@ from muntin import (
     count_window,
     custom,
     delta,
-    hopping,
     landmark,
     punctuation,
-    session,
     threshold,
-    tumbling,
 )
 from muntin.model.aggregates.aggregate import (
     Aggregate,
@@ -41,6 +38,7 @@ from muntin.runtime.columns.layout import Layout, kept, slots_of
 from muntin.runtime.records.read_records import RecordLayout
 from tests.support.periodic_trees import kept_columns
 from tests.support.record_windows import Event, windows
+from tests.support.windows import hopping, session, tumbling
 
 AGGREGATES = {
     "n": count(),
@@ -116,7 +114,7 @@ KINDS = {
     "long session": session(7),
     "punctuation": punctuation("a"),
     "landmark": landmark("a", end="b"),
-    "landmark for a while": landmark("a", end=6),
+    "landmark for a while": landmark("a", end="6 microseconds"),
     "count": count_window(4),
     "count, overlapping": count_window(5, every=2),
     "delta": delta("km", 10, every=4),

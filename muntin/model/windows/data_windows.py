@@ -261,17 +261,18 @@ def delta(column: str, size: float, every: float | None = None) -> Delta:
     return Delta(column, size, size if every is None else every)
 
 
-def landmark(begin: str, end: str | int | Duration) -> Landmark:
+def landmark(begin: str, end: Duration) -> Landmark:
     """Windows from each record where `begin` holds, to the next where `end` holds or for a time.
 
     `landmark("event = 'login'", end="event = 'logout'")`, `landmark("alarm", end="5 minutes")`.
     """
-    if isinstance(end, str):
-        try:
-            return Landmark(begin, parse_duration(end))
-        except ModelError:
-            return Landmark(begin, end)
-    return Landmark(begin, parse_duration(end))
+    try:
+        lasts = parse_duration(end)
+    except ModelError:
+        if not isinstance(end, str):
+            raise
+        return Landmark(begin, end)
+    return Landmark(begin, lasts)
 
 
 def threshold(condition: str, *, inside: Window, outside: Window) -> Threshold:

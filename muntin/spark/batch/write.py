@@ -144,6 +144,11 @@ class WriteTo:
     ) -> dict[str, Exception]:
         """Writes the answers of queries that failed together, each to its place; returns the errors
         of those that fail alone, too."""
+        if "DATA_SOURCE_NOT_FOUND" in str(error):
+            raise RunError(
+                f"Spark has no format {self._format!r} here, which may need a package; "
+                f"{nearest(self._format, sorted(_FILES))}"
+            ) from None
         failed = {}
         for name, place in places.items():
             frame = apart(name)

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from muntin.errors import RefusedError, RunError, nearest
+from muntin.errors import RefusedError, RunError, nearest, no_frame
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText, is_same_table
 from muntin.spark.engine.estimates import operators_of
@@ -30,6 +30,8 @@ Data = DataFrame | Mapping[str, DataFrame] | None
 
 # The statement that is a relation as it stands.
 _WHOLE = ("SELECT * FROM ", "")
+# A name that a DataFrame is lent in a statement, before the name of its column.
+_OWN_NAME = re.compile(r"`?muntin_[0-9a-f]{32}`?\.")
 # A number of an expression, as Spark shows that it casts it.
 _WIDENED = re.compile(r"cast\(-?[\d.]+ as (bigint|double)\)")
 
@@ -53,7 +55,7 @@ class Relations:
         self._frames = _frames(data, tables)
         for name, frame in self._frames.items():
             if not isinstance(frame, DataFrame):
-                raise RunError(f"{name or 'data'} must be a DataFrame, not {type(frame).__name__}")
+                raise no_frame(name or "data", frame)
             if frame.isStreaming and not streaming:
                 raise RunError(
                     f"{name or 'data'} is a streaming DataFrame; mt.run takes batch DataFrames, "
@@ -197,7 +199,7 @@ def has_legacy_statistics(session: SparkSession) -> bool:
 def first_line(error: PySparkException) -> str:
     """What Spark found wrong, without its plan dump."""
     text = str(error).split(";\n")[0].split("\n\nJVM stacktrace")[0].strip()
-    return " ".join(text.split("\n== SQL")[0].split())
+    return " ".join(_OWN_NAME.sub("", text.split("\n== SQL")[0]).split())
 
 
 def _frames(data: Data, tables: list[str]) -> dict[str, DataFrame]:
@@ -236,7 +238,10 @@ def _frames(data: Data, tables: list[str]) -> dict[str, DataFrame]:
 def _session(frames: Mapping[str, DataFrame]) -> SparkSession:
     for frame in frames.values():
         return frame.sparkSession
-    session = SparkSession.getActiveSession()
-    if session is None:
-        raise RunError("there is no active Spark session; pass a DataFrame or start a session")
-    return session
+    try:
+        # That of this thread, or else the process's.
+        return SparkSession.active()
+    except PySparkException:
+        raise RunError(
+            "there is no active Spark session; pass a DataFrame or start a session"
+        ) from None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.errors import RunError
+from muntin.errors import RunError, no_frame
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText
 from muntin.spark.frames.chain import Watermark
@@ -71,7 +71,7 @@ def session_of(frames: Mapping[str, DataFrame]) -> SparkSession:
         raise RunError("share takes a mapping from names to DataFrames, at least one")
     for name, frame in frames.items():
         if not isinstance(frame, DataFrame):
-            raise RunError(f"{name!r} must be a DataFrame, not {type(frame).__name__}")
+            raise no_frame(repr(name), frame)
     sessions = {id(frame.sparkSession): frame.sparkSession for frame in frames.values()}
     if len(sessions) > 1:
         raise RunError("the DataFrames are of several sessions")

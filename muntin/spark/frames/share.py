@@ -21,9 +21,9 @@ def share(
     """Returns the same DataFrames by the same names, computed together.
 
     Each is a `groupBy` with a `window(...)` over any DataFrame, and may have `select`, `filter`,
-    `withColumn`, `withColumnRenamed` and `drop` above it. One that cannot share is passed on as it
-    is; `results.plan.explain()` says why. `strategy`, `technique`, `latency` and
-    `approximate` are as in `run`.
+    `withColumn`, `withColumnRenamed` and `drop` above it, and an `orderBy` with a `limit`. One that
+    cannot share is passed on as it is; `results.plan.explain()` says why. `strategy`, `technique`,
+    `latency` and `approximate` are as in `run`.
     """
     read = read_frames(frames)
     plan = plan_for_batch(

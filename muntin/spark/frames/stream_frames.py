@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -60,4 +61,4 @@ def _watermark(read: ReadFrames, given: Duration | None) -> Duration | None:
     if len(set(delays.values())) > 1:
         texts = (f"{name} {format_duration(delay)}" for name, delay in delays.items())
         raise RunError(f"a stream has one watermark, and there are several: {', '.join(texts)}")
-    return next(iter(delays.values()), None)
+    return timedelta(microseconds=next(iter(delays.values()))) if delays else None

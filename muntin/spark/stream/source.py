@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
-from muntin.errors import RunError, nearest
+from muntin.errors import RunError, nearest, no_frame
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
 from muntin.model.query import Grouping, PlainQuery, Query
@@ -117,7 +117,7 @@ class Source:
     def __init__(self, data: DataFrame, watermark: Duration | None) -> None:
         """`watermark` is how late rows may be, if that was said; the data may say so, too."""
         if not isinstance(data, DataFrame):
-            raise RunError(f"data must be a streaming DataFrame, not {type(data).__name__}")
+            raise no_frame("data", data)
         if not data.isStreaming:
             raise RunError(
                 "data is a batch DataFrame; mt.start and mt.stream take streaming DataFrames, "

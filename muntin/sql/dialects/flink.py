@@ -4,7 +4,6 @@ CUMULATE."""
 from dataclasses import replace
 
 from muntin.errors import ModelError, nearest
-from muntin.model.time import parse_duration
 from muntin.model.windows.cumulate import GROWN, CumulateWindow, cumulate
 from muntin.sql.dialects.edits import Edit, duration, edited, edited_text, wrong
 from muntin.sql.group_by.windows import CUMULATE
@@ -118,7 +117,7 @@ def _interval(statement: Statement, tokens: Span) -> str:
 def _growing(statement: Statement, call: Span, lengths: list[str]) -> CumulateWindow | None:
     """Returns the window of CUMULATE; None if it has one step, and tumbles."""
     try:
-        size, step, *offset = (parse_duration(length[1:-1]) for length in lengths)
+        size, step, *offset = (length[1:-1] for length in lengths)
         window = cumulate(size, every=step, offset=offset[0] if offset else 0)
     except ModelError as error:
         raise wrong(statement, str(error), call[0]) from None

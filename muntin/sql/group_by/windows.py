@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from muntin.errors import ModelError
 from muntin.model.time import format_duration, parse_duration
-from muntin.model.windows.cumulate import cumulate
+from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.data_windows import Session, session
-from muntin.model.windows.window import Window, hopping
+from muntin.model.windows.window import Window
 from muntin.sql.statements import Statement
 from muntin.sql.tokens import (
     NotSharedError,
@@ -80,8 +80,8 @@ def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
             tokens[0].start,
         )
     try:
-        make = cumulate if is_cumulate else hopping
-        window = make(size, every=slide, offset=offset)
+        grows = is_cumulate and size != slide
+        window = (CumulateWindow if grows else Window)(size=size, slide=slide, offset=offset)
     except ModelError as error:
         raise WrongSqlError(str(error), tokens[0].start) from None
     return WindowCall(window=window, time=norms(time)), render(text, time)

@@ -85,7 +85,9 @@ def test_the_step_must_fit(every):
 
 def test_a_threshold_takes_none():
     with pytest.raises(ModelError, match="inside is made by tumbling or hopping, not Cumulate"):
-        mt.threshold("x > 1", inside=CumulateWindow(size=4, slide=2), outside=mt.tumbling(4))
+        mt.threshold(
+            "x > 1", inside=CumulateWindow(size=4, slide=2), outside=Window(size=4, slide=4)
+        )
 
 
 def test_aggregates_of_the_user_are_refused():

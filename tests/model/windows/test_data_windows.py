@@ -72,9 +72,12 @@ def test_custom_windows_are_named_by_their_class():
         (lambda: mt.delta("m", "ten"), "size is a number, not 'ten'"),
         (lambda: mt.delta(" ", 10), "a delta window's column is Spark SQL, not ' '"),
         (lambda: mt.punctuation(True), "a punctuation window's condition is Spark SQL, not True"),
-        (lambda: mt.landmark("a", end=-5), "must last longer than zero, not -5 microseconds"),
         (
-            lambda: mt.threshold("a", inside=mt.session(1), outside=mt.tumbling(1)),
+            lambda: mt.landmark("a", end="-5 microseconds"),
+            "must last longer than zero, not -5 microseconds",
+        ),
+        (
+            lambda: mt.threshold("a", inside=mt.session("1 day"), outside=mt.tumbling("1 day")),
             "a threshold's inside is made by tumbling or hopping, not Session",
         ),
         (lambda: mt.custom(object), "object needs f_disc.record., or trigger"),

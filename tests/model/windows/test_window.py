@@ -2,9 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import muntin as mt
 from muntin.errors import ModelError
 from muntin.model.time import MINUTE, SECOND
-from muntin.model.windows.window import Window, hopping, tumbling
+from muntin.model.windows.window import Window
+from tests.support.windows import hopping, tumbling
 
 
 @st.composite
@@ -19,8 +21,8 @@ def intervals(window: Window, since: int = 0, until: int = 400) -> list[tuple[in
 
 
 def test_windows_are_made_of_durations():
-    assert tumbling("1 minute") == Window(size=MINUTE, slide=MINUTE)
-    made = hopping("1 minute", every="20 seconds", offset="-5 seconds")
+    assert mt.tumbling("1 minute") == Window(size=MINUTE, slide=MINUTE)
+    made = mt.hopping("1 minute", every="20 seconds", offset="-5 seconds")
     assert made == Window(size=MINUTE, slide=20 * SECOND, offset=15 * SECOND)
     assert str(made) == "1 minute every 20 seconds at 15 seconds"
     assert made.overlap == 3

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin import aggregate, count_window, custom, landmark, session, threshold
+from muntin import aggregate, count_window, custom, landmark, threshold
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, sum_
 from muntin.model.windows.window import Window
@@ -31,6 +31,7 @@ from tests.support.record_trees import (
     tree_of,
 )
 from tests.support.record_windows import Event, is_closed, tied, windows
+from tests.support.windows import session
 
 
 def steps(tree, layout, keys, marks, rng):
@@ -122,7 +123,9 @@ def test_without_keys_all_records_are_one_stream():
 
 
 def test_keys_that_windows_have_left_are_forgotten():
-    tree = tree_of([session(3), landmark("a", end=6), threshold_of()], {"n": count()})
+    tree = tree_of(
+        [session(3), landmark("a", end="6 microseconds"), threshold_of()], {"n": count()}
+    )
     keys = [[event(t, a=t == 1) for t in range(9)], [event(40)]]
     found, state = steps(tree, layout_of(tree), keys, [5, 30, 60], random.Random(1))
     assert [len(rows) for rows in found.values()] == [2, 1, len(found[2])]

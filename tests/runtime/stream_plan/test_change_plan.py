@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from muntin.model.aggregates.aggregate import count, max_, sum_
 from muntin.model.query import Query
 from muntin.model.windows.cumulate import CumulateWindow
-from muntin.model.windows.window import Window, hopping, tumbling
+from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.evolve.pin_running_queries import pinned
 from muntin.optimizer.on_slices import on_slices
@@ -20,6 +20,7 @@ from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from tests.support.examples import examples
 from tests.support.simulated_streams import Engine, many_levels, needs_of
+from tests.support.windows import hopping, tumbling
 
 UNIT = 1000
 AGGREGATES = {"n": count(), "s": sum_("x"), "m": max_("x")}

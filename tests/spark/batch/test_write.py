@@ -25,7 +25,7 @@ def many(number: int) -> list[Query]:
         queries.append(
             Query(
                 name=f"q{index}",
-                window=hopping(slide * 10**6 * (1 + index % 2), every=slide * 10**6),
+                window=hopping(f"{slide * (1 + index % 2)} seconds", every=f"{slide} seconds"),
                 aggregates={
                     function: Aggregate(
                         function=function, argument=None if function == "count" else "temp"

@@ -56,7 +56,7 @@ def test_no_view_is_left_behind(spark, readings):
         ([query("a", "lost_table")], None, "'a'.*lost_table"),
         ([query("a", "one")], {"onne": "frame"}, "no query reads 'onne'; did you mean 'one'"),
         ([query()], {"a": "frame", "b": "frame"}, "names no relation, and there are several: a, b"),
-        ([query("a", "one")], {"one": 3}, "one must be a DataFrame, not int"),
+        ([query("a", "one")], {"one": 3}, "one must be a DataFrame of Spark's, not int"),
         ([query("fine"), query("bad", aggregates={"m": max_("tmep")})], "frame", "'bad'.*tmep"),
         ([query("bad", time="device + 1")], "frame", "'bad'"),
         ([query("bad", where="load >")], "frame", "'bad'"),

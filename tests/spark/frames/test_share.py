@@ -271,7 +271,7 @@ def test_a_plan_of_frames_is_the_plan_that_runs(readings):
 def test_what_is_no_mapping_of_frames_is_refused(spark, readings):
     with pytest.raises(RunError, match="takes a mapping from names to DataFrames"):
         mt.share([readings])
-    with pytest.raises(RunError, match="'x' must be a DataFrame, not int"):
+    with pytest.raises(RunError, match="'x' must be a DataFrame of Spark's, not int"):
         mt.share({"x": 3})
     with pytest.raises(RunError, match="streaming DataFrame"):
         mt.share({"x": spark.readStream.format("rate").load().groupBy("value").count()})

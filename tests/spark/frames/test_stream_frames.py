@@ -78,3 +78,14 @@ def test_a_stream_has_one_watermark_and_one_source(spark, tmp_path):
     with pytest.raises(RunError, match="a filter below its watermark that others do not have"):
         mt.start({**frames, "own": own}, checkpoint=check)
     assert not check.exists()
+
+
+def test_a_statement_with_an_order_is_refused_by_name(spark, tmp_path):
+    (tmp_path / "events").mkdir()
+    stream = spark.readStream.schema("ts TIMESTAMP, n INT").json(str(tmp_path / "events"))
+    queries = mt.parse_sql(
+        "-- name: top\nSELECT max(n) AS m FROM r GROUP BY window(ts, '1 hour') ORDER BY m LIMIT 3"
+    )
+    said = "query 'top' cannot be streamed: a stream gives .* cannot end with ORDER BY .* LIMIT 3"
+    with pytest.raises(RunError, match=said):
+        mt.start(queries, stream, sink=print, checkpoint=str(tmp_path / "checkpoint"))

@@ -16,6 +16,7 @@ from muntin.model.sql_text import quoted
 from muntin.spark.engine.connect_plans import (
     Expression,
     Relation,
+    expression_of,
     frame_of_relation,
     number_of_plan,
     operator_of,
@@ -129,9 +130,11 @@ class Operators:
         before.check_not_cut()
         self.confirm(relation, lambda names, over: _sort_again(operator, names, over))
         write = ExpressionSql(names=names, plans=plans, refused=AGGREGATES)
+        # A constant orders nothing, and in a statement a number would be the place of a column.
+        orders = [each for each in operator.order if expression_of(each.child)[0] != "literal"]
         return Ending(
-            order=[write.text(each.child) for each in operator.order],
-            directions=[_direction(each) for each in operator.order],
+            order=[write.text(each.child) for each in orders],
+            directions=[_direction(each) for each in orders],
             is_global=operator.is_global,
         )
 
