@@ -31,6 +31,9 @@ class Prices:
     entry: float = 60.0
     # An event of a relation that is computed once and stored, since several passes read it.
     stored: float = 150.0
+    # A pass whose slices go to compiled code, beyond what a query of Spark's own costs: a job more,
+    # and Python workers. It is paid once in a batch, however many events there are.
+    started: float = 1e8
     # A record of a data window that Spark sorts and hands to the runtime.
     record: float = 1400.0
     combine: float = 1.0

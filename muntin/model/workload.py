@@ -30,6 +30,11 @@ class Workload:
     # these are known. The values of a set of values are keys, too: see `pairs_of`.
     live: Mapping[frozenset[str], float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
+    # The share of the events that Spark reads for a filter that chooses among folders of a
+    # partitioned source; it reads all events for any other filter.
+    reads: Mapping[str, float] = field(default_factory=dict)
+    # How many seconds of event time a batch has; None in a stream, or if that is not known.
+    seconds: float | None = None
     # Relations whose events Spark computes, by a join or a Python function, rather than reads.
     computed: frozenset[SqlText] = frozenset()
     prices: Prices = SHIPPED
@@ -100,6 +105,17 @@ class Workload:
     def share_of(self, where: str | None) -> float:
         """Returns the share of the events that a filter lets in, all of them if it is unknown."""
         return 1.0 if where is None else self.shares.get(where, 1.0)
+
+    def read_share(self, filters: Iterable[str | None]) -> float:
+        """Returns the share of the events that Spark reads where one of some filters must hold."""
+        return min(
+            1.0, sum(1.0 if where is None else self.reads.get(where, 1.0) for where in filters)
+        )
+
+    @property
+    def start_cost(self) -> float:
+        """What it costs to start compiled code once, spread over the seconds of a batch."""
+        return 0.0 if self.seconds is None else self.prices.started / self.seconds
 
     @property
     def by_grouping(self) -> tuple["Workload", ...]:

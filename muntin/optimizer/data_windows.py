@@ -30,14 +30,21 @@ def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
     """Returns the trees of all data windows; queries of a grouping share slices if they can.
 
     Sessions need not see every event: events within the shortest gap are one record to all of them.
-    Windows that need a partial per record have their own tree, to spare the others.
+    Windows that need a partial per record have their own tree, to spare the others. Sessions of a
+    batch are left to Spark, each query by itself, where that is cheaper.
     """
     groups: dict[tuple[Grouping, str], list[Query]] = {}
     for query in workload.data_windows:
         groups.setdefault((query.grouping, sharing_group(query)), []).append(query)
-    return tuple(
-        record_tree(grouping, queries, workload) for (grouping, _), queries in groups.items()
-    )
+    trees: list[RecordTree] = []
+    for (grouping, _), queries in groups.items():
+        tree = record_tree(grouping, queries, workload)
+        apart = [record_tree(grouping, [query], workload) for query in queries]
+        is_batch = workload.seconds is not None
+        may_be_apart = is_batch and all(each.is_alone for each in apart)
+        spent = tree.cost + workload.start_cost
+        trees += apart if may_be_apart and sum(each.cost for each in apart) < spent else [tree]
+    return tuple(trees)
 
 
 def record_trees_cost(workload: Workload) -> float:
@@ -103,7 +110,8 @@ def record_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload
     alike = len(gaps) == len(asked) and not any(map(_needs_events, queries))
     grain = min(gaps) if alike else None
     handed = workload.rate
-    if grain is not None:
+    # In a batch whose keys are not known, events of a key may be far apart.
+    if grain is not None and (workload.keys_known or workload.seconds is None):
         handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
     tree = RecordTree(
         grouping=grouping,

@@ -84,7 +84,8 @@ class Members:
         kept = self._kept
         further = _further_components(self.trees, self.keys)
         reading = (
-            self.left_out
+            self.workload.start_cost
+            + self.left_out
             + (prices.event + prices.component * further) * kept
             + (prices.partial + prices.column * further) * self._rows(kept)
         )
@@ -108,7 +109,8 @@ class Members:
             (aggregate for tree in self.trees for aggregate in tree.aggregates),
         )
         kept = self._kept
-        reading = self.left_out + (prices.handed + prices.column * columns) * kept
+        reading = self.workload.start_cost + self.left_out
+        reading += (prices.handed + prices.column * columns) * kept
         is_folded = self._is_folded
         if is_folded:
             further = _further_components(self.trees, self.keys)
@@ -159,8 +161,15 @@ class Members:
 
     @property
     def left_out(self) -> float:
-        """The cost of reading the events that are left out, half of what others cost."""
-        return self.workload.prices.event / 2 * (self.workload.rate - self._kept)
+        """The cost of reading the events that are left out, half of what others cost.
+
+        Folders of a partitioned source that no filter needs are not read.
+        """
+        share = 1.0
+        if self.leaves_out:
+            share = self.workload.read_share({tree.grouping.where for tree in self.trees})
+        read = max(self.workload.rate * share, self._kept)
+        return self.workload.prices.event / 2 * (read - self._kept)
 
     @property
     def _kept(self) -> float:

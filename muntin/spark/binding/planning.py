@@ -17,7 +17,7 @@ from muntin.optimizer.costs.lower_bounds import depends_on_data
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import DEFAULT, STEADY, optimize
 from muntin.spark.binding.relations import Data, Relations
-from muntin.spark.binding.sample import MANY_ROWS, with_facts
+from muntin.spark.binding.sample import MANY_ROWS, with_facts, with_reading
 from muntin.spark.frames.read_frames import read_frames
 from muntin.sql.filters import unify_filters
 
@@ -86,10 +86,12 @@ def plan_for_batch(
     work = _rewritten(workload(queries), strategy)
     if strategy != "unshared" and len(work.groupings) > 1:
         work = replace(work, computed=_computed(work, Relations(data, work.queries)))
-    if strategy == "auto" and not isinstance(queries, Workload) and len(work.shared) > 1:
+    several = max(len(work.shared), len(work.data_windows)) > 1
+    if strategy == "auto" and not isinstance(queries, Workload) and several:
         # Who makes the slices depends on the data, too, but matters only where there is much of it.
         least = 0 if depends_on_data(work) else MANY_ROWS
-        work = with_facts(work, Relations(data, work.queries), least_rows=least)
+        relations = Relations(data, work.queries)
+        work = with_reading(with_facts(work, relations, least_rows=least), relations)
     return optimize(_computed_by(work, technique, latency, approximate), strategy)
 
 

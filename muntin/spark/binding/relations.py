@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, StructType
 from muntin.errors import RefusedError, RunError, nearest, no_frame
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText, is_same_table
-from muntin.spark.engine.estimates import operators_of
+from muntin.spark.engine.estimates import operators_of, rows_read
 from muntin.spark.engine.safe import may_fail
 from muntin.spark.engine.same_rows import unlike_others
 from muntin.spark.engine.session_kind import is_connect
@@ -25,6 +25,8 @@ from muntin.sql.filters import is_reference
 
 # Operators that hand on what they read.
 _READING = {"Filter", "Project", "SubqueryAlias", "Union", "View"}
+# A join of fewer rows is not worth storing.
+_FEW_ROWS = 50_000
 # A DataFrame for the one relation of the queries, several by name, or None for the session's.
 Data = DataFrame | Mapping[str, DataFrame] | None
 
@@ -97,10 +99,15 @@ class Relations:
 
     def is_computed(self, relation: SqlText) -> bool:
         """Whether Spark computes the rows of what stands after FROM, by more than reading,
-        filtering and projecting: a join, say, or a Python function."""
+        filtering and projecting: a join, say, or a Python function. To join a few rows again costs
+        less than to store them, so that does not count."""
         if relation not in self._computed:
-            operators = operators_of(self.whole(relation))
-            self._computed[relation] = operators is not None and not operators <= _READING
+            frame = self.whole(relation)
+            operators = operators_of(frame)
+            is_computed = operators is not None and not operators <= _READING
+            if operators is not None and operators <= {*_READING, "Join"}:
+                is_computed = is_computed and (rows_read(frame) or _FEW_ROWS) >= _FEW_ROWS
+            self._computed[relation] = is_computed
         return self._computed[relation]
 
     def whole(self, relation: SqlText) -> DataFrame:

@@ -10,12 +10,18 @@ from numpy.typing import NDArray
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from muntin.model.query import Family, Grouping
+from muntin.model.query import Family, Grouping, parts_of
 from muntin.model.sql_text import only_where
 from muntin.model.time import SECOND
 from muntin.model.workload import Workload
 from muntin.spark.binding.relations import Relations
-from muntin.spark.engine.estimates import operators_of, rows_of
+from muntin.spark.engine.estimates import (
+    bytes_read,
+    operators_of,
+    partition_columns,
+    rows_of,
+    rows_read,
+)
 
 # Rows that are looked at.
 ROWS = 10_000
@@ -78,6 +84,56 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
         live={keys: count for each in known for keys, count in each.live.items()},
         shares={where: share for each in known for where, share in each.shares.items()},
     )
+
+
+def with_reading(work: Workload, relations: Relations) -> Workload:
+    """Returns the workload with what Spark will read for it: how many seconds of events, and the
+    shares of them that filters by folders of a partitioned source leave.
+
+    Where there is one grouping of periodic windows, nothing depends on that.
+    """
+    families: dict[Family, list[Grouping]] = {}
+    for query in parts_of(work.queries):
+        if query.grouping not in families.setdefault(query.grouping.family, []):
+            families[query.grouping.family].append(query.grouping)
+    sizes: list[float | None] = []
+    reads: dict[str, float] = {}
+    for family, groupings in families.items():
+        if len(groupings) > 1 or len(work.data_windows) > 1:
+            try:
+                frame = relations.whole(family.relation)
+                sizes.append(rows_read(frame))
+                reads |= _reads(frame, family, groupings, relations)
+            except PySparkException:
+                # What is wrong with a query is said when it is bound to its data.
+                return work
+    rows = [size for size in sizes if size is not None]
+    is_known = bool(rows) and len(rows) == len(sizes)
+    return replace(
+        work,
+        reads=reads,
+        # The first rows, of which shares are known, are from one folder.
+        shares={**work.shares, **reads},
+        seconds=max(1.0, *rows) / work.rate if is_known else None,
+    )
+
+
+def _reads(
+    frame: DataFrame, family: Family, groupings: Iterable[Grouping], relations: Relations
+) -> dict[str, float]:
+    """Returns the share of a source's bytes that Spark reads for each filter by its folders."""
+    filters = {grouping.where for grouping in groupings if grouping.where is not None}
+    folders = partition_columns(frame) if filters else []
+    whole = bytes_read(frame) if folders else None
+    shares = {}
+    for where in filters:
+        if whole and any(column.lower() in where.lower() for column in folders):
+            text = family.relation.inside("SELECT 1 FROM ", f" WHERE {where}")
+            read = bytes_read(relations.sql(text))
+            if read is not None and read < whole:
+                # Never zero: the share of no event has no cost to compare.
+                shares[where] = max(read, 1.0) / whole
+    return shares
 
 
 def _remembered(

@@ -77,7 +77,7 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
     asked.append(query("twice", mt.session("3 seconds"), aggregates=VALUES))
     nested = {"top": mt.max("array(load)")}
     asked.append(query("nested", mt.session("2 seconds"), aggregates=nested))
-    with mt.run(asked, readings) as results:
+    with mt.run(asked, readings, strategy="shared") as results:
         # Extremes of arrays are not the runtime's; Spark has sessions of its own.
         assert [one.name for one in results.plan.plain] == ["twice", "nested"]
         assert [tree.is_alone for tree in results.plan.record_trees] == [False] * 4
@@ -86,7 +86,8 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
 
 def test_a_session_query_alone_is_sparks_own(readings: DataFrame):
     one = query("alone", mt.session("2 seconds"), where="load > 3", having="n > 1")
-    with mt.run([one, *sessions("gap", (1000, 7000))], readings) as results:
+    asked = [one, *sessions("gap", (1000, 7000))]
+    with mt.run(asked, readings, strategy="shared") as results:
         assert [tree.is_alone for tree in results.plan.record_trees] == [True, False]
         assert_same(results["alone"], plain(one, readings))
         python = {
@@ -124,7 +125,7 @@ def test_sessions_in_sql_equal_sparks_own(spark: SparkSession, readings: DataFra
     }
     text = ";".join(f"-- name: {name}\n{one}" for name, one in texts.items())
     readings.createOrReplaceTempView("readings")
-    with mt.run(mt.parse_sql(text), {"readings": readings}) as results:
+    with mt.run(mt.parse_sql(text), {"readings": readings}, strategy="shared") as results:
         assert [one.name for one in results.plan.plain] == ["gaps"]
         assert [len(tree.nodes) for tree in results.plan.record_trees] == [2, 2]
         for name, one in texts.items():
@@ -136,7 +137,7 @@ def test_events_a_gap_apart_are_one_session(spark: SparkSession):
         "SELECT timestamp_seconds(s) AS ts FROM VALUES (0), (1), (2), (4), (4) AS t(s)"
     )
     asked = sessions("gap", (1000, 2000), keys=[], aggregates={"n": mt.count()})
-    with mt.run(asked, data) as results:
+    with mt.run(asked, data, strategy="shared") as results:
         assert_equal_answers(results, data)
         assert sorted(row.n for row in results["gap 1000"].collect()) == [2, 3]
 
@@ -147,7 +148,7 @@ def test_local_times_have_sessions(spark: SparkSession):
         "FROM VALUES (0), (1), (2), (60), (61) AS t(m)"
     )
     asked = sessions("gap", (60_000, 3_500_000), keys=[], aggregates={"top": mt.max("x")})
-    with mt.run(asked, data) as results:
+    with mt.run(asked, data, strategy="shared") as results:
         assert_equal_answers(results, data)
 
 

@@ -93,7 +93,7 @@ def test_dataframes_fail_alone_too(events):
         "cast": grouped(10, max(expr("CAST(text AS INT)"))),
         "guarded": grouped(10, max(expr("CAST(text AS INT)")), where="text <> 'x'"),
     }
-    with mt.share(frames) as results:
+    with mt.share(frames, strategy="shared") as results:
         assert not results.plan.plain
         for name, frame in frames.items():
             assert outcome(lambda name=name: results[name]) == outcome(lambda frame=frame: frame)
@@ -118,19 +118,17 @@ def test_data_windows_fail_alone_too(events):
 
 
 def test_queries_that_cannot_fail_go_on_sharing(events):
-    with (
-        mt.run([*VALID, query("bad", 6, **FAILING["cast"])], events) as results,
-        stored_frames() as n,
-    ):
+    asked = [*VALID, query("bad", 6, **FAILING["cast"])]
+    with mt.run(asked, events, strategy="shared") as results, stored_frames() as stored:
         assert outcome(lambda: results["bad"]) == "CAST_INVALID_INPUT"
         for each in VALID:
             results[each.name].collect()
-        assert n() == 1
+        assert stored() == 1
 
 
 def test_nothing_runs_before_an_answer_is_used_if_no_query_can_fail(spark, events):
     texts = query("texts", 6, aggregates={"a": mt.max("text")})
-    with mt.run([*VALID, texts], events) as results:
+    with mt.run([*VALID, texts], events, strategy="shared") as results:
         with counted_jobs(spark) as jobs:
             frames = [results[name] for name in results]
         assert jobs == [0]
@@ -142,7 +140,7 @@ def test_nothing_runs_before_an_answer_is_used_if_no_query_can_fail(spark, event
 @pytest.mark.parametrize("format", ["parquet", "json"])
 def test_the_answers_to_the_others_are_written(spark, events, tmp_path, format):
     bad = [query("bad", 6, **FAILING["cast"]), query("sums", 8, aggregates={"a": mt.sum("huge")})]
-    with mt.run([*VALID, *bad], events) as results:
+    with mt.run([*VALID, *bad], events, strategy="shared") as results:
         with pytest.raises(
             RunError, match=r"query 'bad'.*\n?.*failed: bad, sums; written: v4"
         ) as e:

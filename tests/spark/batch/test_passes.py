@@ -214,6 +214,11 @@ def test_a_join_is_computed_once_for_several_passes(spark, readings, tmp_path):
     heights.write.parquet(str(tmp_path / "heights"))
     data = {name: spark.read.parquet(str(tmp_path / name)) for name in ("readings", "heights")}
     queries = mt.parse_sql(APART.format(relation="readings r JOIN heights h ON r.device = h.name"))
+    with mt.run(queries, data) as results:
+        # So few rows are joined again.
+        assert results.plan.stored == ()
+    once = "readings r JOIN (SELECT DISTINCT name, height FROM heights) h ON r.device = h.name"
+    queries = mt.parse_sql(APART.format(relation=once))
     with stored_frames() as kept, mt.run(queries, data) as results:
         assert len(results.plan.stored) == 1
         told = " ".join(results.plan.explain().split())

@@ -242,7 +242,7 @@ def test_sessions_share_with_sessions(readings):
         .filter("m > 1"),
         "by row": some.groupBy(F.session_window("ts", F.expr("IF(alarm, '5 s', '9 s')"))).count(),
     }
-    results = shared(frames)
+    results = shared(frames, strategy="shared")
     assert reasons(results) == {"by row": "no window in its groupBy"}
     assert [tree.queries for tree in results.plan.record_trees] == [("short", "long")]
 
