@@ -52,14 +52,7 @@ class Reads:
 
 
 def status(figures, **parts):
-    given = {
-        "is_active": True,
-        "complete_from": {},
-        "refused": None,
-        "dropped": {},
-        "error": None,
-        **parts,
-    }
+    given = {"is_active": True, "complete_from": {}, "refused": None, "error": None, **parts}
     return figures.status(**given)
 
 
