@@ -399,6 +399,9 @@ def test_files_and_folders_are_checked_before_spark_starts(
     assert "there is no nowhere, which --input names" in refused(
         "stream", sql, "--input", "nowhere", "--output", out, "--checkpoint", tmp_path / "check"
     )
+    assert 'on_error is "stop" or "drop query"' in refused(
+        *stream, "--output", out, "--checkpoint", tmp_path / "check", "--on-error", "ignore"
+    )
     assert "there is no folder" in refused("explain", sql, "--svg", tmp_path / "no" / "x.svg")
     (out / "mean").mkdir(parents=True)
     assert "query 'mean'" in refused(*run, out)

@@ -148,8 +148,8 @@ class Figures:
         is_waiting: bool,
         complete_from: Mapping[str, int | None],
         refused: str | None,
-        dropped: Mapping[str, str],
         error: str | None,
+        dropped: Mapping[str, str] | None = None,
     ) -> Status:
         """Returns all figures as they are now, for the queries that run."""
         with self._lock:
@@ -180,7 +180,7 @@ class Figures:
                 live_keys={str(grouping): live for grouping, live in keys.items()},
                 error=error,
                 refused=refused,
-                dropped=dropped,
+                dropped=dropped or {},
                 restarts=self.restarts,
                 warnings=tuple(self.warnings),
                 queries=queries,

@@ -374,6 +374,28 @@ def changes(session, readings):
     }
 
 
+def drops(session, readings):
+    """Goes on without a query that fails for a reading of the last minutes."""
+    files = Files(session, readings)
+    hot, day = mt.parse_sql(STATEMENTS)[:2]
+    (fragile,) = mt.parse_sql("""
+      -- name: fragile
+      SELECT window, max(CAST(IF(unix_seconds(ts) > 300, 'text', '1') AS INT)) AS m FROM readings
+      GROUP BY window(ts, '1 minute')
+    """)
+    place = {"checkpoint": f"{files.folder}/check", "watermark": "0 seconds", "buckets": 2}
+    files.put(0, 200)
+    found = {"different": []}
+    with mt.start([hot, fragile, day], files.data, on_error="drop query", **place) as running:
+        running.process_all_available()
+        files.put(200, 600)
+        running.process_all_available()
+        found["dropped"] = dict(running.status().dropped)
+        for query in (hot, day):
+            found["different"] += files.different(query, running.answers(query.name))
+    return found
+
+
 def sinks(session, readings):
     """Gives answers to a folder, to a function on the server, and to one that fails."""
     files = Files(session, readings)
@@ -460,6 +482,7 @@ def main(url: str, *parts: str) -> None:
         "stream": lambda: stream(session, readings),
         "pipeline": lambda: pipeline(session, readings),
         "changes": lambda: changes(session, readings),
+        "drops": lambda: drops(session, readings),
         "sinks": lambda: sinks(session, readings),
     }
     print("FOUND" + json.dumps({part: does[part]() for part in parts}))

@@ -66,6 +66,14 @@ def test_queries_and_plans_are_replaced_on_the_server(client):
 
 
 @pytest.mark.slow
+def test_a_query_that_fails_on_the_server_is_dropped(client):
+    found = client("drops")["drops"]
+    assert list(found["dropped"]) == ["fragile"]
+    assert "CAST_INVALID_INPUT" in found["dropped"]["fragile"]
+    assert found["different"] == []
+
+
+@pytest.mark.slow
 def test_sinks_of_a_pipeline_run_on_the_server(client):
     found = client("sinks")["sinks"]
     assert found["different"] == []
