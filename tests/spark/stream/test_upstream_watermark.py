@@ -144,6 +144,18 @@ def test_no_query_is_added_to_several_watermarks(spark, tmp_path):
         assert pipeline.status().is_active
 
 
+def test_a_stream_without_a_watermark_warns(spark, tmp_path, caplog):
+    data = Input(spark, tmp_path / "in").stream()
+    for number, (frame, watermark) in enumerate(
+        [(data, None), (data, "10 seconds"), (marked(data), None)]
+    ):
+        check = tmp_path / f"check{number}"
+        with start([MINUTE], frame, checkpoint=check, watermark=watermark, buckets=1) as pipeline:
+            warnings = pipeline.status().warnings
+        assert [("10 seconds" in warning) for warning in warnings] == [True] * (number == 0)
+    assert "so it is 10 seconds; give watermark=" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("change", "asked", "said"),
     [
