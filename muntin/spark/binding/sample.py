@@ -22,6 +22,7 @@ from muntin.spark.engine.estimates import (
     rows_of,
     rows_read,
 )
+from muntin.spark.java_errors import JOB_ERRORS
 
 # Rows that are looked at.
 ROWS = 10_000
@@ -104,8 +105,9 @@ def with_reading(work: Workload, relations: Relations) -> Workload:
                 frame = relations.whole(family.relation)
                 sizes.append(rows_read(frame))
                 reads |= _reads(frame, family, groupings, relations)
-            except PySparkException:
-                # What is wrong with a query is said when it is bound to its data.
+            except JOB_ERRORS:
+                # What is wrong with a query is said when it is bound to its data. Other versions of
+                # Spark may not tell what they read.
                 return work
     rows = [size for size in sizes if size is not None]
     is_known = bool(rows) and len(rows) == len(sizes)
