@@ -3,10 +3,13 @@
 import os
 import re
 
+import pytest
+
 from muntin.cli import main
 from muntin.techniques.compiled import kernel_cache
 
 
+@pytest.mark.long
 def test_the_command_says_how_many_kernels_are_where(spark, capsys):
     assert main(["warmup"]) == 0
     folder = re.escape(str(kernel_cache._folder()))
