@@ -10,9 +10,11 @@ import typer
 from rich.console import Console
 
 from muntin import __version__
+from muntin.console.progress import starting
 from muntin.demo.show import show
 from muntin.demo.side_by_side import check_output, side_by_side
-from muntin.errors import MuntinError
+from muntin.demo.warm_up import warm_up_kernels
+from muntin.errors import MuntinError, RunError
 from muntin.measure.calibrate import calibrate
 from muntin.measure.compare import REPEATS
 from muntin.measure.session import measured_session
@@ -21,7 +23,7 @@ from muntin.spark.batch.write import MODES
 from muntin.spark.files import FORMATS, INPUT_FORMATS, InputFormat
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.pipeline.failing_queries import DROP_QUERY, STOP
-from muntin.spark.session import SparkOptions, one_line
+from muntin.spark.session import SparkOptions, local_session, one_line
 from muntin.techniques.table import TECHNIQUES
 from muntin.terminal.answer import Job as BatchJob
 from muntin.terminal.answer import answer
@@ -602,6 +604,24 @@ def calibrate_verb(
     Console().print(calibration.table())
     output.write_text(calibration.prices.to_json() + "\n")
     print(f"prices written to {output}")
+
+
+@app.command("warmup", short_help="Compile what usual queries need, before they run.")
+def warmup_verb() -> None:
+    """Compile the kernels of usual queries, and keep the machine code for this user and machine.
+
+    \b
+    $ muntin warmup
+    $ NUMBA_CACHE_DIR=/opt/kernels muntin warmup
+
+    Without it, the first queries compile what they need, which takes them some seconds more.
+    """
+    with starting():
+        session = local_session()
+    kernels = warm_up_kernels(session)
+    if not kernels:
+        raise RunError("no folder for compiled kernels is private and writable")
+    print(f"{len(kernels)} kernels are compiled, in {kernels[0].parent}")
 
 
 @app.command("demo", short_help="See it work: plain Spark beside muntin.")

@@ -43,9 +43,9 @@ def _frames(session: SparkSession, sql: Path, names: list[str]) -> dict[str, Dat
 
 
 def _shared(frames: dict[str, DataFrame]) -> Mapping[str, DataFrame]:
-    import muntin
+    from muntin.spark.frames.share import share
 
-    return muntin.share(frames)
+    return share(frames)
 
 
 if __name__ == "__main__":

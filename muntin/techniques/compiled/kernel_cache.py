@@ -201,6 +201,15 @@ def _shape(code: CodeType) -> list[Any]:
     return [code.co_code, code.co_argcount, code.co_flags, code.co_names, constants]
 
 
+def stored_kernels() -> list[Path]:
+    """Returns the files of all kernels that this user has on this machine, latest used first."""
+    try:
+        files = [(path.stat().st_mtime, path) for path in _folder().glob("*.kernel")]
+    except OSError:
+        return []
+    return [path for _, path in sorted(files, reverse=True)]
+
+
 def _read(path: Path) -> Any:
     """Returns what a file of machine code has; None if it is missing or damaged."""
     try:
