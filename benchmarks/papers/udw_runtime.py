@@ -17,6 +17,7 @@ from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import (
     DataWindow,
+    Landmark,
     Session,
     count_window,
     delta,
@@ -57,7 +58,7 @@ def windows(queries: int, seed: int = 12) -> list[DataWindow]:
         lambda: punctuation(bit()),
         lambda: delta("turns", 10 * (every := rows()), every=every),
         lambda: landmark(bit(), end=f"NOT {bit()}"),
-        lambda: landmark(bit(), end=rows() * _STEP),
+        lambda: Landmark(bit(), rows() * _STEP),
         lambda: threshold(bit(), inside=period(), outside=period()),
     ]
     distinct: dict[DataWindow, None] = {}

@@ -37,7 +37,7 @@ def test_what_is_known_of_the_data_is_in_the_costs():
 
     # Many rows a window, few answers; sessions end when events are rare.
     assert cost(mt.count_window(1000)) < cost(mt.count_window(10))
-    assert cost(mt.session(1000), rate=100) > cost(mt.session("1 minute"), rate=100)
+    assert cost(mt.session("1 millisecond"), rate=100) > cost(mt.session("1 minute"), rate=100)
     inside, outside = mt.tumbling("1 second"), mt.tumbling("1 hour")
     often = mt.threshold("a", inside=inside, outside=outside)
     assert cost(often) > cost(mt.threshold("a", inside=outside, outside=outside))

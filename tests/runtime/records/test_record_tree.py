@@ -8,7 +8,6 @@ from muntin import (
     count_window,
     custom,
     delta,
-    hopping,
     landmark,
     punctuation,
 )
@@ -34,6 +33,7 @@ from tests.support.record_trees import (
     tree_of,
 )
 from tests.support.record_windows import Event, windows
+from tests.support.windows import hopping
 
 together = given(
     keys=st.lists(events_of_a_key, min_size=1, max_size=4),
