@@ -5,10 +5,10 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
-from muntin.measure.events import compute, stored
 from muntin.console.progress import Steps
 from muntin.demo.machines import sensors
 from muntin.demo.side_by_side import queries
+from muntin.measure.events import compute, stored
 from muntin.model.query import Query
 from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
