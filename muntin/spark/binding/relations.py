@@ -13,7 +13,7 @@ from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import SqlText, is_same_table
 from muntin.spark.engine.estimates import operators_of, rows_read
 from muntin.spark.engine.safe import may_fail
-from muntin.spark.engine.same_rows import unlike_others
+from muntin.spark.engine.same_rows import DistinctReads, unlike_others
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.engine.statements import (
     shown_expressions,
@@ -69,6 +69,8 @@ class Relations:
             if for_later and table not in self._frames:
                 view = temporary_view(self.session, table)
                 self._frames |= {} if view is None else {table: view}
+        self._reads = DistinctReads(self.session)
+        self._distinct_frames: dict[str, DataFrame] = {}
         self._read: dict[str, DataFrame] = {}
         self._columns: dict[SqlText, list[str]] = {}
         self._computed: dict[SqlText, bool] = {}
@@ -81,7 +83,7 @@ class Relations:
     def sql(self, text: SqlText) -> DataFrame:
         """The DataFrame of a statement; a given DataFrame stands in for the table of its name."""
         if text.parts == _WHOLE and text.tables[0] in self._frames:
-            return self._frames[text.tables[0]]
+            return self._distinct(text.tables[0])
         tables = self._frames.keys() & text.tables
         return sql_over(self.session, text, {table: self._frame_of(table) for table in tables})
 
@@ -90,8 +92,16 @@ class Relations:
         if not self._is_for_later:
             return self._frames[table]
         if table not in self._read:
-            self._read[table] = unlike_others(self._frames[table], self._read.values())
+            self._read[table] = unlike_others(self._distinct(table))
         return self._read[table]
+
+    def _distinct(self, table: str) -> DataFrame:
+        """Returns the DataFrame of a table, which Spark takes for no other one of these."""
+        if not self._is_for_later:
+            return self._frames[table]
+        if table not in self._distinct_frames:
+            self._distinct_frames[table] = self._reads.distinct(self._frames[table])
+        return self._distinct_frames[table]
 
     def frame(self, relation: SqlText) -> DataFrame | None:
         """The caller's DataFrame, if what stands after FROM is that alone."""

@@ -6,7 +6,6 @@ compare their names alone.
 """
 
 import re
-from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
@@ -36,29 +35,62 @@ def same_rows(one: Plan, other: Plan, session: SparkSession) -> bool:
     )
 
 
-def unlike_others(frame: DataFrame, others: Iterable[DataFrame]) -> DataFrame:
-    """Returns the same rows, as a plan of which Spark takes no part for that of another frame.
+class DistinctReads:
+    """Frames of one job in which Spark takes no read of files for another that only looks alike.
 
-    Spark reads from storage for any plan that looks like a stored one. A condition that always
-    holds makes the whole plan look like no other, and is gone when Spark has optimized it. In one
-    job, Spark computes once what looks alike: so a leaf that only looks like one of `others`
-    becomes a sample of all its rows, which Spark compares by its seed.
+    In one job, Spark computes once what looks alike. So a leaf that looks like one of an earlier
+    frame, and reads other files, becomes a sample of all its rows, which Spark compares by its seed.
     """
-    session = frame.sparkSession
-    if not is_connect(session):
-        leaves = [leaf for other in others for leaf in items(analyzed(other).collectLeaves())]
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        # The leaves of the frames so far, by their identity.
+        self._leaves: dict[int, Plan] = {}
+
+    def distinct(self, frame: DataFrame) -> DataFrame:
+        """Returns the same rows; call it once for each frame of the job."""
+        if is_connect(self._session):
+            return frame
+        plan = analyzed(frame)
+        earlier = dict(self._leaves)
+        for leaf in items(plan.collectLeaves()):
+            self._leaves.setdefault(self._identity(leaf), leaf)
+        if not any(self._is_mistaken(leaf, earlier) for leaf in items(plan.collectLeaves())):
+            return frame
 
         def chosen(part: Plan) -> Plan | None:
             if not part.children().isEmpty():
                 return None
-            if any(_is(source, _LISTING, session) for source in _sources(part, session)) and any(
-                part.sameResult(leaf) and not same_rows(part, leaf, session) for leaf in leaves
-            ):
-                return analyzed(frame_of(part, session).sample(fraction=1.0, seed=len(leaves)))
-            return part
+            if not self._is_mistaken(part, earlier):
+                return part
+            sample = frame_of(part, self._session).sample(fraction=1.0, seed=len(earlier))
+            return analyzed(sample)
 
-        if leaves:
-            frame = frame_of(rewritten(analyzed(frame), chosen, session), session)
+        return frame_of(rewritten(plan, chosen, self._session), self._session)
+
+    def _is_mistaken(self, leaf: Plan, earlier: dict[int, Plan]) -> bool:
+        """Whether Spark takes a leaf for an earlier one that lists other files."""
+        if self._identity(leaf) in earlier:
+            return False
+        if not any(
+            _is(source, _LISTING, self._session) for source in _sources(leaf, self._session)
+        ):
+            return False
+        return any(
+            leaf.sameResult(other) and not same_rows(leaf, other, self._session)
+            for other in earlier.values()
+        )
+
+    def _identity(self, plan: Plan) -> int:
+        return int(self._session._jvm.java.lang.System.identityHashCode(plan))  # type: ignore[union-attr]
+
+
+def unlike_others(frame: DataFrame) -> DataFrame:
+    """Returns the same rows, as a plan that Spark takes for no other.
+
+    Spark reads from storage for any plan that looks like a stored one. A condition that always
+    holds makes the whole plan look like no other, and is gone when Spark has optimized it.
+    """
     return frame.where(f"'{uuid4().hex}' IS NOT NULL")
 
 
