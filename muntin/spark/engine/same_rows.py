@@ -39,7 +39,7 @@ class DistinctReads:
     """Frames of one job in which Spark takes no read of files for another that only looks alike.
 
     In one job, Spark computes once what looks alike. So a leaf that looks like one of an earlier
-    frame, and reads other files, becomes a sample of all its rows, which Spark compares by its seed.
+    frame and reads other files becomes a sample of all its rows: Spark compares samples by seed.
     """
 
     def __init__(self, session: SparkSession) -> None:
