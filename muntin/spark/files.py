@@ -128,7 +128,7 @@ class FileKind:
     columns: StructType
 
     @staticmethod
-    def found(session: SparkSession, path: str, given: InputFormat) -> "FileKind":
+    def detect(session: SparkSession, path: str, given: InputFormat) -> "FileKind":
         """Returns the kind of the files that are there now."""
         kind = given.of(path)
         try:

@@ -52,7 +52,7 @@ def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -
     is_new = not job.is_table and not remembered.has(INPUT)
     kind = None
     if is_new:
-        kind = FileKind.found(session, job.source, job.inputs.format)
+        kind = FileKind.detect(session, job.source, job.inputs.format)
     elif not job.is_table:
         kind = FileKind.from_json(remembered.read(INPUT))
     # As many partitions of state as there are cores; Spark keeps what a checkpoint began with.

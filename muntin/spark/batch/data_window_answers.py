@@ -32,8 +32,8 @@ from muntin.spark.worker import Task
 class RecordAnswers:
     """The answers of one tree's queries; the first that is used computes all of them.
 
-    A session query that is alone in its tree is left to Spark's own `session_window`. `apart`
-    answers a query by itself, for when another one of the tree fails.
+    A session query that is alone in its tree is left to Spark's own `session_window`.
+    `answer_alone` answers a query by itself, for when another one of the tree fails.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class RecordAnswers:
         bound: BoundRecordTree,
         plan: Plan,
         relations: Relations,
-        apart: Callable[[str], DataFrame],
+        answer_alone: Callable[[str], DataFrame],
     ) -> None:
         self._bound = bound
         self._relations = relations
-        self._apart = apart
+        self._answer_alone = answer_alone
         self.queries = plan.queries_of(bound.tree)
         self._kept: DataFrame | None = None
 
@@ -68,7 +68,7 @@ class RecordAnswers:
             return _fenced(self._relations.check(query))
         with blaming(query):
             if not self._is_computable:
-                return self._apart(name)
+                return self._answer_alone(name)
             if self._kept is None and len(self.queries) > 1:
                 self._kept = stored(self._combined)
             number = self._bound.tree.number_of(query.name)

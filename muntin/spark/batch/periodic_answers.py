@@ -35,7 +35,7 @@ class FamilyAnswers:
 
     Their trees are numbered. A pass makes the slices of some of them; see `PassSlices`. A tree
     answers parts of queries, a grouping set each. Most queries have just one part: themselves.
-    `apart` answers a query by itself, for when a query that it shares a pass with fails.
+    `answer_alone` answers a query by itself, for when a query that it shares a pass with fails.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class FamilyAnswers:
         trees: Sequence[BoundTree],
         plan: Plan,
         relations: Relations,
-        apart: Callable[[str], DataFrame],
+        answer_alone: Callable[[str], DataFrame],
     ) -> None:
         self._relations = relations
-        self._apart = apart
+        self._answer_alone = answer_alone
         self._trees = dict(enumerate(trees))
         self._of_tree = {
             number: plan.queries_of(bound.tree) for number, bound in self._trees.items()
@@ -149,7 +149,7 @@ class FamilyAnswers:
         with blaming(query):
             passes = {self._pass_of(self._number(part.name)) for part in query.parts}
             if not all(map(self._is_computable, passes)):
-                return self._apart(name)
+                return self._answer_alone(name)
             frames = [self._by_spark(part) for part in query.parts if part not in compiled]
             if compiled:
                 runs = self._runs(compiled)

@@ -85,11 +85,11 @@ class Results(Mapping[str, DataFrame]):
             families.setdefault(tree.tree.grouping.family, []).append(tree)
         self._answering: list[FamilyAnswers | RecordAnswers] = [
             *(
-                FamilyAnswers(trees, self.plan, self._relations, self._apart)
+                FamilyAnswers(trees, self.plan, self._relations, self._answer_alone)
                 for trees in families.values()
             ),
             *(
-                RecordAnswers(tree, self.plan, self._relations, self._apart)
+                RecordAnswers(tree, self.plan, self._relations, self._answer_alone)
                 for tree in record_trees
             ),
         ]
@@ -106,7 +106,7 @@ class Results(Mapping[str, DataFrame]):
                 self._answers[name] = answering.answer(name)
         return self._answers[name]
 
-    def _apart(self, name: str) -> DataFrame:
+    def _answer_alone(self, name: str) -> DataFrame:
         """Returns the answer to a query that shares with one that fails.
 
         Queries that cannot fail go on sharing; every other is answered by itself.
@@ -119,11 +119,11 @@ class Results(Mapping[str, DataFrame]):
             return self._safe[name]
         return self._results_of([self.plan.query(name)], "unshared")[name]
 
-    def _apart_if_shared(self, name: str) -> DataFrame | None:
+    def _answer_alone_if_shared(self, name: str) -> DataFrame | None:
         if isinstance(self.plan.query(name), PlainQuery):
             return None
         with self._settings.restored():
-            return self._apart(name)
+            return self._answer_alone(name)
 
     @cached_property
     def _safe(self) -> "Results | None":
@@ -220,7 +220,7 @@ class Results(Mapping[str, DataFrame]):
                 # A plain query may have an order, which is that of its files.
                 for query in self.plan.plain:
                     stacks += by_columns({query.name: self[query.name]})
-            to.write(stacks, list(self), self._apart_if_shared)
+            to.write(stacks, list(self), self._answer_alone_if_shared)
         finally:
             for each in self._answering:
                 each.release_answers()

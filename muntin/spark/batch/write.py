@@ -27,7 +27,7 @@ MODES = ("error", "overwrite", "append")
 _FILES = frozenset(["avro", "csv", "json", "orc", "parquet", "text", "xml"])
 _SUCCESS = "_SUCCESS"
 # Returns the answer to a query by itself, or None if the query shares with no other.
-Apart = Callable[[str], DataFrame | None]
+AnswerAlone = Callable[[str], DataFrame | None]
 
 
 class WriteTo:
@@ -62,18 +62,18 @@ class WriteTo:
         self,
         stacks: Iterable[Stack | Whole],
         names: Sequence[str],
-        apart: Apart,
+        answer_alone: AnswerAlone,
     ) -> None:
         """Write every answer to `directory/name`; none is in place before all are written.
 
-        If answers cannot be computed together, each is computed by itself: `apart` returns it, or
-        None if the query shares with no other. Raises an error that names the queries that fail
-        even so; the others are in place.
+        If answers cannot be computed together, each is computed by itself: `answer_alone` returns
+        it, or None if the query shares with no other. Raises an error that names the queries that
+        fail even so; the others are in place.
         """
         if is_connect(self._session):
-            failed = self._write_one_by_one(stacks, apart)
+            failed = self._write_one_by_one(stacks, answer_alone)
         else:
-            failed = self._write_and_move(stacks, names, apart)
+            failed = self._write_and_move(stacks, names, answer_alone)
         if failed:
             name, error = next(iter(failed.items()))
             written = [each for each in names if each not in failed]
@@ -83,7 +83,7 @@ class WriteTo:
             ) from error
 
     def _write_and_move(
-        self, stacks: Iterable[Stack | Whole], names: Sequence[str], apart: Apart
+        self, stacks: Iterable[Stack | Whole], names: Sequence[str], answer_alone: AnswerAlone
     ) -> dict[str, Exception]:
         """Writes answers to a hidden folder, then moves them; returns the errors of queries."""
         folder = Folder(self._session, self._directory)
@@ -106,7 +106,7 @@ class WriteTo:
                     raise
                 except JOB_ERRORS as error:
                     alone = {name: f"{place}-{name}" for name in _names(stack)}
-                    errors = self._save_apart(alone, error, apart, mode="error")
+                    errors = self._save_each(alone, error, answer_alone, mode="error")
                     staged |= {name: alone[name] for name in alone if name not in errors}
                     failed |= errors
             for name in staged:
@@ -119,7 +119,7 @@ class WriteTo:
         return failed
 
     def _write_one_by_one(
-        self, stacks: Iterable[Stack | Whole], apart: Apart
+        self, stacks: Iterable[Stack | Whole], answer_alone: AnswerAlone
     ) -> dict[str, Exception]:
         """Writes each answer to its place at once: Spark Connect cannot move files."""
         failed: dict[str, Exception] = {}
@@ -136,11 +136,11 @@ class WriteTo:
                 except JOB_ERRORS as error:
                     # What a failed job leaves behind is no answer.
                     mode = "overwrite" if self._mode == "error" else self._mode
-                    failed |= self._save_apart({name: name}, error, apart, mode=mode)
+                    failed |= self._save_each({name: name}, error, answer_alone, mode=mode)
         return failed
 
-    def _save_apart(
-        self, places: Mapping[str, str], error: Exception, apart: Apart, *, mode: str
+    def _save_each(
+        self, places: Mapping[str, str], error: Exception, answer_alone: AnswerAlone, *, mode: str
     ) -> dict[str, Exception]:
         """Writes the answers of queries that failed together, each to its place; returns the errors
         of those that fail alone, too."""
@@ -151,7 +151,7 @@ class WriteTo:
             ) from None
         failed = {}
         for name, place in places.items():
-            frame = apart(name)
+            frame = answer_alone(name)
             if frame is None:
                 failed[name] = error
                 continue
