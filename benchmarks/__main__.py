@@ -31,10 +31,11 @@ from benchmarks.spark.stream_long import BATCHES, LongReport, long_run
 from benchmarks.spark.stream_state import StateReport, state_costs
 from benchmarks.spark.streaming import SESSION, STREAMED, streamed, streaming
 from benchmarks.spark.streaming import Report as StreamingReport
-from muntin.cli import Strategy, run_command
+from muntin.cli.command import run_command
+from muntin.cli.options import Strategy
+from muntin.cli.paths import check_file
 from muntin.measure.session import measured_session
 from muntin.optimizer.strategies import DEFAULT, STEADY
-from muntin.terminal.paths import check_file
 
 bench = typer.Typer(
     help="Measure muntin beside plain Spark on this machine.", rich_markup_mode=None

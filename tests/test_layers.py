@@ -25,11 +25,11 @@ BELOW = {
     "console": {"errors"},
     "measure": {"errors", "model", "sql", "techniques", "optimizer", "runtime", "spark", "console"},
 }
-ABOVE = set(BELOW) | {"demo", "terminal", "cli", "__main__"}
+ABOVE = set(BELOW) | {"demo", "cli", "__main__"}
 # Libraries that one layer alone may import; what stands above the engine may name its types.
 ONLY_IN = {
-    "pyspark": {"spark", "console", "measure", "demo", "terminal", "cli"},
-    "py4j": {"spark", "demo", "terminal", "cli"},
+    "pyspark": {"spark", "console", "measure", "demo", "cli"},
+    "py4j": {"spark", "demo", "cli"},
     "sqlglot": {"sql"},
     "numba": {"techniques"},
 }

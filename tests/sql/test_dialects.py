@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import muntin as mt
+from muntin.cli.sql_file import SqlFile
 from muntin.errors import ParseError
 from muntin.sql import parse_sql
 from muntin.sql.tokens import tokenize
-from muntin.terminal.sql_file import SqlFile
 
 FIVE, TEN = mt.tumbling("5 minutes"), mt.hopping("10 minutes", every="5 minutes")
 

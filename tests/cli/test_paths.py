@@ -2,8 +2,8 @@
 
 import pytest
 
+from muntin.cli.paths import check_outside
 from muntin.errors import RunError
-from muntin.terminal.paths import check_outside
 
 
 def test_an_output_inside_a_partitioned_input_is_refused(tmp_path):

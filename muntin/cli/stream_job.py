@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from muntin.cli.given import Inputs, Planning
+from muntin.cli.paths import check_folder, is_remote
+from muntin.cli.sql_file import STDIN, SqlFile
 from muntin.errors import RunError
 from muntin.model.time import parse_duration
 from muntin.spark.binding.planning import plan
 from muntin.spark.files import check_format
 from muntin.spark.pipeline.failing_queries import STOP, check_policy
 from muntin.spark.session import SparkOptions
-from muntin.terminal.given import Inputs, Planning
-from muntin.terminal.paths import check_folder, is_remote
-from muntin.terminal.sql_file import STDIN, SqlFile
 
 # What the input's files hold, in the checkpoint: a name that Spark's readers pass over.
 INPUT = "_input.json"

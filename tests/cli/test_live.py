@@ -8,10 +8,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from muntin.cli.interrupt import asked_to_stop
+from muntin.cli.live import Lines, LiveTable, instant, size, view
+from muntin.cli.stream import waits_for
 from muntin.spark.pipeline.status import QueryStatus, Status
-from muntin.terminal.interrupt import asked_to_stop
-from muntin.terminal.live import Lines, LiveTable, instant, size, view
-from muntin.terminal.stream import waits_for
 
 STATUS = Status(
     is_active=True,

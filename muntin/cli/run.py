@@ -2,22 +2,44 @@
 
 import os
 from dataclasses import dataclass
+from typing import Annotated
 
+import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from muntin.cli.given import Inputs, Planning
+from muntin.cli.options import (
+    Approximate,
+    Conf,
+    File,
+    Flatten,
+    FormatName,
+    InputFormatName,
+    InputPaths,
+    InputTables,
+    Latency,
+    Master,
+    OutputFormatName,
+    Packages,
+    Remote,
+    Strategy,
+    Technique,
+    inputs_of,
+    spark_options,
+)
+from muntin.cli.paths import check_absent, check_folder, check_outside, is_remote
+from muntin.cli.sql_file import SqlFile
 from muntin.console.progress import Steps
 from muntin.errors import RunError, nearest
+from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.results import run
 from muntin.spark.batch.write import MODES
 from muntin.spark.binding.planning import plan
 from muntin.spark.files import check_format, rows_in
 from muntin.spark.folder import Folder
 from muntin.spark.session import SparkOptions, session_at
-from muntin.terminal.given import Inputs, Planning
-from muntin.terminal.paths import check_absent, check_folder, check_outside, is_remote
-from muntin.terminal.sql_file import SqlFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,3 +115,59 @@ def answer(job: Job) -> None:
     for name, folder in folders.items():
         table.add_row(name, f"{rows[name]:,}", folder)
     Console().print(table)
+
+
+def run_verb(
+    file: File,
+    output: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
+    ],
+    input: InputPaths = None,
+    table: InputTables = None,
+    format: FormatName = None,
+    input_format: InputFormatName = None,
+    output_format: OutputFormatName = None,
+    strategy: Strategy = DEFAULT,
+    technique: Technique = None,
+    latency: Latency = False,
+    approximate: Approximate = False,
+    mode: Annotated[
+        str,
+        typer.Option(metavar="|".join(MODES), help="What to do where a query's folder exists."),
+    ] = "error",
+    flatten: Flatten = False,
+    remote: Remote = None,
+    master: Master = None,
+    conf: Conf = None,
+    packages: Packages = None,
+) -> None:
+    """Answer the queries over files, in one pass, into a folder for each query.
+
+    \b
+    $ muntin run dashboard.sql --input readings.parquet --output answers
+    $ muntin run dashboard.sql --input logs/ --format csv --output answers
+    $ muntin run two.sql --input readings=r.parquet --input alarms=a.json --output answers
+    $ muntin run dashboard.sql --table prod.readings --output s3a://bucket/answers \\
+        --master yarn --conf spark.executor.memory=8g
+    $ cat dashboard.sql | muntin run - --input readings.parquet --output answers
+
+    A csv file has its column names in the first line. Times are read as Spark reads them. Answers
+    in csv are always flat, as with --flatten.
+    """
+    answer(
+        Job(
+            file=SqlFile.read(file),
+            inputs=inputs_of(input, table, remote, format=input_format, fallback=format),
+            output=output,
+            format=output_format or format or "parquet",
+            flatten=flatten,
+            planning=Planning(
+                strategy=strategy,
+                technique=technique,
+                latency=latency,
+                approximate=approximate,
+            ),
+            mode=mode,
+            spark=spark_options(remote, master, conf, packages),
+        )
+    )

@@ -7,12 +7,12 @@ from typing import TypedDict
 
 from pyspark.sql import DataFrame, SparkSession
 
+from muntin.cli.paths import check_input
 from muntin.errors import RunError, nearest
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query, tables_of
 from muntin.model.sql_text import is_same_table
 from muntin.spark.files import InputFormat
-from muntin.terminal.paths import check_input
 
 
 class Planning(TypedDict):

@@ -385,8 +385,8 @@ def test_an_error_of_sparks_own_is_one_line(spark, csv, tmp_path, refused):
 def test_files_and_folders_are_checked_before_spark_starts(
     sql, csv, tmp_path, refused, monkeypatch
 ):
-    monkeypatch.setattr("muntin.terminal.answer.session_at", None)
-    monkeypatch.setattr("muntin.terminal.stream.session_at", None)
+    monkeypatch.setattr("muntin.cli.run.session_at", None)
+    monkeypatch.setattr("muntin.cli.stream.session_at", None)
     out = tmp_path / "out"
     run = ["run", sql, "--input", csv, "--output"]
     stream = ["stream", sql, "--input", csv.parent, "--format", "csv"]

@@ -4,9 +4,9 @@ import errno
 import os
 from pathlib import Path
 
+from muntin.cli.edits import Difference, Edits
+from muntin.cli.stream import _edited
 from muntin.sql import parse_sql
-from muntin.terminal.edits import Difference, Edits
-from muntin.terminal.stream import _edited
 
 ONE = "-- name: a\nSELECT window, count(*) AS n FROM t GROUP BY window(ts, '1 minute')"
 OTHER = "-- name: a\nSELECT window, count(*) AS n FROM t GROUP BY window(ts, '2 minutes')"

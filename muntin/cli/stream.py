@@ -2,26 +2,48 @@
 
 import threading
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
+from muntin.cli.edits import Difference, Edits
+from muntin.cli.given import Inputs, Planning
+from muntin.cli.interrupt import asked_to_stop
+from muntin.cli.live import View, since, view
+from muntin.cli.options import (
+    Approximate,
+    Conf,
+    File,
+    Flatten,
+    FormatName,
+    InputFormatName,
+    Latency,
+    Master,
+    OutputFormatName,
+    Packages,
+    Remote,
+    Strategy,
+    Technique,
+    spark_options,
+)
+from muntin.cli.sql_file import SqlFile
+from muntin.cli.stream_job import INPUT, Job
 from muntin.errors import MuntinError
 from muntin.model.query import PlainQuery, Query
+from muntin.optimizer.strategies import STEADY
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.files import FileKind, stream_files
+from muntin.spark.files import FileKind, InputFormat, stream_files
 from muntin.spark.folder import texts_in
+from muntin.spark.frames.stream_frames import WATERMARK
+from muntin.spark.pipeline.failing_queries import DROP_QUERY, STOP
 from muntin.spark.pipeline.pipeline import Pipeline, start
 from muntin.spark.pipeline.status import Status
 from muntin.spark.session import one_line, session_at
 from muntin.spark.settings import settings
-from muntin.terminal.edits import Difference, Edits
-from muntin.terminal.interrupt import asked_to_stop
-from muntin.terminal.live import View, since, view
-from muntin.terminal.sql_file import SqlFile
-from muntin.terminal.stream_job import INPUT, Job
 
 # How often figures are shown, and the file of queries is looked at.
 _EVERY_S = 0.5
@@ -157,3 +179,121 @@ def _change(pipeline: Pipeline, session: SparkSession, file: Path, shown: View) 
         for name in (*difference.added, *difference.changed)
     ]
     shown.say("; ".join([str(difference), *told]))
+
+
+def stream_verb(
+    file: File,
+    output: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
+    ],
+    checkpoint: Annotated[
+        str, typer.Option(metavar="DIR", help="Where the stream keeps how far it is, to go on.")
+    ],
+    input: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where files of parquet, csv or json arrive."),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Instead: a table of a catalog of Spark's."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What Spark's web page calls the stream.",
+            show_default="the checkpoint's folder",
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Follow edits of FILE.sql while it runs.")
+    ] = False,
+    watermark: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help=f"How late events may be (without it: {WATERMARK})."),
+    ] = None,
+    trigger: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION", help='Time between batches, or "available now": all, then an end.'
+        ),
+    ] = "1 second",
+    format: FormatName = None,
+    input_format: InputFormatName = None,
+    output_format: OutputFormatName = None,
+    strategy: Strategy = STEADY,
+    technique: Technique = None,
+    latency: Latency = False,
+    approximate: Approximate = False,
+    retain: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="How long slices are kept for queries to come."),
+    ] = "0 seconds",
+    files: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="At most so many files in a batch.")
+    ] = None,
+    flatten: Flatten = False,
+    late: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where to put rows that came too late for any window."),
+    ] = None,
+    compact: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Put answers in place every N batches, in one file."),
+    ] = 1,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            metavar=f'{STOP}|"{DROP_QUERY}"',
+            help="What to do if a query fails: stop, or go on with the others.",
+        ),
+    ] = STOP,
+    remote: Remote = None,
+    master: Master = None,
+    conf: Conf = None,
+    packages: Packages = None,
+) -> None:
+    """Answer the queries over files as they arrive, exactly once, into a folder for each query.
+
+    \b
+    $ muntin stream dashboard.sql --input in --output answers --checkpoint check
+    $ muntin stream dashboard.sql --input in --output answers --checkpoint check --watch
+
+    Ctrl-C stops after the batch, with exit code 0, and the same command goes on from there; a
+    second Ctrl-C stops at once. Put files into the input by moving them there, whole: Spark reads
+    each once. The first must be there at the first start, to find the columns in. Answers in csv
+    are always flat, as with --flatten. With --watch, queries that you add to FILE.sql, change or
+    remove are so in the stream; if they are wrong, the error is shown and the old ones go on.
+    With --remote, the stream runs on the server, into folders such as query=hot, and without
+    --late and --compact.
+    """
+    stream(
+        Job(
+            file=file,
+            inputs=Inputs(
+                paths={} if input is None else {"": input},
+                tables={} if table is None else {"": table},
+                format=InputFormat(format=input_format, fallback=format, is_here=remote is None),
+            ),
+            name=name,
+            output=output,
+            checkpoint=checkpoint,
+            watch=watch,
+            watermark=watermark,
+            trigger=trigger,
+            format=output_format or format or "parquet",
+            planning=Planning(
+                strategy=strategy,
+                technique=technique,
+                latency=latency,
+                approximate=approximate,
+            ),
+            retain=retain,
+            files=files,
+            flatten=flatten,
+            late=late,
+            compact=compact,
+            spark=spark_options(remote, master, conf, packages),
+            on_error=on_error,
+        )
+    )
