@@ -20,7 +20,7 @@ SCRIPT = """
     import muntin as mt
     from tests.support.session import session
 
-    spark = session("local-cluster[2,1,1024]", {"spark.driver.memory": "1g"})
+    spark = session("local-cluster[2,1,1024]")
     frame = spark.range(4000).selectExpr(
         "timestamp_micros(id * 5000000) AS ts",
         "id % 17 AS device",
