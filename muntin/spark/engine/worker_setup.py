@@ -6,6 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError
@@ -18,6 +19,7 @@ _ARCHIVE = "muntin-kernels.zip"
 _LOG = logging.getLogger("muntin")
 # The folder of each context's archive, which executors that start later read, too.
 _folders: WeakKeyDictionary[SparkContext, TemporaryDirectory[str]] = WeakKeyDictionary()
+_sending = Lock()
 
 
 def prepare_workers(session: SparkSession) -> None:
@@ -42,18 +44,19 @@ def _same_python(session: SparkSession) -> None:
 
 
 def _send_kernels(context: SparkContext) -> None:
-    if context in _folders:
-        return
     # numba takes a second to load, which a driver of local mode does not need.
     from muntin.techniques.compiled.kernel_cache import pack_kernels
 
-    folder = _folders[context] = TemporaryDirectory(prefix="muntin-kernels-")
-    archive = Path(folder.name, _ARCHIVE)
-    try:
-        if pack_kernels(archive):
-            context.addFile(str(archive))
-    except (OSError, Py4JError) as error:
-        _LOG.warning("executors compile kernels, since the driver's cannot be sent: %s", error)
+    with _sending:
+        if context in _folders:
+            return
+        try:
+            folder = _folders[context] = TemporaryDirectory(prefix="muntin-kernels-")
+            archive = Path(folder.name, _ARCHIVE)
+            if pack_kernels(archive):
+                context.addFile(str(archive))
+        except (OSError, Py4JError) as error:
+            _LOG.warning("executors compile kernels, since the driver's cannot be sent: %s", error)
 
 
 @cache
