@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
+from muntin.spark.engine.worker_setup import receive_kernels
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -29,6 +31,7 @@ class Task:
     def __call__(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         """Called once per task."""
         begin_task()
+        receive_kernels()
         rows: Iterator[pa.RecordBatch] = unpickled(self._pickled)(batches)
         return rows
 

@@ -20,7 +20,7 @@ SCRIPT = """
     import muntin as mt
     from tests.support.session import session
 
-    spark = session("local-cluster[2,1,1024]", {"spark.driver.memory": "1g"})
+    spark = session("local-cluster[2,1,1024]")
     frame = spark.range(4000).selectExpr(
         "timestamp_micros(id * 5000000) AS ts",
         "id % 17 AS device",
@@ -41,26 +41,81 @@ SCRIPT = """
 """
 
 
-@pytest.mark.slow
-def test_two_executor_processes_give_the_same_answers(tmp_path):
-    script = tmp_path / "cluster.py"
-    script.write_text(textwrap.dedent(SCRIPT))
+def output(script, folder, *arguments, **environment):
+    """The lines that a script writes, and its errors."""
+    file = folder / "cluster.py"
+    file.write_text(textwrap.dedent(script))
     done = subprocess.run(
-        [sys.executable, str(script)],
+        [sys.executable, str(file), *arguments],
         capture_output=True,
         text=True,
         timeout=300,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         check=False,
     )
-    lines = done.stdout.split("\n")
-    assert "executors 2" in lines, done.stderr[-3000:]
+    return done.stdout.split("\n"), done.stderr[-3000:]
+
+
+@pytest.mark.slow
+def test_two_executor_processes_give_the_same_answers(tmp_path):
+    lines, errors = output(SCRIPT, tmp_path)
+    assert "executors 2" in lines, errors
     answers = {line.split()[0]: line.split()[1:] for line in lines if line[:2] in ("a ", "b ")}
     assert set(answers) == {"a", "b"}
     for rows, missing, surplus in answers.values():
         assert int(rows) > 500
         assert (missing, surplus) == ("0", "0")
+
+
+# Batches and a stream, on an executor whose folder of kernels is the first argument.
+KERNELS = """
+    import sys
+    from pathlib import Path
+    import muntin as mt
+    from tests.support.session import session
+    from tests.support.streams import ALL, Input, events
+
+    spark = session("local-cluster[1,1,1024]", {
+        "spark.executorEnv.NUMBA_CACHE_DIR": sys.argv[1],
+        # That of the tests has a kernel before its first task.
+        "spark.python.daemon.module": "pyspark.daemon",
+    })
+    visits = mt.Query(name="visits", window=mt.session("20 seconds"), keys=["device"],
+                      aggregates={"n": mt.count(), "high": mt.max("temp")}, time="ts")
+    base, queries = Path(sys.argv[2]), [*ALL, visits]
+    source = Input(spark, base / "in")
+    source.put(*events(9, files=2, rows=60))
+    with mt.run(queries, source.batch()) as results:
+        print("batch", *(results[query.name].count() for query in queries))
+    with mt.start(queries, source.stream(), checkpoint=base / "check", sink=base / "out",
+                  buckets=2) as pipeline:
+        pipeline.process_all_available()
+    print("done")
+"""
+
+
+@pytest.mark.slow
+def test_an_executor_compiles_no_kernel_that_the_driver_has(tmp_path):
+    driver, executor = tmp_path / "driver", tmp_path / "executor"
+
+    def run(name, kernels):
+        (tmp_path / name).mkdir()
+        places = (str(kernels), str(tmp_path / name))
+        lines, errors = output(KERNELS, tmp_path, *places, NUMBA_CACHE_DIR=str(driver))
+        assert "done" in lines, errors
+        return lines
+
+    first = run("first", driver)
+    kernels = list(driver.glob("muntin/*.kernel"))
+    assert len(kernels) > 5
+    # What follows a pickled object is not read, and shows where a file comes from.
+    for path in kernels:
+        path.write_bytes(path.read_bytes() + b"driver")
+    assert run("second", executor) == first
+    stored = {path.name: path.read_bytes() for path in executor.glob("muntin/*.kernel")}
+    assert stored.keys() == {path.name for path in kernels}
+    assert [name for name, data in stored.items() if not data.endswith(b"driver")] == []
 
 
 # On a cluster from which a worker vanishes, and to which another comes, in each half.

@@ -249,3 +249,32 @@ def test_a_temporary_folder_of_somebody_else_is_not_used(monkeypatch, tmp_path):
     monkeypatch.setattr(kernel_cache.os, "getuid", lambda: stranger)
     with pytest.raises(OSError, match="no folder"):
         folder()
+
+
+def test_kernels_go_to_another_machine_which_keeps_its_own(monkeypatch, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder, kernels in ((here, ("a", "b", "c")), (there, ("b", "d"))):
+        folder.mkdir()
+        for name in kernels:
+            (folder / f"{name}.kernel").write_text(f"{folder.name} {name}")
+    os.utime(here / "c.kernel", (0, 0))
+    monkeypatch.setattr(kernel_cache, "_MOST_PACKED", 12)
+    monkeypatch.setattr(kernel_cache, "_folder", lambda: here)
+    assert kernel_cache.pack_kernels(tmp_path / "archive")
+    monkeypatch.setattr(kernel_cache, "_folder", lambda: there)
+    kernel_cache.unpack_kernels(tmp_path / "archive")
+    # The kernel that was not used for long is not sent: there is no room.
+    texts = {path.name: path.read_text() for path in there.iterdir()}
+    assert texts == {"a.kernel": "here a", "b.kernel": "there b", "d.kernel": "there d"}
+
+
+def test_a_machine_without_kernels_has_none_to_send(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel_cache, "_folder", lambda: tmp_path)
+    assert not kernel_cache.pack_kernels(tmp_path / "archive")
+
+
+def test_kernels_that_cannot_be_unpacked_are_compiled(monkeypatch, tmp_path, caplog):
+    monkeypatch.setattr(kernel_cache, "_folder", lambda: tmp_path)
+    (tmp_path / "archive").write_text("no archive")
+    kernel_cache.unpack_kernels(tmp_path / "archive")
+    assert "kernels are compiled here" in caplog.text

@@ -29,7 +29,7 @@ from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
 from muntin.spark.batch.time_split import own_answers
 from muntin.spark.engine.arrow_schema import arrow_schema
-from muntin.spark.engine.session_kind import same_python
+from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.worker import Task
 
 # Buckets of a tree run together up to so many bytes: a run has a cost of its own for each node.
@@ -73,7 +73,7 @@ def combine_compiled(
             *slot_fields(in_slot_order(slots)),
         ]
     )
-    same_python(packed.sparkSession)
+    prepare_workers(packed.sparkSession)
     return packed.mapInArrow(Task(_run, runs=runs, schema=arrow_schema(schema)), schema)
 
 

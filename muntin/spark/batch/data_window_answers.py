@@ -20,8 +20,8 @@ from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
 from muntin.spark.engine.arrow_schema import arrow_schema
-from muntin.spark.engine.session_kind import same_python
 from muntin.spark.engine.stored_frames import is_computable, stored
+from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack
@@ -152,7 +152,7 @@ def _combine(tree: RecordTree, ordered: OrderedRecords) -> DataFrame:
     slots = slot_fields(all_slots(tree, layout))
     bounds = [StructField(BEGIN, LongType()), StructField(END, LongType())]
     schema = StructType([StructField(NODE, IntegerType(), False), *keys, *bounds, *slots])
-    same_python(ordered.frame.sparkSession)
+    prepare_workers(ordered.frame.sparkSession)
     arrow = arrow_schema(schema)
     run = Task(_run, tree=tree, layout=ordered.layout, schema=arrow)
     return ordered.frame.mapInArrow(run, schema)

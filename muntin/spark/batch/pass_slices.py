@@ -16,8 +16,9 @@ from muntin.spark.batch.slices import START, Slices
 from muntin.spark.binding.bind_periodic import BoundTree
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.local_group_by import within_partitions
-from muntin.spark.engine.session_kind import cores_of, same_python
+from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.engine.stored_frames import stored
+from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.worker import Task
 
 PACKED = f"{BUCKET} INT, {TARGET} INT, {ROWS} BINARY"
@@ -68,7 +69,7 @@ class PassSlices:
         """The partials of all targets, a row for each target and bucket of keys, in their order."""
         made = self._made
         session = made.frame.sparkSession
-        same_python(session)
+        prepare_workers(session)
         cores = cores_of(session)
         buckets = max(cores, min(_BUCKETS_PER_CORE * cores, _MOST_BUCKETS))
         time = TIME if isinstance(made, SlicerPass) else START

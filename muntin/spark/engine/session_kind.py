@@ -1,8 +1,6 @@
 """Which of the two kinds of Spark sessions one is: with a JVM at hand, or of Spark Connect."""
 
-import os
 import re
-import sys
 
 import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -63,13 +61,3 @@ def is_local(session: SparkSession) -> bool:
     if is_connect(session):
         return False
     return re.fullmatch(r"local(\[.*\])?", session.sparkContext.master or "") is not None
-
-
-def same_python(session: SparkSession) -> None:
-    """In local mode, have the workers run this interpreter, unless the user chose one.
-
-    Spark's own default is whatever `python3` is first on the path, which need not have muntin. The
-    workers of a server have the server's.
-    """
-    if is_local(session):
-        session.sparkContext.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)

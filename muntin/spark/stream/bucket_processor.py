@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
+from muntin.spark.engine.worker_setup import receive_kernels
 from muntin.spark.worker import begin_task, pickled, unpickled
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class BucketProcessor(StatefulProcessor):
         from muntin.runtime.slicer.packing import ROWS, TARGET
         from muntin.spark.stream.bucket_step import BucketStep
 
+        receive_kernels()
         packed: dict[int, list[bytes]] = {}
         for frame in rows:
             for lane, data in zip(frame[TARGET], frame[ROWS], strict=True):

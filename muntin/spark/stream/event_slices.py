@@ -34,7 +34,7 @@ from muntin.spark.batch.pass_slices import PACKED
 from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import AnyBoundTree
 from muntin.spark.binding.relations import Relations
-from muntin.spark.engine.session_kind import same_python
+from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.stream.event_columns import ROW, EventColumns
 from muntin.spark.worker import Task
 
@@ -62,7 +62,7 @@ def packed_slices(
     `late`, the columns of whole rows, those that no open window takes are packed, too.
     """
     # A function takes the interpreter that is set when it is put into a plan.
-    same_python(relations.session)
+    prepare_workers(relations.session)
     events = EventColumns(list(bound.values()), relations, watched)
     targets = [_slices(lane, bound[lane.number], events) for lane in lanes]
     for record_lane in records:

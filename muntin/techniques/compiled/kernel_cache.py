@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numba
 import numpy as np
@@ -33,6 +34,8 @@ _rebuild: Callable[..., Any] = CompileResult._rebuild
 _dumps: Callable[..., bytes] = dumps
 # A kernel that was not loaded for this long is deleted.
 _KEPT_S = 90 * 86_400
+# No more bytes of kernels than these go into an archive, before it is compressed.
+_MOST_PACKED = 1 << 25
 # A process that compiles a kernel is waited for no longer than this.
 _WAIT_S, _LOOK_S = 60.0, 0.02
 # Compiling that takes longer than this is logged, once in a process.
@@ -84,11 +87,7 @@ class KernelCache(_Cache):
             return
         path = self._path(sig, data.codegen)
         _drop_old(self._folder)
-        # The file is replaced as a whole, since other processes may read it.
-        handle, unfinished = tempfile.mkstemp(dir=self._folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(_dumps(data._reduce()))
-        os.replace(unfinished, path)
+        _write(path, _dumps(data._reduce()))
 
     def compiling(self, compile_signature: Callable[..., Any]) -> Callable[..., Any]:
         """Returns numba's function that loads or compiles a signature, which then unlocks it."""
@@ -208,6 +207,46 @@ def stored_kernels() -> list[Path]:
     except OSError:
         return []
     return [path for _, path in sorted(files, reverse=True)]
+
+
+def pack_kernels(archive: Path) -> bool:
+    """Writes the kernels of this machine, those used last, to a file; False if there are none."""
+    size = 0
+    with ZipFile(archive, "w", ZIP_DEFLATED, compresslevel=1) as packed:
+        for path in stored_kernels():
+            try:
+                data = path.read_bytes()
+            except OSError:
+                # Another process has deleted it.
+                continue
+            size += len(data)
+            if size > _MOST_PACKED:
+                break
+            packed.writestr(path.name, data)
+        return bool(packed.namelist())
+
+
+def unpack_kernels(archive: Path) -> None:
+    """Adds the kernels of `pack_kernels` that this machine lacks to its own.
+
+    Those of another processor or version are never loaded, since their names differ.
+    """
+    try:
+        folder = _folder()
+        with ZipFile(archive) as packed:
+            for name in packed.namelist():
+                if not (folder / name).exists():
+                    _write(folder / name, packed.read(name))
+    except (OSError, BadZipFile) as error:
+        _LOG.warning("kernels are compiled here, since the driver's cannot be stored: %s", error)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replaces a file as a whole, since other processes may read it."""
+    handle, unfinished = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    os.replace(unfinished, path)
 
 
 def _read(path: Path) -> Any:
