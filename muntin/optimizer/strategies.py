@@ -174,7 +174,9 @@ def _optimized(workload: Workload, strategy: str) -> Plan:
     if len(parts) > 1:
         if any(len(plan.trees) > 1 for plan in plans):
             ways.append(list(map(_in_one_tree, plans, parts)))
-        if len(workload.shared) <= _MOST_TOGETHER:
+        # A single tumbling window has the same tree under every strategy.
+        is_same = all(len(plan.trees) == 1 and plan.trees[0].is_alone for plan in plans)
+        if len(workload.shared) <= _MOST_TOGETHER and not is_same:
             ways += _by_one_strategy(plans, parts)
     if workload.data_windows:
         ways += [list(map(move_into_data_trees, way, parts)) for way in ways]

@@ -84,6 +84,7 @@ def plan_for_batch(
     if isinstance(queries, Plan):
         return queries
     work = _rewritten(workload(queries), strategy)
+    work = _computed_by(work, technique, latency, approximate)
     relations = Relations(data, work.queries)
     if strategy != "unshared" and len(work.groupings) > 1:
         work = replace(work, computed=_computed(work, relations))
@@ -94,7 +95,7 @@ def plan_for_batch(
             # Who makes the slices depends on the data, too, but matters only where there is much.
             least = 0 if depends_on_data(work) else MANY_ROWS
             work = with_facts(work, relations, least_rows=least)
-    return optimize(_computed_by(work, technique, latency, approximate), strategy)
+    return optimize(work, strategy)
 
 
 def _computed(work: Workload, relations: Relations) -> frozenset[SqlText]:

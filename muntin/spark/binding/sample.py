@@ -58,7 +58,8 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
     are those of the grouping with the most queries.
     """
     groupings = work.groupings or {part.grouping: part.data_windows for part in work.by_grouping}
-    if not groupings:
+    is_small = work.seconds is not None and work.seconds * work.rate < least_rows
+    if is_small or not groupings:
         return work
     main = max(groupings, key=lambda grouping: len(groupings[grouping]))
     families: dict[Family, list[Grouping]] = {}
