@@ -9,7 +9,11 @@ from muntin.model.query import Grouping, Query
 from muntin.model.workload import Workload
 from muntin.optimizer.approximate import exact_only
 from muntin.optimizer.costs.cost import plain_queries_cost
-from muntin.optimizer.costs.lower_bounds import least_with_one_tree, least_with_two_trees
+from muntin.optimizer.costs.lower_bounds import (
+    RATIOS,
+    least_with_one_tree,
+    least_with_two_trees,
+)
 from muntin.optimizer.data_windows import move_into_data_trees
 from muntin.optimizer.exact import exact, exact_factor
 from muntin.optimizer.factor_windows.coverage import coverage
@@ -47,6 +51,8 @@ _GROUPS: dict[str, Strategy] = {
 }
 # A plan that can be cheaper by this factor at most is not searched for.
 _CLOSE_ENOUGH = 1.001
+# More queries than this nearly always share something.
+_FEW_QUERIES = 8
 # The most queries for which `auto` tries every strategy for all groupings at once, too.
 _MOST_TOGETHER = 30
 # The most distinct windows for which `auto` tries a strategy of superlinear time.
@@ -168,7 +174,9 @@ def _optimized(workload: Workload, strategy: str) -> Plan:
     if len(parts) > 1:
         if any(len(plan.trees) > 1 for plan in plans):
             ways.append(list(map(_in_one_tree, plans, parts)))
-        if len(workload.shared) <= _MOST_TOGETHER:
+        # A single tumbling window has the same tree under every strategy.
+        is_same = all(len(plan.trees) == 1 and plan.trees[0].is_alone for plan in plans)
+        if len(workload.shared) <= _MOST_TOGETHER and not is_same:
             ways += _by_one_strategy(plans, parts)
     if workload.data_windows:
         ways += [list(map(move_into_data_trees, way, parts)) for way in ways]
@@ -221,6 +229,22 @@ def _united(plans: Sequence[Plan], workload: Workload) -> Plan:
         },
         taken=tuple(dict.fromkeys(name for plan in plans for name in plan.taken)),
     )
+
+
+def may_share(workload: Workload) -> bool:
+    """Whether `auto` shares something in a batch at some ratio of rate to keys; when in doubt, it
+    does. If not, nothing more need be known of the events.
+
+    Filters of unknown effect let in all events, and all keys are alike: then sharing saves most.
+    """
+    if workload.seconds is None or len(workload.queries) > _FEW_QUERIES:
+        return True
+    events = workload.seconds * workload.rate
+    tried = (
+        replace(workload, rate=ratio, keys=1.0, keys_known=True, seconds=events / ratio)
+        for ratio in reversed(RATIOS)
+    )
+    return any(not tree.is_alone for each in tried for tree in optimize(each, STEADY))
 
 
 def compare(workload: Workload) -> dict[str, float]:

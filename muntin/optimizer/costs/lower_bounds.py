@@ -16,7 +16,7 @@ _FEW_PROGRESSIONS = 8
 # A sample is a Spark job, worth it only if one tree may be this much dearer than several.
 _WORTH_A_LOOK = 1.05
 # Events per second and key at which plans are compared if these are not known.
-_RATIOS = tuple(10.0**power for power in range(-5, 6))
+RATIOS = tuple(10.0**power for power in range(-5, 6))
 
 
 def least_with_one_tree(queries: Iterable[Query], workload: Workload) -> float:
@@ -73,7 +73,7 @@ def depends_on_data(workload: Workload) -> bool:
     for queries in workload.groupings.values():
         nodes = nodes_of(queries)
         cut = slicing(node.window for node in nodes)
-        for ratio in _RATIOS:
+        for ratio in RATIOS:
             tried = replace(workload, rate=ratio, keys=1.0)
             flat = cost.cut_cost(cut, tried, columns=_columns(queries)) + sum(
                 cost.node_cost(node.window, node.aggregates, cut, tried, queries=len(node.queries))

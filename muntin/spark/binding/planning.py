@@ -15,7 +15,7 @@ from muntin.model.sql_text import SqlText
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.costs.lower_bounds import depends_on_data
 from muntin.optimizer.on_slices import on_slices
-from muntin.optimizer.strategies import DEFAULT, STEADY, optimize
+from muntin.optimizer.strategies import DEFAULT, STEADY, may_share, optimize
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.binding.sample import MANY_ROWS, with_facts, with_reading
 from muntin.spark.frames.read_frames import read_frames
@@ -84,15 +84,18 @@ def plan_for_batch(
     if isinstance(queries, Plan):
         return queries
     work = _rewritten(workload(queries), strategy)
+    work = _computed_by(work, technique, latency, approximate)
+    relations = Relations(data, work.queries)
     if strategy != "unshared" and len(work.groupings) > 1:
-        work = replace(work, computed=_computed(work, Relations(data, work.queries)))
+        work = replace(work, computed=_computed(work, relations))
     several = max(len(work.shared), len(work.data_windows)) > 1
     if strategy == "auto" and not isinstance(queries, Workload) and several:
-        # Who makes the slices depends on the data, too, but matters only where there is much of it.
-        least = 0 if depends_on_data(work) else MANY_ROWS
-        relations = Relations(data, work.queries)
-        work = with_reading(with_facts(work, relations, least_rows=least), relations)
-    return optimize(_computed_by(work, technique, latency, approximate), strategy)
+        work = with_reading(work, relations)
+        if may_share(work):
+            # Who makes the slices depends on the data, too, but matters only where there is much.
+            least = 0 if depends_on_data(work) else MANY_ROWS
+            work = with_facts(work, relations, least_rows=least)
+    return optimize(work, strategy)
 
 
 def _computed(work: Workload, relations: Relations) -> frozenset[SqlText]:

@@ -72,6 +72,7 @@ class Relations:
         self._reads = DistinctReads(self.session)
         self._distinct_frames: dict[str, DataFrame] = {}
         self._read: dict[str, DataFrame] = {}
+        self._whole: dict[SqlText, DataFrame] = {}
         self._columns: dict[SqlText, list[str]] = {}
         self._computed: dict[SqlText, bool] = {}
         self._named: dict[Query, StructType] = {}
@@ -125,7 +126,10 @@ class Relations:
 
         If Spark stores it, none of these statements computes it again.
         """
-        return without_projection(self.sql(relation.inside("SELECT * FROM ", "")))
+        if relation not in self._whole:
+            frame = self.sql(relation.inside("SELECT * FROM ", ""))
+            self._whole[relation] = without_projection(frame)
+        return self._whole[relation]
 
     def columns(self, relation: SqlText) -> list[str]:
         """The columns of what stands after FROM."""

@@ -58,7 +58,8 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
     are those of the grouping with the most queries.
     """
     groupings = work.groupings or {part.grouping: part.data_windows for part in work.by_grouping}
-    if not groupings:
+    is_small = work.seconds is not None and work.seconds * work.rate < least_rows
+    if is_small or not groupings:
         return work
     main = max(groupings, key=lambda grouping: len(groupings[grouping]))
     families: dict[Family, list[Grouping]] = {}
@@ -83,7 +84,10 @@ def with_facts(work: Workload, relations: Relations, *, least_rows: float = 0) -
         rate_known=True,
         keys_known=True,
         live={keys: count for each in known for keys, count in each.live.items()},
-        shares={where: share for each in known for where, share in each.shares.items()},
+        # The first rows are from one folder.
+        shares={**{w: share for each in known for w, share in each.shares.items()}, **work.reads},
+        # A batch has as many events as before.
+        seconds=work.seconds and work.seconds * work.rate / chosen.rate,
     )
 
 
@@ -114,7 +118,6 @@ def with_reading(work: Workload, relations: Relations) -> Workload:
     return replace(
         work,
         reads=reads,
-        # The first rows, of which shares are known, are from one folder.
         shares={**work.shares, **reads},
         seconds=max(1.0, *rows) / work.rate if is_known else None,
     )

@@ -4,7 +4,7 @@ import pytest
 
 import muntin as mt
 from muntin.model.workload import Workload
-from muntin.optimizer.strategies import optimize
+from muntin.optimizer.strategies import may_share, optimize
 from muntin.spark.binding.planning import plan_for_batch
 
 # Enough events for any pass, and too few.
@@ -73,6 +73,23 @@ def test_sessions_of_a_batch_share_where_that_is_cheaper():
     assert alone(planned(1e5, None)) == []
 
 
+def test_nothing_may_share_where_no_density_of_events_makes_it_pay():
+    keys = (tumbling("a", ["device"]), tumbling("b", ["site"]))
+    day = (tumbling("all", ["device"]), tumbling("day", ["device"], where="day = 1"))
+    sessions = (session("a", "1 minute"), session("b", "5 minutes"))
+    share = {"day = 1": 0.01}
+
+    def asked(queries, seconds, **facts):
+        return may_share(Workload(queries=queries, seconds=seconds, **facts))
+
+    assert not any(asked(queries, SHORT) for queries in (keys, day, sessions))
+    assert all(asked(queries, LONG) for queries in (keys, day, sessions))
+    assert all(asked(queries, None) for queries in (keys, day, sessions))
+    assert not asked(day, LONG, reads=share, shares=share)
+    # Windows of one grouping share at any size.
+    assert asked((tumbling("a", ["device"]), tumbling("b", ["device"])), SHORT)
+
+
 @pytest.fixture(scope="module")
 def folders(spark, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("folders") / "parquet")
@@ -92,6 +109,15 @@ def test_a_filter_by_folders_is_left_apart(folders):
     plan = plan_for_batch(asked, folders, "auto")
     assert alone(plan) == ["all", "part"]
     assert plan.shares["part = 3"] == pytest.approx(1 / 20, rel=0.2)
+
+
+def test_rows_are_looked_at_only_where_something_may_share(folders, monkeypatch):
+    monkeypatch.setattr("muntin.spark.binding.planning.MANY_ROWS", 0)
+    asked = [tumbling("all", ["device"]), tumbling("part", ["device"], where="part = 3")]
+    assert not plan_for_batch(asked, folders, "auto").rate_known
+    assert plan_for_batch(
+        [tumbling("a", ["device"]), tumbling("b", ["device"])], folders, "auto"
+    ).rate_known
 
 
 def test_a_small_join_is_left_apart_and_not_stored(spark, folders):
