@@ -26,6 +26,9 @@ _OPERATORS = {
     "deduplicate": "dropDuplicates",
 }
 
+# How the text of a window among the keys starts.
+_WINDOWS = ("window(", "session_window(")
+
 
 @dataclass(frozen=True, kw_only=True)
 class FlatStatement:
@@ -44,9 +47,12 @@ class FlatStatement:
         """Returns the statement; `table` is what the base is called."""
         where = f" WHERE {' AND '.join(self.where)}" if self.where else ""
         having = f" HAVING {' AND '.join(self.having)}" if self.having else ""
+        # In ORDER BY, Spark takes the name of the window's column, and no second call of `window`.
+        windows = {key: key.partition("(")[0] for key in self.keys if key.startswith(_WINDOWS)}
+        ending = self.ending.to_sql([windows.get(text, text) for text in self.ending.order])
         return (
             f"SELECT {', '.join(self.columns)} FROM {table}{where} "
-            f"GROUP BY {', '.join(self.keys)}{having} {self.ending.to_sql(self.ending.order) or ''}"
+            f"GROUP BY {', '.join(self.keys)}{having} {ending or ''}"
         )
 
 

@@ -130,11 +130,9 @@ class Operators:
         before.check_not_cut()
         self.confirm(relation, lambda names, over: _sort_again(operator, names, over))
         write = ExpressionSql(names=names, plans=plans, refused=AGGREGATES)
-        # A constant orders nothing, and in a statement a number would be the place of a column.
-        orders = [each for each in operator.order if expression_of(each.child)[0] != "literal"]
         return Ending(
-            order=[write.text(each.child) for each in orders],
-            directions=[_direction(each) for each in orders],
+            order=[_order_text(each.child, write) for each in operator.order],
+            directions=[_direction(each) for each in operator.order],
             is_global=operator.is_global,
         )
 
@@ -194,10 +192,23 @@ def _sort_again(sort: Any, names: Names, over: DataFrame) -> DataFrame:
     write = ExpressionSql(names=names, plans=None, refused=AGGREGATES)
     columns = []
     for each in sort.order:
-        column = expr(write.text(each.child))
+        column = expr(_order_text(each.child, write))
         how = _direction(each).lower().replace(" ", "_")
         columns.append(getattr(column, how)())
     return over.sort(*columns) if sort.is_global else over.sortWithinPartitions(*columns)
+
+
+def _order_text(expression: Expression, write: ExpressionSql) -> str:
+    """Returns what rows are ordered by, as SQL; Spark takes a whole number for the place of a
+    column."""
+    kind, literal = expression_of(expression)
+    if kind != "literal":
+        return write.text(expression)
+    columns = write.names.columns
+    if literal.WhichOneof("literal_type") != "integer" or not 0 < literal.integer <= len(columns):
+        raise NotSharedError("it is ordered by a constant")
+    text: str = columns[literal.integer - 1][1]
+    return text
 
 
 def _direction(order: Any) -> str:
