@@ -143,6 +143,7 @@ def test_a_restart_that_fails_is_tried_again_or_ends_the_stream_with_its_cause(
         # The next restart finds a plan that cannot be read.
         failing.left = 1
         (tmp_path / "check" / "muntin-00000.json").write_text("{")
+        (tmp_path / "check" / ".muntin-00000.json.crc").unlink(missing_ok=True)
         source.put(joined(events(64, files=1)))
         with pytest.raises(RunError, match=r"the plan muntin-00000\.json cannot be read"):
             pipeline.await_termination(60)
