@@ -112,9 +112,7 @@ class Results(Mapping[str, DataFrame]):
         Queries that cannot fail go on sharing; every other is answered by itself.
         """
         # What is stored may have failed, too.
-        for frame in self._stored:
-            frame.unpersist()
-        self._stored.clear()
+        self._release_relations()
         if self._safe is not None and name in self._safe:
             return self._safe[name]
         return self._results_of([self.plan.query(name)], "unshared")[name]
@@ -243,12 +241,16 @@ class Results(Mapping[str, DataFrame]):
         """Free Spark's storage; the DataFrames stay valid, and are computed again."""
         for each in self._answering:
             each.release()
-        for frame in self._stored:
-            frame.unpersist()
-        self._stored.clear()
+        self._release_relations()
         safe: Results | None = self.__dict__.get("_safe")
         if safe is not None:
             safe.release()
+
+    def _release_relations(self) -> None:
+        """Free the relations that several passes read."""
+        for frame in self._stored:
+            frame.unpersist()
+        self._stored.clear()
 
     def __enter__(self) -> "Results":
         return self

@@ -52,10 +52,11 @@ class DistinctReads:
         if is_connect(self._session):
             return frame
         plan = analyzed(frame)
+        leaves = items(plan.collectLeaves())
         earlier = dict(self._leaves)
-        for leaf in items(plan.collectLeaves()):
-            self._leaves.setdefault(self._identity(leaf), leaf)
-        if not any(self._is_mistaken(leaf, earlier) for leaf in items(plan.collectLeaves())):
+        for leaf in leaves:
+            self._leaves.setdefault(_identity(leaf, self._session), leaf)
+        if not earlier or not any(self._is_mistaken(leaf, earlier) for leaf in leaves):
             return frame
 
         def chosen(part: Plan) -> Plan | None:
@@ -70,7 +71,7 @@ class DistinctReads:
 
     def _is_mistaken(self, leaf: Plan, earlier: dict[int, Plan]) -> bool:
         """Whether Spark takes a leaf for an earlier one that lists other files."""
-        if self._identity(leaf) in earlier:
+        if _identity(leaf, self._session) in earlier:
             return False
         if not any(
             _is(source, _LISTING, self._session) for source in _sources(leaf, self._session)
@@ -80,9 +81,6 @@ class DistinctReads:
             leaf.sameResult(other) and not same_rows(leaf, other, self._session)
             for other in earlier.values()
         )
-
-    def _identity(self, plan: Plan) -> int:
-        return int(self._session._jvm.java.lang.System.identityHashCode(plan))  # type: ignore[union-attr]
 
 
 def unlike_others(frame: DataFrame) -> DataFrame:
@@ -128,8 +126,12 @@ def _is_same(one: Any, other: Any, session: SparkSession) -> bool:
 
 
 def _is_one(one: Any, other: Any, session: SparkSession) -> bool:
-    identity = session._jvm.java.lang.System.identityHashCode  # type: ignore[union-attr]
-    return bool(identity(one) == identity(other))
+    return _identity(one, session) == _identity(other, session)
+
+
+def _identity(value: Any, session: SparkSession) -> int:
+    """Returns the number that the JVM gives an object, whatever it is equal to."""
+    return int(session._jvm.java.lang.System.identityHashCode(value))  # type: ignore[union-attr]
 
 
 def _version(table: Any) -> str | None:
