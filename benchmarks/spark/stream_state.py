@@ -28,6 +28,7 @@ from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 
 # Files of an hour each, one per batch: this many until the retained state has its full size, then
@@ -205,7 +206,7 @@ class _Bench:
                 sink=place / "answers",
                 watermark=WATERMARK,
                 trigger="available now",
-                retain=retain,
+                options=StreamOptions(retain=retain),
             ).await_termination()
         cost = laps.after(warming)
         return State(
@@ -243,7 +244,7 @@ def _adding(session: SparkSession, place: Path, events: Path) -> float:
         checkpoint=place / "check",
         sink=place / "answers",
         watermark=WATERMARK,
-        retain="2 hours",
+        options=StreamOptions(retain="2 hours"),
     ) as pipeline:
         while pipeline.status().batches < WARMING:
             time.sleep(0.05)

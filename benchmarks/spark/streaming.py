@@ -27,6 +27,7 @@ from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
 from muntin.spark.output.together import QUERY, named
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 from muntin.spark.stream.source import SETTINGS
 
@@ -189,7 +190,7 @@ class _Bench:
                 sink=place / "answers",
                 watermark=WATERMARK,
                 trigger="available now",
-                strategy=self.strategy,
+                options=StreamOptions(strategy=self.strategy),
             ).await_termination()
         return laps.after(WARMING)
 

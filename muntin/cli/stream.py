@@ -39,11 +39,12 @@ from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.files import FileKind, InputFormat, stream_files
 from muntin.spark.folder import texts_in
 from muntin.spark.frames.stream_frames import WATERMARK
-from muntin.spark.pipeline.failing_queries import DROP_QUERY, STOP
 from muntin.spark.pipeline.pipeline import Pipeline, start
 from muntin.spark.pipeline.status import Status
+from muntin.spark.pipeline.stream_options import DROP_QUERY, STOP
 from muntin.spark.session import one_line, session_at
 from muntin.spark.settings import settings
+from muntin.spark.sinks.folder_sink import Files
 
 # How often figures are shown, and the file of queries is looked at.
 _EVERY_S = 0.5
@@ -83,18 +84,11 @@ def _start(job: Job, queries: list[Query | PlainQuery], session: SparkSession) -
             queries,
             _events(session, job, kind),
             checkpoint=job.checkpoint,
-            name=job.name,
-            sink=job.output,
-            late=job.late,
+            sink=Files(job.output, **job.file_options, compact=job.compact),
+            late=None if job.late is None else Files(job.late, **job.file_options),
             watermark=job.watermark,
             trigger=job.trigger,
-            **job.planning,
-            retain=job.retain,
-            format=job.format,
-            flatten=job.flatten,
-            options={"header": "true"} if job.format == "csv" else None,
-            compact=job.compact,
-            on_error=job.on_error,
+            options=job.options,
         )
     if is_new and kind is not None:
         remembered.write(INPUT, kind.to_json())

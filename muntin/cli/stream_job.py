@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from muntin.cli.given import Inputs, Planning
 from muntin.cli.paths import check_folder, is_remote
@@ -10,7 +11,7 @@ from muntin.errors import RunError
 from muntin.model.time import parse_duration
 from muntin.spark.binding.planning import plan
 from muntin.spark.files import check_format
-from muntin.spark.pipeline.failing_queries import STOP, check_policy
+from muntin.spark.pipeline.stream_options import STOP, StreamOptions
 from muntin.spark.session import SparkOptions
 
 # What the input's files hold, in the checkpoint: a name that Spark's readers pass over.
@@ -43,6 +44,19 @@ class Job:
     on_error: str = STOP
 
     @property
+    def options(self) -> StreamOptions:
+        """The options of the stream."""
+        return StreamOptions(
+            **self.planning, name=self.name, retain=self.retain, on_error=self.on_error
+        )
+
+    @property
+    def file_options(self) -> dict[str, Any]:
+        """How the files of answers and of late rows are written."""
+        options = {"header": "true"} if self.format == "csv" else {}
+        return {"format": self.format, "flatten": self.flatten, "options": options}
+
+    @property
     def source(self) -> str:
         """The folder or the table that the events come from."""
         return next(iter((*self.inputs.paths.values(), *self.inputs.tables.values())))
@@ -54,8 +68,8 @@ class Job:
 
     def check(self) -> SqlFile:
         """Refuse what can be refused without Spark, before it takes its seconds to start."""
-        check_policy(self.on_error)
         check_format(self.format)
+        self.options.check()
         if self.watch and str(self.file) == STDIN:
             raise RunError("--watch needs a file of queries, and `-` is the standard input")
         if len(self.inputs.paths) + len(self.inputs.tables) > 1:

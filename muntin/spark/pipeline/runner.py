@@ -13,21 +13,28 @@ from py4j.protocol import Py4JError
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
+from muntin.model.time import parse_duration
 from muntin.optimizer.evolve.move_queries import without
 from muntin.runtime.stream_plan.same_state import state_of_running
-from muntin.runtime.stream_plan.stream_plan import Dropped, StreamPlan
+from muntin.runtime.stream_plan.stream_plan import Dropped, StreamPlan, check_same
+from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.engine.session_kind import is_gone
 from muntin.spark.pipeline.failing_queries import ComputeOnly, find_failing, is_computed
 from muntin.spark.pipeline.passing_failures import Patience, is_passing, was_stopped
 from muntin.spark.pipeline.reports import given_in
-from muntin.spark.pipeline.resume import cause_of, next_plan, refused_change, would_go_on
-from muntin.spark.pipeline.site import Site
+from muntin.spark.pipeline.resume import (
+    as_stored,
+    cause_of,
+    next_plan,
+    refused_change,
+    would_go_on,
+)
 from muntin.spark.pipeline.status import Figures
+from muntin.spark.pipeline.stream_engine import Outputs, StreamEngine
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.stream_run import InUseError, StreamRun
 from muntin.spark.session import one_line
-from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import Sink
 from muntin.spark.stream.source import BoundStream, Source
 
 log = logging.getLogger("muntin")
@@ -43,34 +50,34 @@ class Runner:
 
     def __init__(
         self,
+        engine: StreamEngine,
         *,
-        site: Site,
         source: Source,
         checkpoint: Checkpoint,
-        sink: Sink,
-        late: LateRowsSink | None,
-        trigger: Mapping[str, Any],
+        outputs: Outputs,
         mark: str,
-        name: str,
+        trigger: Mapping[str, Any],
+        options: StreamOptions,
         lock: threading.Lock,
-        drops: bool = False,
     ) -> None:
-        """`lock` is held by whoever changes what runs; `name` is that of Spark's query. If it
-        `drops` queries that fail, the others go on."""
-        self._site = site
+        """`mark` identifies the checkpoint in names of files; `lock` is held by whoever changes
+        what runs."""
+        self._engine = engine
         self._source = source
         self.checkpoint = checkpoint
-        self._sink = sink
-        self._late = late
+        self._outputs = outputs
+        self._sink = outputs.sink
         self._trigger = trigger
         self._mark = mark
-        self._name = name
+        self.options = options
+        self._retain = parse_duration(options.retain)
+        # What Spark's web page calls the query.
+        self._name = options.name or checkpoint.directory.rstrip("/").rpartition("/")[2]
         self._lock = lock
-        self.drops = drops
         self.figures = Figures()
         self._ended = threading.Event()
-        self._watcher = site.watcher(self.figures, checkpoint.directory, self._ended.set)
-        self.owner = site.owner(
+        self._watcher = engine.watcher(self.figures, checkpoint.directory, self._ended.set)
+        self.owner = engine.owner(
             checkpoint.directory, is_active=self._is_active, on_loss=self._stop_for
         )
         self.run: StreamRun
@@ -83,6 +90,44 @@ class Runner:
         self.is_over = False
         # What kept a run from being restarted, or from being watched.
         self._lost: BaseException | None = None
+
+    def start_new(self, bound: BoundStream) -> None:
+        """Start on a checkpoint that does not exist yet."""
+        self._check_checkpoint()
+        running = self._source.first_start(bound, buckets=self.options.buckets, retain=self._retain)
+        run = self.made(bound, running)
+        with self.owning():
+            self.start_run(run)
+
+    def resume(self, plan: Plan, stored: StreamPlan) -> None:
+        """Start on a checkpoint that exists, maybe with other queries than the stored plan's."""
+        self._check_checkpoint()
+        is_ansi_now = is_ansi(self._source.session)
+        check_same(stored, delay=self._source.delay, ansi=is_ansi_now, buckets=self.options.buckets)
+        counting = self.checkpoint.counting()
+        assert counting is not None
+        # Refuse the plan or the sink before the checkpoint is touched.
+        self.made(*would_go_on(plan, self._source, counting.running))
+        with self.owning():
+            self.warn_of_lost_output()
+            bound, running = next_plan(
+                plan, self._source, self.checkpoint, retain=self._retain, finish=self.finish
+            )
+            try:
+                self.launch(bound, running)
+            except InUseError:
+                # The stream that runs may answer the same queries by another plan.
+                known = as_stored(plan, self._source, self.checkpoint, retain=self._retain)
+                if known is None:
+                    raise
+                self.launch(*known)
+
+    def _check_checkpoint(self) -> None:
+        """Refuse a checkpoint that another pipeline uses, or that is damaged."""
+        if self._source.warning is not None:
+            self.warn(self._source.warning)
+        self.owner.refuse_if_owned()
+        self.checkpoint.check()
 
     def launch(self, bound: BoundStream, running: StreamPlan) -> None:
         """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
@@ -240,16 +285,13 @@ class Runner:
 
     def made(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
         """Returns a run of a plan, not started; refuses what the sink would not take."""
-        return self._run_to(self._sink, self._late, bound, running)
+        return self._run_to(self._outputs, bound, running)
 
-    def _run_to(
-        self, sink: Sink, late: LateRowsSink | None, bound: BoundStream, running: StreamPlan
-    ) -> StreamRun:
-        return self._site.run(
+    def _run_to(self, outputs: Outputs, bound: BoundStream, running: StreamPlan) -> StreamRun:
+        return self._engine.run(
             bound,
             running,
-            sink=sink,
-            late=late,
+            outputs,
             figures=self.figures,
             owner=self.owner,
             checkpoint=self.checkpoint,
@@ -370,7 +412,7 @@ class Runner:
         """Go on without the queries that fail, if that is wanted; returns whether it did."""
         running = self.run.running
         names = [query.name for query in running.asked]
-        if not self.drops or was_stopped(failure):
+        if not self.options.drops_queries or was_stopped(failure):
             return False
         self.owner.check()
         failing = find_failing(names, self._try_queries)
@@ -405,7 +447,7 @@ class Runner:
         others = {query.name for query in running.asked if query.name not in names}
         plan = without(running.plan, {*running.leaving, *others})
         some = would_go_on(plan, self._source, counting.running)
-        run = self._run_to(ComputeOnly(), None, *some)
+        run = self._run_to(Outputs(sink=ComputeOnly()), *some)
         self._begin(run, {"once": True}, is_new=False)
         with suppress(Exception):
             run.query.awaitTermination()

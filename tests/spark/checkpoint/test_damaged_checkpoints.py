@@ -7,6 +7,7 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
 from tests.support.session import CHECKPOINTS_AS_USERS_HAVE_THEM, checksums
 from tests.support.streams import MINUTE, SITES, Input, await_unloaded, events, joined
@@ -39,7 +40,11 @@ def healthy(spark, tmp_path_factory):
 
 def go(base, source, queries, name="check"):
     return start(
-        queries, source.stream(), checkpoint=base / name, sink=base / "out", buckets=BUCKETS
+        queries,
+        source.stream(),
+        checkpoint=base / name,
+        sink=base / "out",
+        options=StreamOptions(buckets=BUCKETS),
     )
 
 

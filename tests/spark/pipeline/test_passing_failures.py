@@ -12,6 +12,7 @@ from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.pipeline import passing_failures
 from muntin.spark.pipeline.passing_failures import is_passing, was_stopped
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import writing
 from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, joined, written
@@ -74,7 +75,9 @@ def test_a_stream_ends_with_a_full_disk_by_name(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     source.put(*events(9, files=2)[1:])
     data = source.stream().withColumn("temp", full("temp"))
-    with start([MINUTE], data, checkpoint=tmp_path / "check", buckets=1) as pipeline:
+    with start(
+        [MINUTE], data, checkpoint=tmp_path / "check", options=StreamOptions(buckets=1)
+    ) as pipeline:
         with pytest.raises(RunError, match=r"disk is full .* start again on the same check"):
             pipeline.process_all_available()
         assert "the disk is full" in pipeline.status().error
@@ -106,7 +109,13 @@ def source(spark, tmp_path, monkeypatch):
 
 
 def go(base, source, *queries):
-    return start(queries, source.stream(), checkpoint=base / "check", sink=base / "out", buckets=1)
+    return start(
+        queries,
+        source.stream(),
+        checkpoint=base / "check",
+        sink=base / "out",
+        options=StreamOptions(buckets=1),
+    )
 
 
 @pytest.mark.long
