@@ -21,19 +21,19 @@ from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.engine.session_kind import is_gone
 from muntin.spark.pipeline.failing_queries import ComputeOnly, find_failing, is_computed
-from muntin.spark.pipeline.passing_failures import Patience, is_passing, was_stopped
 from muntin.spark.pipeline.reports import given_in
 from muntin.spark.pipeline.resume import (
     as_stored,
     cause_of,
     next_plan,
     refused_change,
-    would_go_on,
+    validate_change,
 )
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import Outputs, StreamEngine
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.stream_run import InUseError, StreamRun
+from muntin.spark.pipeline.transient_errors import RetryPolicy, is_transient, was_stopped
 from muntin.spark.session import one_line
 from muntin.spark.stream.source import BoundStream, Source
 
@@ -81,7 +81,7 @@ class Runner:
             checkpoint.directory, is_active=self._is_active, on_loss=self._stop_for
         )
         self.run: StreamRun
-        self._patience = Patience()
+        self._retry = RetryPolicy()
         # The run before the current one, while that one's first batch is not finished and may fail.
         self._before_trial: StreamRun | None = None
         # Why the last change was taken back, if it was.
@@ -95,7 +95,7 @@ class Runner:
         """Start on a checkpoint that does not exist yet."""
         self._check_checkpoint()
         running = self._source.first_start(bound, buckets=self.options.buckets, retain=self._retain)
-        run = self.made(bound, running)
+        run = self.new_run(bound, running)
         with self.owning():
             self.start_run(run)
 
@@ -107,7 +107,7 @@ class Runner:
         counting = self.checkpoint.counting()
         assert counting is not None
         # Refuse the plan or the sink before the checkpoint is touched.
-        self.made(*would_go_on(plan, self._source, counting.running))
+        self.new_run(*validate_change(plan, self._source, counting.running))
         with self.owning():
             self.warn_of_lost_output()
             bound, running = next_plan(
@@ -131,7 +131,7 @@ class Runner:
 
     def launch(self, bound: BoundStream, running: StreamPlan) -> None:
         """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
-        self.start_run(self.made(bound, running))
+        self.start_run(self.new_run(bound, running))
 
     def start_run(self, run: StreamRun) -> None:
         """Start a run that was made for the plan that is to go on."""
@@ -204,9 +204,9 @@ class Runner:
 
     def finish(self, bound: BoundStream, running: StreamPlan) -> None:
         """Run the one batch that was cut off, under the plan that it belongs to."""
-        patience = Patience()
+        retry = RetryPolicy()
         while True:
-            run = self.made(bound, running)
+            run = self.new_run(bound, running)
             run.claim()
             self._begin(run, {"once": True}, is_new=False)
             try:
@@ -215,10 +215,10 @@ class Runner:
                 return
             except Exception as error:
                 failure = run.failure() or error
-                if not patience.allows(failure, finished=self.checkpoint.logs.last_commit()):
+                if not retry.allows(failure, finished=self.checkpoint.logs.last_commit()):
                     raise failure from None
                 self._count_restart(failure)
-                patience.wait()
+                retry.wait()
 
     def close(self) -> None:
         """Stop what runs, for good."""
@@ -245,7 +245,7 @@ class Runner:
             raise RunError("the pipeline has ended; start it again on its checkpoint")
         old = self.run
         # If the plan is refused, then here, before anything is stopped.
-        self.made(*would_go_on(plan, self._source, old.running, moves=moves))
+        self.new_run(*validate_change(plan, self._source, old.running, moves=moves))
         try:
             self.start_run(self._next_run(plan, old, moves=moves))
             self._before_trial = old
@@ -270,7 +270,7 @@ class Runner:
             # Spark may still finish a batch that the sink was given, or that another run began.
             if not is_between:
                 stopping.result()
-            run = self.made(
+            run = self.new_run(
                 *next_plan(
                     plan,
                     self._source,
@@ -283,7 +283,7 @@ class Runner:
             stopping.result()
             return run
 
-    def made(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
+    def new_run(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
         """Returns a run of a plan, not started; refuses what the sink would not take."""
         return self._run_to(self._outputs, bound, running)
 
@@ -336,11 +336,11 @@ class Runner:
 
     def _restart(self, failure: BaseException) -> bool:
         """Start the same plan again, if that may help; returns whether it did."""
-        if not self._patience.allows(failure, finished=self.checkpoint.logs.last_commit()):
+        if not self._retry.allows(failure, finished=self.checkpoint.logs.last_commit()):
             return False
         self._count_restart(failure)
         self._watcher.leave()
-        self._patience.wait()
+        self._retry.wait()
         self.launch(self.run.bound, self.run.running)
         return True
 
@@ -369,9 +369,9 @@ class Runner:
             self._lost = error
             self.owner.forget()
             self.is_over = True
-        elif not self.is_over and self._patience.allows(error):
+        elif not self.is_over and self._retry.allows(error):
             self._count_restart(error)
-            self._patience.wait()
+            self._retry.wait()
         else:
             self._end_with(error)
 
@@ -446,7 +446,7 @@ class Runner:
         assert counting is not None
         others = {query.name for query in running.asked if query.name not in names}
         plan = without(running.plan, {*running.leaving, *others})
-        some = would_go_on(plan, self._source, counting.running)
+        some = validate_change(plan, self._source, counting.running)
         run = self._run_to(Outputs(sink=ComputeOnly()), *some)
         self._begin(run, {"once": True}, is_new=False)
         with suppress(Exception):
@@ -454,7 +454,7 @@ class Runner:
         failure = run.failure()
         if failure is None or is_computed(failure):
             return None
-        if is_passing(failure) or was_stopped(failure):
+        if is_transient(failure) or was_stopped(failure):
             raise failure
         return failure
 

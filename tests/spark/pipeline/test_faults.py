@@ -17,9 +17,9 @@ from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
 from muntin.model.windows.window import hopping
 from muntin.spark.batch.results import run
-from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
+from muntin.spark.pipeline.transient_errors import is_transient
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.folder_sink import Files, FolderSink
 from tests.support.answers import assert_same
@@ -140,7 +140,7 @@ class Faults:
         killed = pipeline._runner.run
         killed.query.stop()
         failure = killed.failure()
-        if failure is not None and is_passing(failure):
+        if failure is not None and is_transient(failure):
             # Stopped while a Python worker starts, Spark's query fails as if the worker were lost:
             # the pipeline cannot tell, and starts another query.
             pipeline.stop()
