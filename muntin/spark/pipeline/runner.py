@@ -148,7 +148,7 @@ class Runner:
             )
         run.claim()
         try:
-            self._begin(run, self._trigger, is_new=is_new)
+            self._start_query(run, self._trigger, is_new=is_new)
         except InUseError:
             # Batches that the other stream finishes would count as this plan's.
             if is_new:
@@ -208,7 +208,7 @@ class Runner:
         while True:
             run = self.new_run(bound, running)
             run.claim()
-            self._begin(run, {"once": True}, is_new=False)
+            self._start_query(run, {"once": True}, is_new=False)
             try:
                 run.query.awaitTermination()
                 self.figures.note(run.reports)
@@ -302,7 +302,7 @@ class Runner:
         self._before_trial = None
         self._watcher.leave()
 
-    def _begin(self, run: StreamRun, trigger: Mapping[str, Any], *, is_new: bool) -> None:
+    def _start_query(self, run: StreamRun, trigger: Mapping[str, Any], *, is_new: bool) -> None:
         run.start(
             checkpoint=self.checkpoint.for_spark,
             name=self._name,
@@ -448,7 +448,7 @@ class Runner:
         plan = without(running.plan, {*running.leaving, *others})
         some = validate_change(plan, self._source, counting.running)
         run = self._run_to(Outputs(sink=ComputeOnly()), *some)
-        self._begin(run, {"once": True}, is_new=False)
+        self._start_query(run, {"once": True}, is_new=False)
         with suppress(Exception):
             run.query.awaitTermination()
         failure = run.failure()

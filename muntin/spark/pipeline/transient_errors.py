@@ -1,4 +1,4 @@
-"""Identifies transient errors that are worth a retry, and the stop of a query, which is no error."""
+"""Identifies transient errors that are worth a retry, and errors of a query that was stopped."""
 
 import time
 from collections.abc import Iterator, Sequence
