@@ -24,13 +24,10 @@ from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.folder_sink import Files, FolderSink
 from tests.support.answers import assert_same
 from tests.support.examples import SEED
-from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events
+from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events, frequent_snapshots
 
 SEEDS = int(os.environ.get("MUNTIN_FAULTS", "1"))
 STEPS = int(os.environ.get("MUNTIN_FAULT_STEPS", "60" if "MUNTIN_FAULTS" in os.environ else "14"))
-FILE_MANAGER = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
 QUERIES = [
     MINUTE,
     SLIDE,
@@ -228,13 +225,8 @@ def test_faults(spark, tmp_path, monkeypatch, seed):
     settings = {
         "spark.sql.streaming.stateStore.minDeltasForSnapshot": "0",
         "spark.sql.streaming.minBatchesToRetain": "10000",
-        # By default Spark's files are renamed by a part of Hadoop's that starts eight processes for
-        # each on a local disk.
-        "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER,
     }
-    # Spark would note where in the code each column of a plan is made, by four calls to the JVM.
-    monkeypatch.setattr("pyspark.errors.utils._enable_debugging_cache", False)
-    with configured(spark, settings):
+    with frequent_snapshots(spark), configured(spark, settings):
         faults = Faults(spark, tmp_path, seed, monkeypatch)
         for _ in range(STEPS):
             faults.step()

@@ -25,7 +25,7 @@ from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
 from tests.support.answers import plain
-from tests.support.streams import EPOCH, at
+from tests.support.streams import EPOCH, at, frequent_snapshots
 
 SEEDS = int(os.environ.get("MUNTIN_FAULTS", "3"))
 STARTS = 6
@@ -239,8 +239,9 @@ def _shown(row):
 )
 def test_restarts_with_other_types_orders_names_and_settings(spark, tmp_path, seed):
     restarts = Restarts(spark, tmp_path, seed)
-    for _ in range(STARTS if seed else 4):
-        restarts.step()
+    with frequent_snapshots(spark):
+        for _ in range(STARTS if seed else 4):
+            restarts.step()
     rows = restarts.end()
     assert rows > 20
     print(f"seed {seed}: {rows} rows")

@@ -37,7 +37,7 @@ from tests.support.streams import (
 
 @pytest.mark.core
 @pytest.mark.long
-def test_stop_go_on_add_and_remove(spark, codegen, tmp_path):
+def test_stop_go_on_add_and_remove(spark, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(11, files=10)
 

@@ -26,6 +26,7 @@ from tests.support.streams import (
     assert_closed,
     at,
     events,
+    frequent_snapshots,
     joined,
     written,
 )
@@ -105,7 +106,11 @@ def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_t
     source.put(joined(made[:2]), joined(made[2:4]), made[4])
     snapshots = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
     # The first try writes a snapshot, and those after it write none that would hide it.
-    with configured(spark, {snapshots: "0"}), monkeypatch.context() as patch:
+    with (
+        frequent_snapshots(spark),
+        configured(spark, {snapshots: "0"}),
+        monkeypatch.context() as patch,
+    ):
         patch.setattr(FolderSink, "write", slow_and_failing)
         pipeline = go(MINUTE)
         with pytest.raises(Exception, match="disk full"):

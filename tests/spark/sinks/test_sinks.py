@@ -1,7 +1,5 @@
 """Sinks take a batch a second time as if it were the first, and say what they cannot take."""
 
-import os
-
 import pytest
 
 from muntin.errors import RunError
@@ -11,23 +9,13 @@ from muntin.spark.sinks.open_sink import open_sink
 from muntin.spark.sinks.sink import SinkContext
 from muntin.spark.sinks.tables import Tables
 from tests.support.made_answers import NESTED, Given, answer, devices, opened
-from tests.support.session import checksums
-
-
-@pytest.fixture(scope="module", autouse=True)
-def with_checksums(spark):
-    """A sink that clears a folder meets the files that Hadoop has beside others."""
-    with checksums(spark):
-        yield
 
 
 @pytest.fixture
 def database(spark):
-    # Processes that share the tests share a catalog.
-    name = f"sensors{os.getpid()}"
-    spark.sql(f"CREATE DATABASE {name}")
-    yield name
-    spark.sql(f"DROP DATABASE {name} CASCADE")
+    spark.sql("CREATE DATABASE sensors")
+    yield "sensors"
+    spark.sql("DROP DATABASE sensors CASCADE")
 
 
 @pytest.mark.parametrize("format", ["parquet", "json", "csv"])
