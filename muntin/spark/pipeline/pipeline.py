@@ -87,7 +87,7 @@ def start(
         approximate=options.approximate,
     )
     folder = Checkpoint(session, str(checkpoint))
-    stored = folder.tried()
+    stored = folder.latest()
     if stored is not None and options.drops_queries:
         plan = _without_dropped(plan, stored.running)
     bound = source.bind(plan)

@@ -15,7 +15,7 @@ from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import writing
+from muntin.spark.sinks.sink import naming_batch
 from tests.support.streams import (
     MINUTE,
     SITES,
@@ -131,7 +131,7 @@ def test_a_query_of_spark_s_that_is_stopped_in_the_first_batch_does_not_refuse_t
 
     def slow(sink, batch, answers):
         is_writing.set()
-        with writing(batch, "minute"):
+        with naming_batch(batch, "minute"):
             spark.range(1).select(udf(lambda _: time.sleep(60))("id")).collect()
         write(sink, batch, answers)
 
