@@ -1,4 +1,4 @@
-"""Replaces the columns that an item of SELECT names by what they mean."""
+"""Replaces the columns in an item of SELECT by their expressions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,9 +7,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from muntin.sql.filters import NO_FUNCTIONS
-from muntin.sql.functions import calls
-from muntin.sql.tokens import DIALECT, Swap, render, tokenize
+from muntin.sql.functions import NO_FUNCTIONS, calls
+from muntin.sql.tokens import DIALECT, Replacement, render, tokenize
 
 _SELECT = "SELECT "
 
@@ -25,7 +24,7 @@ class SelectItem:
 def replace_columns(text: str, meaning: Callable[[str], str]) -> SelectItem | None:
     """Returns an item of SELECT with the meaning of each column in the place of its name.
 
-    None if it cannot be read, or has a query of its own.
+    None if it cannot be read, or has a subquery.
 
     >>> replace_columns("a.b + max(c) AS d", {"a": "x", "c": "(y + 1)"}.__getitem__)
     SelectItem(text='x.b + max((y + 1))', has_alias=True)
@@ -52,14 +51,16 @@ def replace_columns(text: str, meaning: Callable[[str], str]) -> SelectItem | No
     starts = {column.parts[0].meta.get("start") for column in item.find_all(exp.Column)}
     if None in starts:
         return None
-    swaps = {
-        place: Swap(stop=place + 1, text=meaning(token.name))
+    replacements = {
+        place: Replacement(stop=place + 1, text=meaning(token.name))
         for place, token in enumerate(inside)
         if token.start in starts
     }
-    return SelectItem(text=render(whole, inside, swaps), has_alias=isinstance(item, exp.Alias))
+    return SelectItem(
+        text=render(whole, inside, replacements), has_alias=isinstance(item, exp.Alias)
+    )
 
 
-def functions_of(text: str) -> set[str]:
+def called_functions(text: str) -> set[str]:
     """Returns the functions that an expression calls, in lower case."""
     return {name for _, name in calls(tokenize(text))} - NO_FUNCTIONS

@@ -6,8 +6,8 @@ import pytest
 
 from muntin.errors import ParseError
 from muntin.sql import parse_sql
-from muntin.sql.doubts import find_doubts
-from muntin.sql.spark_functions import REGISTERED
+from muntin.sql.functions import REGISTERED
+from muntin.sql.likely_errors import find_likely_errors
 from muntin.sql.statements import split_statements
 from tests.support.statements import read_kind
 
@@ -15,7 +15,7 @@ BY = "GROUP BY device, window(ts, '1 minute')"
 
 
 def doubts(text: str) -> list[str]:
-    return [str(one.error) for part in split_statements(text) for one in find_doubts(part)]
+    return [str(one.error) for part in split_statements(text) for one in find_likely_errors(part)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Replaces pieces of a statement's text, without moving its lines."""
+"""Replaces parts of a statement's text, with the same number of lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from muntin.errors import ParseError, nearest
 from muntin.sql.statements import Statement
 from muntin.sql.tokens import Span, Token, tokenize
 
-# Units of time, in the singular, as the dialects spell them.
+# Spellings of units of time in the dialects, by Spark's name.
 _UNITS = {
     "microsecond": ("microseconds", "mcs", "us"),
     "millisecond": ("milliseconds", "ms"),
@@ -22,7 +22,7 @@ UNITS = {spelling: unit for unit, others in _UNITS.items() for spelling in (unit
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """A text to put in the place of `[start, end)`."""
+    """A text in the place of `[start, end)`."""
 
     start: int
     end: int
@@ -34,14 +34,14 @@ class Edit:
         return Edit(start=tokens[0].start, end=tokens[-1].end, text=text)
 
 
-def edited(statement: Statement, edits: Iterable[Edit], name: str | None = None) -> Statement:
-    """Returns a statement with some pieces replaced; what follows stays on its line."""
-    whole = edited_text(statement.text, edits)
+def apply_edits(statement: Statement, edits: Iterable[Edit], name: str | None = None) -> Statement:
+    """Returns a statement with some parts replaced; the rest stays on its line."""
+    whole = apply_text_edits(statement.text, edits)
     return replace(statement, text=whole, tokens=tokenize(whole), name=name or statement.name)
 
 
-def edited_text(text: str, edits: Iterable[Edit]) -> str:
-    """Returns a text with some pieces replaced; what follows stays on its line."""
+def apply_text_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Returns a text with some parts replaced; the rest stays on its line."""
     end, pieces = 0, []
     for edit in sorted(edits, key=lambda edit: edit.start):
         lines = text.count("\n", edit.start, edit.end)
@@ -51,14 +51,14 @@ def edited_text(text: str, edits: Iterable[Edit]) -> str:
 
 
 def duration(statement: Statement, count: str, unit: Token) -> str:
-    """Returns a length of time as Spark's `window` takes it, in quotes."""
+    """Returns a duration for Spark's `window`, in quotes."""
     spelled = unit.norm.strip("'\"")
     if spelled not in UNITS:
         hint = nearest(spelled, list(_UNITS))
-        raise wrong(statement, f"{unit.name} is no unit of a window's length; {hint}", unit)
+        raise error_at(statement, f"{unit.name} is no unit of a window's length; {hint}", unit)
     return f"'{count} {UNITS[spelled]}'"
 
 
-def wrong(statement: Statement, message: str, at: Token) -> ParseError:
-    """Returns the error for what stands at a token."""
+def error_at(statement: Statement, message: str, at: Token) -> ParseError:
+    """Returns an error with the position of a token."""
     return statement.error(message, at.start)

@@ -1,39 +1,37 @@
-"""GROUP BY: its keys, its one window, and what makes a key unclear without the schema."""
+"""Reads GROUP BY: its keys, and its window."""
 
 from dataclasses import dataclass, field
 
-from muntin.sql.aggregates import check_row_expression
+from muntin.sql.aggregate_calls import check_row_expression
 from muntin.sql.clauses import Clauses
-from muntin.sql.group_by.grouping_sets import read_sets
-from muntin.sql.group_by.windows import NAMES, WindowCall, is_window, read_window
+from muntin.sql.grouping_sets import read_sets
 from muntin.sql.tokens import (
     NotSharedError,
     Span,
     Token,
-    closing,
+    closing_position,
+    is_bracketed,
     kind_at,
     norms,
     render,
-    unwrapped,
+    strip_parentheses,
 )
+from muntin.sql.window_calls import NAMES, WindowCall, is_window, read_window
 
-# The name of the window's column, and of the window among keys.
+# The name of the window among the keys.
 WINDOW = "window"
 
-# Words that stand before a bracket or a name and are neither a function nor a column.
+# Words before a bracket or a name that are neither functions nor columns.
 _PREFIXES = {"not", "exists", "interval", "case", "distinct", "all"}
 
-# Between these an expression is whole, whatever operators it is made of.
+# Tokens that delimit a whole expression, whatever its operators.
 _BEFORE = {"", "L_PAREN", "L_BRACKET", "COMMA", "WHEN", "THEN", "ELSE"}
 _AFTER = {"", "R_PAREN", "R_BRACKET", "COMMA", "WHEN", "THEN", "ELSE", "END", "ALIAS"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """A key: the name that stands for it outside the aggregation, its text and its tokens.
-
-    A column stands under its own name, any other expression under its text.
-    """
+    """A key. The name of a column is its own; the name of another expression is its text."""
 
     name: str
     text: str
@@ -41,35 +39,35 @@ class Key:
 
     @property
     def is_column(self) -> bool:
-        """Whether it is one column, which its users may name as it is."""
+        """Whether it is one column."""
         return len(self.tokens) == 1
 
     @property
     def field_name(self) -> str | None:
-        """The name that it has as a field of `struct(...)`; None where Spark numbers the fields."""
+        """Its name as a field of `struct(...)`; None if Spark numbers the field."""
         return field_name(self.tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupBy:
-    """What a query groups by."""
+    """The keys and the window of a query."""
 
     keys: tuple[Key, ...]
     window: WindowCall
     time: str
-    # The names of the keys of each grouping set; none if all keys are grouped by at once.
+    # The names of the keys of each grouping set; None without grouping sets.
     sets: tuple[tuple[str, ...], ...] | None
-    # All keys by name and the window, in the order in which Spark numbers them.
+    # The names of all keys and the window, in Spark's order.
     order: tuple[str, ...]
-    # Whether the window is meant by its name alone.
+    # Whether a key refers to the window by its name.
     names_window: bool
 
 
-def fold(tokens: Span, clauses: Clauses) -> Span:
+def join_qualified_names(tokens: Span, clauses: Clauses) -> Span:
     """Returns the tokens with `r.x` joined into one token `x`, if `r` is the only relation.
 
-    Spark takes `r.x` and `x` for one column then; the text behind the token stays `r.x`. But
-    `r.window` is a column of `r`, and `window` alone is the window.
+    Then `r.x` and `x` are the same column in Spark. But `r.window` is a column, and `window` alone
+    is the window.
     """
     folded: list[Token] = []
     place = 0
@@ -95,7 +93,7 @@ def fold(tokens: Span, clauses: Clauses) -> Span:
 
 
 def column_name(tokens: Span) -> str | None:
-    """The name that Spark gives to a column or field: its last part; none for other expressions."""
+    """Returns the last part of the name of a column or field; None for other expressions."""
     names, dots = tokens[::2], tokens[1::2]
     if len(tokens) % 2 and all(t.is_name for t in names) and all(t.kind == "DOT" for t in dots):
         return tokens[-1].name
@@ -103,7 +101,7 @@ def column_name(tokens: Span) -> str | None:
 
 
 def read_group_by(text: str, clauses: Clauses, taken: frozenset[str]) -> GroupBy:
-    """The keys, the window and the sets of GROUP BY; made names avoid those that are taken."""
+    """Returns the keys, the window and the grouping sets; new names avoid those that are taken."""
     reader = _Reader(text=text, clauses=clauses, taken=taken)
     sets = read_sets(clauses.group_by, reader.name)
     if len(reader.windows) != 1:
@@ -139,22 +137,22 @@ class _Reader:
     names_window: bool = False
 
     def name(self, given: Span) -> str:
-        """Returns the name of a key, `WINDOW` for the window, and remembers it."""
+        """Adds a key and returns its name; `WINDOW` for the window."""
         self.order.append(self._name(given))
         return self.order[-1]
 
     def _name(self, given: Span) -> str:
-        # Brackets around a column or a window mean nothing; several keys in them are a struct.
-        bare = unwrapped(given)
+        # Brackets around a column or a window mean nothing; around several keys they are a struct.
+        bare = strip_parentheses(given)
         is_column = bare[0].start in self.clauses.columns and column_name(bare) is not None
         written = bare if is_column or is_window(bare) else given
         item = _ordinal(written, self.clauses)
-        tokens = fold(written if item is None else item, self.clauses)
-        if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
+        tokens = join_qualified_names(written if item is None else item, self.clauses)
+        if is_window(tokens) and is_bracketed(tokens, 1):
             self.windows.setdefault(*read_window(self.text, tokens))
             return WINDOW
         if is_column and [token.name for token in tokens] == [WINDOW]:
-            # Beside a call, the name is that of its window, unless the source has such a column.
+            # The name refers to the window of a call, unless the source has such a column.
             self.names_window = True
             return WINDOW
         if item is None:
@@ -163,7 +161,7 @@ class _Reader:
         check_row_expression(tokens, f"the key {expression}")
         if norms(tokens) not in self.keys:
             is_column = len(tokens) == 1 and tokens[0].start in self.clauses.columns
-            name = tokens[0].name if is_column else unlike(expression, self.taken)
+            name = tokens[0].name if is_column else unused_name(expression, self.taken)
             self.keys[norms(tokens)] = Key(name=name, text=expression, tokens=tokens)
         return self.keys[norms(tokens)].name
 
@@ -171,9 +169,9 @@ class _Reader:
 def _check_sets(
     sets: tuple[tuple[str, ...], ...], keys: tuple[Key, ...], window: WindowCall, clauses: Clauses
 ) -> None:
-    """Refuse sets without the window, and keys of which Spark may take one for another.
+    """Refuses sets without the window, and keys that may be the same to Spark.
 
-    In one grouping that would make no difference. Here one may be null where the other is not.
+    In grouping sets, one of two equal keys may be null where the other is not.
     """
     if window.name != WINDOW:
         raise NotSharedError("grouping sets of sessions")
@@ -189,7 +187,7 @@ def _check_sets(
 
 
 def _may_be_same(one: Key, other: Key, clauses: Clauses) -> bool:
-    """Whether two keys have the same words: Spark takes `a * b` for `b * a`, and `r.a` for `a`."""
+    """Whether two keys have the same words: in Spark `a * b` is `b * a`, and `r.a` is `a`."""
     if _words(one, clauses) != _words(other, clauses):
         return False
     relations = [
@@ -202,7 +200,7 @@ def _may_be_same(one: Key, other: Key, clauses: Clauses) -> bool:
 
 
 def _words(key: Key, clauses: Clauses) -> list[str]:
-    """Returns the names and literals of a key in any order, without those of relations."""
+    """Returns the sorted names and literals of a key, without names of relations."""
     return sorted(
         token.norm.strip("'\"")
         for token in key.tokens
@@ -211,15 +209,15 @@ def _words(key: Key, clauses: Clauses) -> list[str]:
     )
 
 
-def unlike(name: str, taken: frozenset[str]) -> str:
-    """Extends a name until nothing else in the statement has it."""
+def unused_name(name: str, taken: frozenset[str]) -> str:
+    """Returns a name with underscores added until it is not taken."""
     while name.lower() in taken:
         name += "_"
     return name
 
 
 def field_name(tokens: Span) -> str | None:
-    """Returns the name that `struct(...)` gives an expression; None where Spark numbers it."""
+    """Returns the name that `struct(...)` gives an expression; None if Spark numbers it."""
     if tokens[-1].is_name and (len(tokens) == 1 or tokens[-2].kind == "DOT"):
         return tokens[-1].name
     if [token.kind for token in tokens[-3:]] == ["L_BRACKET", "STRING", "R_BRACKET"]:
@@ -227,30 +225,30 @@ def field_name(tokens: Span) -> str | None:
     return None
 
 
-def matches(key: Key, tokens: Span, place: int, clauses: Clauses) -> bool:
-    """Whether the key's expression, and nothing that only looks like it, stands at a place.
+def is_key_at(key: Key, tokens: Span, place: int, clauses: Clauses) -> bool:
+    """Whether the expression of a key starts at an index.
 
-    In `a + b * 2` there is no `a + b`: a key with operators must stand between delimiters.
+    `a + b * 2` does not contain `a + b`: a key with operators must be between delimiters.
     """
     stop = place + len(key.tokens)
     if norms(tokens[place:stop]) != norms(key.tokens) or kind_at(tokens, place - 1) == "DOT":
         return False
     if not any(token.start in clauses.columns for token in key.tokens):
-        # A constant is the same outside, and functions may insist on a literal.
+        # A constant needs no replacement, and some functions need a literal.
         return False
     if not _is_primary(key.tokens):
         return kind_at(tokens, place - 1) in _BEFORE and kind_at(tokens, stop) in _AFTER
     first = tokens[place]
     if kind_at(key.tokens, 1) == "L_PAREN":
         return True
-    # The column `day` is not meant by `INTERVAL 1 DAY`, nor `a` by `a.x` where `a` is a table.
+    # `INTERVAL 1 DAY` is not the column `day`, and `a.x` is not `a` if `a` is a table.
     is_table = len(key.tokens) == 1 and first.norm in clauses.relations
     return first.start in clauses.columns and not (is_table and kind_at(tokens, stop) == "DOT")
 
 
 def _ordinal(tokens: Span, clauses: Clauses) -> Span | None:
-    """The item that `GROUP BY 1` means."""
-    inside = unwrapped(tokens)
+    """Returns the item of SELECT that `GROUP BY 1` refers to."""
+    inside = strip_parentheses(tokens)
     if len(inside) != 1 or not inside[0].norm.isdecimal():
         return None
     position = int(inside[0].norm)
@@ -260,13 +258,13 @@ def _ordinal(tokens: Span, clauses: Clauses) -> Span | None:
 
 
 def _check_clear(tokens: Span, clauses: Clauses) -> None:
-    """Refuse a name that may mean a column or an item of SELECT: only the schema could tell."""
+    """Refuses a name that may be a column or an item of SELECT, depending on the schema."""
     if len(tokens) != 1 or not tokens[0].is_name:
         return
     name = tokens[0].norm
     unclear = "(" in name
     for item in clauses.items:
-        expression = fold(item.tokens, clauses)
+        expression = join_qualified_names(item.tokens, clauses)
         called = item.alias or column_name(expression)
         unclear |= called is not None and called.lower() == name and norms(expression) != (name,)
     if unclear:
@@ -277,14 +275,14 @@ def _check_clear(tokens: Span, clauses: Clauses) -> None:
 
 
 def _is_primary(tokens: Span) -> bool:
-    """Whether an expression has no operator outside brackets: `s.x`, `m['k']`, `f(a + b).x`."""
+    """Whether an expression has no operators outside brackets: `s.x`, `m['k']`, `f(a + b).x`."""
     place = 0
     while place < len(tokens):
         if not tokens[place].is_name or tokens[place].norm in _PREFIXES:
             return False
         place += 1
         while kind_at(tokens, place) in {"L_PAREN", "L_BRACKET"}:
-            place = closing(tokens, place) + 1
+            place = closing_position(tokens, place) + 1
         if place == len(tokens):
             return True
         if tokens[place].kind != "DOT":

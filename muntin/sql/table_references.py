@@ -1,4 +1,4 @@
-"""Finds the tables that a statement reads, so that DataFrames can be put in their places."""
+"""Finds the tables that a statement reads, so that DataFrames can take their places."""
 
 import re
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from muntin.model.sql_text import SqlText, quoted
-from muntin.sql.tokens import Span, closing, kind_at, norms, render, tokenize
+from muntin.sql.tokens import Span, closing_position, kind_at, norms, render, tokenize
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
-# What may follow a table that has no alias, so that one may be put there.
+# What may follow a table without an alias, so that an alias can be inserted.
 _CLAUSES = "WHERE GROUP_BY HAVING ORDER_BY SORT_BY CLUSTER_BY DISTRIBUTE_BY LIMIT OFFSET WINDOW"
 _JOINS = "ON USING JOIN INNER LEFT RIGHT FULL CROSS OUTER SEMI ANTI NATURAL LATERAL PIVOT UNPIVOT"
 _OTHERS = "R_PAREN COMMA UNION INTERSECT EXCEPT QUALIFY SELECT PIPE_GT"
@@ -19,8 +19,8 @@ _AFTER_TABLE = {"", *_CLAUSES.split(), *_JOINS.split(), *_OTHERS.split()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hole:
-    """A table's name at `[start, end)` of a statement's text, and the alias to put at a place."""
+class TableReference:
+    """A table's name at `[start, end)` of a statement, and the alias to insert at a position."""
 
     table: str
     start: int
@@ -29,35 +29,35 @@ class Hole:
     alias_at: int | None
 
 
-def find_holes(tokens: Span, tree: exp.Expr) -> list[Hole]:
-    """The tables that a statement reads, in order: not its CTEs, files or table functions."""
+def find_tables(tokens: Span, tree: exp.Expr) -> list[TableReference]:
+    """Returns the tables that a statement reads, without its CTEs, files and table functions."""
     places = {token.start: place for place, token in enumerate(tokens)}
-    # By place, for sqlglot repeats the table of a pipe in its tree.
-    holes: dict[int, Hole] = {}
+    # By position, because sqlglot repeats the table of a pipe in its tree.
+    references: dict[int, TableReference] = {}
     for table in tree.find_all(exp.Table):
         parts = [places.get(part.meta.get("start", -1)) for part in table.parts]
         first, last = parts[0], parts[-1]
-        # Hints name tables too; `range(10)` is a function; `t VERSION AS OF 1` is no DataFrame.
+        # Hints name tables, too; `range(10)` is a function; `t VERSION AS OF 1` is no DataFrame.
         if first is None or last is None or table.find_ancestor(exp.Hint):
             continue
         if not isinstance(table.parts[-1], exp.Identifier) or table.args.get("version"):
             continue
         if first == last and tokens[first].norm in set(_ctes_in_sight(table)):
             continue
-        hole = _hole(tokens, first, last, aliased=bool(table.alias))
-        if hole is not None:
-            holes[hole.start] = hole
-    return [holes[start] for start in sorted(holes)]
+        reference = _table_reference(tokens, first, last, aliased=bool(table.alias))
+        if reference is not None:
+            references[reference.start] = reference
+    return [references[start] for start in sorted(references)]
 
 
-def guess_holes(tokens: Span) -> list[Hole]:
-    """The tables that stand right after FROM and JOIN, for a statement that has no syntax tree."""
+def guess_tables(tokens: Span) -> list[TableReference]:
+    """Returns the tables right after FROM and JOIN, for a statement without a syntax tree."""
     ctes = {
         token.norm
         for place, token in enumerate(tokens)
         if kind_at(tokens, place + 1) == "ALIAS" and kind_at(tokens, place + 2) == "L_PAREN"
     }
-    holes = []
+    references = []
     opened: list[str] = ["SELECT"]
     for place, token in enumerate(tokens):
         if token.kind == "L_PAREN":
@@ -78,31 +78,39 @@ def guess_holes(tokens: Span) -> list[Hole]:
         if kind_at(tokens, last + 1) != "L_PAREN" and not (
             first == last and tokens[first].norm in ctes
         ):
-            hole = _hole(tokens, first, last, aliased=False)
-            holes += [hole] if hole else []
-    return holes
+            reference = _table_reference(tokens, first, last, aliased=False)
+            references += [reference] if reference else []
+    return references
 
 
-def with_holes(text: str, holes: list[Hole]) -> SqlText:
-    """A statement with holes.
+def statement_text(text: str, references: list[TableReference]) -> SqlText:
+    """Returns a statement with its tables as parameters.
 
-    A table without an alias gets its own last name as one, so that `t.x` still means its column
-    when something else stands in for it.
+    A table without an alias gets its last name as one, so that `t.x` still means its column when a
+    DataFrame takes its place.
     """
-    return _cut(text, 0, len(text), holes)
+    return _split(text, 0, len(text), references)
 
 
-def relation_with_holes(text: str, tokens: Span, holes: list[Hole]) -> SqlText:
-    """The relation after FROM with holes, blanks squeezed: equal relations are equal text."""
+def relation_text(text: str, tokens: Span, references: list[TableReference]) -> SqlText:
+    """Returns the relation after FROM with its tables as parameters, in one spelling."""
     start, end = tokens[0].start, tokens[-1].end
-    cut = _cut(text, start, end, [hole for hole in holes if start <= hole.start < end])
-    return SqlText(parts=tuple(_squeezed(part) for part in cut.parts), tables=cut.tables)
+    cut = _split(
+        text, start, end, [reference for reference in references if start <= reference.start < end]
+    )
+    return SqlText(parts=tuple(_squeeze(part) for part in cut.parts), tables=cut.tables)
 
 
-def _cut(text: str, start: int, end: int, holes: list[Hole]) -> SqlText:
+def _split(text: str, start: int, end: int, references: list[TableReference]) -> SqlText:
     parts = [""]
-    edits: list[tuple[int, int, str | None]] = [(hole.start, hole.end, None) for hole in holes]
-    edits += [(at, at, hole.alias) for hole in holes if (at := hole.alias_at) is not None]
+    edits: list[tuple[int, int, str | None]] = [
+        (reference.start, reference.end, None) for reference in references
+    ]
+    edits += [
+        (at, at, reference.alias)
+        for reference in references
+        if (at := reference.alias_at) is not None
+    ]
     for begin, stop, alias in sorted(edits, key=lambda edit: edit[:2]):
         parts[-1] += text[start:begin]
         if alias is None:
@@ -111,10 +119,10 @@ def _cut(text: str, start: int, end: int, holes: list[Hole]) -> SqlText:
             parts[-1] += f" AS {quoted(alias)}"
         start = stop
     parts[-1] += text[start:end]
-    return SqlText(parts=tuple(parts), tables=tuple(hole.table for hole in holes))
+    return SqlText(parts=tuple(parts), tables=tuple(reference.table for reference in references))
 
 
-def _squeezed(part: str) -> str:
+def _squeeze(part: str) -> str:
     tokens = tokenize(part)
     if not tokens:
         return " " if part else ""
@@ -123,8 +131,10 @@ def _squeezed(part: str) -> str:
     return before + render(part, tokens) + after
 
 
-def _hole(tokens: Span, first: int, last: int, *, aliased: bool) -> Hole | None:
-    """The hole of the table at `[first, last]`, or none where no DataFrame can stand in."""
+def _table_reference(
+    tokens: Span, first: int, last: int, *, aliased: bool
+) -> TableReference | None:
+    """Returns the table at the tokens `[first, last]`; None if no DataFrame can take its place."""
     names = [token.name for token in tokens[first : last + 1 : 2]]
     # parquet.`/data/readings` reads files, and `STREAM t` is not a table called stream.
     is_file = any("/" in name for name in names)
@@ -133,8 +143,8 @@ def _hole(tokens: Span, first: int, last: int, *, aliased: bool) -> Hole | None:
         return None
     after = _after_sample(tokens, last)
     bare = not aliased and kind_at(tokens, after + 1) in _AFTER_TABLE
-    return Hole(
-        table=".".join(_shown(name) for name in names),
+    return TableReference(
+        table=".".join(_display_name(name) for name in names),
         start=tokens[first].start,
         end=tokens[last].end,
         alias=names[-1],
@@ -142,14 +152,14 @@ def _hole(tokens: Span, first: int, last: int, *, aliased: bool) -> Hole | None:
     )
 
 
-def _shown(name: str) -> str:
-    """A part of a table's name, in backquotes only where Spark needs them."""
+def _display_name(name: str) -> str:
+    """Returns a part of a table's name, in backquotes only if Spark needs them."""
     plain = _PLAIN_NAME.fullmatch(name) and [token.kind for token in tokenize(name)] == ["VAR"]
     return name if plain else quoted(name)
 
 
 def _named_in_full(tokens: Span, last: int) -> bool:
-    """Whether the table `db.t` has a column called `db.t.x`, which an alias would hide."""
+    """Whether a column is written as `db.t.x`, which an alias of `db.t` would hide."""
     if kind_at(tokens, last - 1) != "DOT":
         return False
     every = norms(tokens)
@@ -158,17 +168,17 @@ def _named_in_full(tokens: Span, last: int) -> bool:
 
 
 def _after_sample(tokens: Span, last: int) -> int:
-    """The last token of a table with its TABLESAMPLE, behind which Spark wants the alias."""
+    """Returns the last token of a table with its TABLESAMPLE, after which an alias may stand."""
     if kind_at(tokens, last + 1) != "TABLE_SAMPLE" or kind_at(tokens, last + 2) != "L_PAREN":
         return last
-    end = closing(tokens, last + 2)
+    end = closing_position(tokens, last + 2)
     if kind_at(tokens, end + 2) == "L_PAREN" and tokens[end + 1].norm == "repeatable":
-        end = closing(tokens, end + 2)
+        end = closing_position(tokens, end + 2)
     return end
 
 
 def _ctes_in_sight(node: exp.Expr) -> Iterator[str]:
-    """The CTEs that a table's name may mean; a CTE does not see itself, unless recursive."""
+    """Yields the CTEs that a name may refer to; a CTE sees itself only if it is recursive."""
     inside: exp.CTE | None = None
     above: exp.Expr | None = node
     while above is not None:

@@ -1,4 +1,4 @@
-"""Bounds on the distance of two times, such as `b.ts <= a.ts + INTERVAL 1 HOUR`."""
+"""Reads bounds on the distance of two times, such as `b.ts <= a.ts + INTERVAL 1 HOUR`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +9,18 @@ from muntin.errors import ModelError
 from muntin.model.sql_text import name_parts
 from muntin.model.time import DAY, parse_duration
 from muntin.sql.filters import is_reference
-from muntin.sql.tokens import Span, kind_at, outside, render, tokenize, unwrapped
+from muntin.sql.tokens import (
+    Span,
+    find_top_level,
+    kind_at,
+    render,
+    strip_parentheses,
+    tokenize,
+)
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPERATORS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-# Offsets from UTC differ by up to 36 hours, and a cast to a date cuts off up to 24.
+# Offsets from UTC differ by up to 36 hours, and a cast to a date removes up to 24.
 _CLEARLY_APART = 3 * DAY
 
 
@@ -21,21 +28,21 @@ _CLEARLY_APART = 3 * DAY
 class TimeBound:
     """`later <operator> earlier + interval`, or `later - earlier <operator> interval`.
 
-    Spark shifts a time by whole days on the wall clock, and subtracts wall clocks, so that the two
-    forms are not the same. Without an interval it is `later <operator> earlier`.
+    The two forms differ, because Spark adds whole days on the wall clock. Without an interval it is
+    `later <operator> earlier`.
     """
 
     later: str
     earlier: str
     operator: str
     is_difference: bool
-    # As written, with its sign; none where the times themselves are compared.
+    # As written, with its sign; None if the times themselves are compared.
     interval: str | None = None
     micros: int = 0
 
     @property
     def side(self) -> tuple[object, ...]:
-        """What it bounds, and from which side: bounds of one side can be compared."""
+        """The two times, the form and the direction. Bounds with one side can be compared."""
         names = (tuple(name_parts(self.later)), tuple(name_parts(self.earlier)))
         return (*names, self.is_difference, self.operator[0])
 
@@ -46,21 +53,21 @@ class TimeBound:
 
     @property
     def looseness(self) -> int:
-        """Microseconds that grow as the bound lets more pairs pass."""
+        """Microseconds that are larger for a bound that more pairs pass."""
         return self.micros if self.operator[0] == "<" else -self.micros
 
-    def flipped(self) -> "TimeBound":
-        """The bound without an interval, told of the other time."""
+    def flip(self) -> "TimeBound":
+        """Returns a bound without an interval with its times in the other order."""
         assert self.interval is None
         return replace(
             self, later=self.earlier, earlier=self.later, operator=_FLIPPED[self.operator]
         )
 
     def covers(self, other: "TimeBound") -> bool:
-        """Whether all that passes another bound of the same side is sure to pass this one.
+        """Whether everything that passes another bound of the same side passes this one.
 
         That holds for times of any type, also text, and in every time zone. When clocks go
-        forward, the same time a day later comes before that 23 and a half hours later.
+        forward, the same time on the next day is less than 23.5 hours later.
         """
         if (self.interval is None) != (other.interval is None):
             return False
@@ -73,12 +80,12 @@ class TimeBound:
 
     @property
     def _unit(self) -> tuple[str, ...]:
-        """The words of the interval: 24 hours make a timestamp of a date, and one day a date."""
+        """The units of the interval: a date plus 24 hours is a timestamp, plus one day a date."""
         words = (self.interval or "").lower().replace("'", " ").split()
         return tuple(word.removesuffix("s") for word in words if word.isalpha())
 
     def to_sql(self) -> str:
-        """The bound as a condition of Spark SQL."""
+        """Returns the bound as a condition in Spark SQL."""
         if self.interval is None:
             return f"{self.later} {self.operator} {self.earlier}"
         if self.is_difference:
@@ -90,25 +97,24 @@ class TimeBound:
 def read_bounds(condition: str) -> tuple[TimeBound, ...]:
     """Returns the bounds that a condition consists of; none if it is anything else.
 
-    BETWEEN is two of them. Intervals are literals of a fixed length: months and years have none.
+    BETWEEN is two bounds. Intervals are literals of a fixed length, not months or years.
 
     >>> [bound.to_sql() for bound in read_bounds("b.t BETWEEN a.t AND a.t + INTERVAL 1 HOUR")]
     ['b.t >= a.t', 'b.t <= a.t + INTERVAL 1 HOUR']
     """
     try:
-        tokens = unwrapped(tokenize(condition))
+        tokens = strip_parentheses(tokenize(condition))
     except TokenError:
         return ()
-    places = outside(tokens)
-    operators = [place for place in places if tokens[place].kind in {*_OPERATORS, "BETWEEN"}]
-    if len(operators) != 1 or any(tokens[place].kind in {"NOT", "OR"} for place in places):
+    operators = find_top_level(tokens, *_OPERATORS, "BETWEEN")
+    if len(operators) != 1 or find_top_level(tokens, "NOT", "OR"):
         return ()
     place = operators[0]
     left, right = tokens[:place], tokens[place + 1 :]
     if tokens[place].kind != "BETWEEN":
         bound = _bound(condition, left, _OPERATORS[tokens[place].kind], right)
         return (bound,) if bound else ()
-    ands = [at for at in outside(right) if right[at].kind == "AND"]
+    ands = find_top_level(right, "AND")
     if len(ands) != 1:
         return ()
     low = _bound(condition, left, ">=", right[: ands[0]])
@@ -116,20 +122,20 @@ def read_bounds(condition: str) -> tuple[TimeBound, ...]:
     return (low, high) if low and high else ()
 
 
-def oriented(bounds: Sequence[TimeBound]) -> list[TimeBound]:
-    """Returns bounds of which those without an interval name their times in the others' order."""
+def orient_bounds(bounds: Sequence[TimeBound]) -> list[TimeBound]:
+    """Returns the bounds; those without an interval have their times in the order of the others."""
     orders = {(bound.later, bound.earlier) for bound in bounds if bound.interval is not None}
     return [
         bound
         if bound.interval is not None or (bound.later, bound.earlier) in orders
-        else bound.flipped()
+        else bound.flip()
         for bound in bounds
     ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Side:
-    """One side of a comparison: times, and an interval where there is one."""
+    """One side of a comparison: times, and an interval if there is one."""
 
     times: tuple[str, ...] = ()
     interval: str | None = None
@@ -159,19 +165,19 @@ def _bound(text: str, left: Span, operator: str, right: Span) -> TimeBound | Non
 
 
 def _side(text: str, tokens: Span) -> _Side | None:
-    """Reads a time, a time and an interval, two times that are subtracted, or an interval."""
-    tokens = unwrapped(tokens)
+    """Reads a time, a time and an interval, a difference of times, or an interval."""
+    tokens = strip_parentheses(tokens)
     alone = _interval(text, tokens)
     if alone is not None:
         return alone
-    signs = [place for place in outside(tokens) if tokens[place].kind in {"PLUS", "DASH"}]
+    signs = find_top_level(tokens, "PLUS", "DASH")
     time = render(text, tokens[: signs[0]] if signs else tokens)
     if not is_reference(time):
         return None
-    time = render(time, unwrapped(tokenize(time)))
+    time = render(time, strip_parentheses(tokenize(time)))
     if not signs:
         return _Side(times=(time,))
-    rest = unwrapped(tokens[signs[0] + 1 :])
+    rest = strip_parentheses(tokens[signs[0] + 1 :])
     is_minus = tokens[signs[0]].kind == "DASH"
     other = render(text, rest)
     if is_minus and is_reference(other):
@@ -185,7 +191,7 @@ def _side(text: str, tokens: Span) -> _Side | None:
 
 
 def _interval(text: str, tokens: Span) -> _Side | None:
-    """Reads an interval literal of a fixed length, perhaps with a minus before it."""
+    """Reads an interval literal of a fixed length, with or without a minus."""
     is_minus = kind_at(tokens, 0) == "DASH"
     words = tokens[2:] if is_minus else tokens[1:]
     if kind_at(tokens, int(is_minus)) != "INTERVAL" or not words:

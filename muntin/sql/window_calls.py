@@ -1,7 +1,7 @@
-"""`window(time, size, slide, offset)` and `session_window(time, gap)` in GROUP BY.
+"""Reads `window(time, size, slide, offset)` and `session_window(time, gap)`.
 
-One of these calls is what makes a statement shareable. A third, `CUMULATE`, has the arguments of
-`window`. Spark has no such function: dialects write it (`Statement.read_as`).
+A third function, `CUMULATE`, has the arguments of `window`. Spark has no such function; only
+dialects use it, in `Statement.read_as`.
 """
 
 import re
@@ -17,47 +17,47 @@ from muntin.sql.tokens import (
     NotSharedError,
     Span,
     WrongSqlError,
-    closing,
+    closing_position,
     norms,
     render,
-    split,
-    unwrapped,
+    split_at_commas,
+    strip_parentheses,
 )
 
 NAMES = ("window", "session_window")
 CUMULATE = "_muntin_cumulate"
 _PARTS = ("size", "slide", "offset")
 
-# Spellings that Spark reads and `parse_duration` does not: '.5 seconds', '1. seconds', '0 months'.
+# Durations that Spark reads and `parse_duration` does not: '.5 seconds', '1. seconds', '0 months'.
 _ODD = re.compile(r"(?<!\d)\.\d|\d\.(?!\d)|(?<![\d.])0+\s+(?:month|year)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowCall:
-    """A window over a time expression; two calls are one window where both fields are equal."""
+    """A window over a time expression. Equal calls are one window."""
 
     window: Window | Session
     time: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """What Spark calls its column."""
+        """The name of its column in Spark."""
         return "session_window" if isinstance(self.window, Session) else "window"
 
 
 def is_window(tokens: Span) -> bool:
-    """Whether the tokens begin with a call of one of these functions."""
+    """Whether the tokens start with a call of one of these functions."""
     is_named = len(tokens) > 1 and tokens[0].norm in (*NAMES, CUMULATE)
     return is_named and tokens[1].kind == "L_PAREN"
 
 
 def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
-    """The window of a whole call, and the text of its time.
+    """Returns the window of a call, and the text of its time.
 
-    Raises `WrongSqlError` where Spark is sure to refuse: it would only say that the column `window`
-    cannot be resolved.
+    Raises `WrongSqlError` for arguments that Spark is certain to refuse. Spark's own error would
+    only be that the column `window` cannot be resolved.
     """
-    time, *durations = split(tokens[2:-1]) or [()]
+    time, *durations = split_at_commas(tokens[2:-1]) or [()]
     if tokens[0].norm == "session_window":
         return _session(text, time, durations)
     if not 1 <= len(durations) <= 3 or not time:
@@ -88,12 +88,12 @@ def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
 
 
 def first_window(statement: Statement) -> Window | Session | None:
-    """Returns the first window that a statement calls; None where it has none that can be read."""
+    """Returns the first window in a statement that can be read; None if there is none."""
     tokens = statement.tokens
     for place in range(len(tokens)):
         if is_window(tokens[place : place + 2]):
             try:
-                call = tokens[place : closing(tokens, place + 1) + 1]
+                call = tokens[place : closing_position(tokens, place + 1) + 1]
                 return read_window(statement.text, call)[0].window
             except (NotSharedError, WrongSqlError):
                 continue
@@ -101,24 +101,27 @@ def first_window(statement: Statement) -> Window | Session | None:
 
 
 def _session(text: str, time: Span, gaps: list[Span]) -> tuple[WindowCall, str]:
-    """Returns a session window, if its gap is a constant."""
-    if len(gaps) != 1 or not time or [token.kind for token in unwrapped(gaps[0])] != ["STRING"]:
+    if (
+        len(gaps) != 1
+        or not time
+        or [token.kind for token in strip_parentheses(gaps[0])] != ["STRING"]
+    ):
         raise NotSharedError("a session window whose gap is not a text")
     if any(token.norm in NAMES for token in time):
         raise NotSharedError("its time is itself a window")
-    written = render(text, unwrapped(gaps[0]))
+    written = render(text, strip_parentheses(gaps[0]))
     try:
         window = session(written[1:-1])
     except ModelError:
         raise NotSharedError(
             f"its session's gap is spelled {written}, which only Spark reads"
-        ) from (None)
+        ) from None
     return WindowCall(window=window, time=norms(time)), render(text, time)
 
 
 def _duration(text: str, part: str, tokens: Span) -> int:
-    """Microseconds of one argument: text in quotes, or an integer."""
-    tokens = unwrapped(tokens)
+    """Returns the microseconds of an argument, which is a text in quotes or an integer."""
+    tokens = strip_parentheses(tokens)
     written = render(text, tokens)
     kinds = [token.kind for token in tokens]
     if kinds in (["NUMBER"], ["DASH", "NUMBER"]) and re.fullmatch(r"(- ?)?\d+[lL]?", written):
