@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from muntin.explain import words
 from muntin.explain.canvas import BOX, FAINT, INK, MUTED, Canvas, clipped, listed, measure
-from muntin.explain.rows import AnyTree, Row, reading
+from muntin.explain.rows import Row, TreeStory
 from muntin.explain.scales import CostScale, TimeScale
 from muntin.model.windows.window import Window
 
@@ -32,9 +32,9 @@ class Table:
     cost: CostScale
 
     @staticmethod
-    def of(trees: Sequence[tuple[AnyTree, Sequence[Row]]]) -> "Table":
+    def of(stories: Sequence[TreeStory]) -> "Table":
         """As wide as the widest row needs, within bounds."""
-        rows = [row for _, some in trees for row in some]
+        rows = [row for story in stories for row in story.rows]
         deepest = max((row.depth for row in rows), default=0)
         step = min(_STEP, _MOST_STEPS / (deepest + 1))
         windows = [step * (row.depth + 1) + measure(row.window, 12, bold=True) for row in rows]
@@ -44,7 +44,7 @@ class Table:
         aggregates = named + min(190.0, max([60.0, *names])) + _BETWEEN
         glyph = aggregates + min(230.0, max([60.0, *asked])) + _BETWEEN + 6
         bar = glyph + _GLYPH + 2 * _BETWEEN
-        costs = [row.cost for row in rows] + [tree.cut_cost for tree, _ in trees]
+        costs = [row.cost for row in rows] + [story.tree.cut_cost for story in stories]
         return Table(
             names=named,
             aggregates=aggregates,
@@ -61,10 +61,9 @@ class Table:
         """How high the boxes of a tree are, with what is read and the ticks above."""
         return HEAD + (HEIGHT + GAP) * (len(rows) + 1) - GAP
 
-    def draw(
-        self, canvas: Canvas, tree: AnyTree, rows: Sequence[Row], x: float, y: float, colour: str
-    ) -> None:
+    def draw(self, canvas: Canvas, story: TreeStory, x: float, y: float, colour: str) -> None:
         """The ticks, the box of what is read, and a box for each window below it."""
+        rows = story.rows
         bottom = y + self.height(rows)
         self._ticks(canvas, x, y, bottom)
         top = y + HEAD
@@ -77,7 +76,7 @@ class Table:
             above = places[0 if row.parent is None else row.parent + 1]
             turn = above[0] + self.step / 2
             canvas.elbow((turn, above[1] + HEIGHT), turn, (left, upper + HEIGHT / 2))
-        self._reading(canvas, tree, x, top, colour)
+        self._reading(canvas, story, x, top, colour)
         for row, (left, upper) in zip(rows, places[1:], strict=True):
             self._window(canvas, row, x, left, upper, colour)
 
@@ -94,9 +93,9 @@ class Table:
                 canvas.text(x + column + at, y + 10, name, size=10, fill=MUTED, anchor="middle")
                 canvas.line(x + column + at, y + 14, x + column + at, bottom, FAINT)
 
-    def _reading(self, canvas: Canvas, tree: AnyTree, x: float, y: float, colour: str) -> None:
-        told = reading(tree)
-        canvas.begin(f"{words.READING}: {told}\n{words.cost(tree.cut_cost)}")
+    def _reading(self, canvas: Canvas, story: TreeStory, x: float, y: float, colour: str) -> None:
+        told, cut_cost = story.reading, story.tree.cut_cost
+        canvas.begin(f"{words.READING}: {told}\n{words.cost(cut_cost)}")
         outline: dict[str, float | str] = {"stroke": colour, "stroke_width": 1.2, "rx": 5}
         canvas.rect(x, y, self.width, HEIGHT, BOX, **outline)
         canvas.rect(x, y, self.width, HEIGHT, colour, rx=5, fill_opacity=0.1)
@@ -104,7 +103,7 @@ class Table:
         start = 10 + measure(words.READING, 12, bold=True) + 10
         told = clipped(told, self.glyph - _BETWEEN - start, 11)
         canvas.text(x + start, y + 17, told, size=11)
-        self._cost(canvas, tree.cut_cost, x, y, colour)
+        self._cost(canvas, cut_cost, x, y, colour)
         canvas.end()
 
     def _window(

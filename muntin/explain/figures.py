@@ -3,8 +3,9 @@
 from typing import Any
 
 from muntin.explain import words
-from muntin.explain.rows import AnyTree, passes_of, reading, rows_of
-from muntin.model.plan import Plan, Tree
+from muntin.explain.rows import passes_of, story_of
+from muntin.model.plan import Plan
+from muntin.model.trees import Tree
 
 
 def figures(plan: Plan) -> dict[str, Any]:
@@ -36,20 +37,21 @@ def figures(plan: Plan) -> dict[str, Any]:
             {"about": story.about, "reading": story.reading, "cost": spent(story.cost)}
             for story in passes_of(plan)
         ],
-        "trees": [_tree(tree, spent(tree.cost)) for tree in plan.all_trees],
+        "trees": [_tree(tree, spent(tree.cost)) for tree in plan.trees],
         "answered_by_spark_alone": {query.name: query.reason for query in plan.plain},
     }
 
 
-def _tree(tree: AnyTree, cost: dict[str, float]) -> dict[str, Any]:
-    grouping, rows = tree.grouping, rows_of(tree)
+def _tree(tree: Tree, cost: dict[str, float]) -> dict[str, Any]:
+    grouping, story = tree.grouping, story_of(tree)
+    rows = story.rows
     return {
         "relation": words.relation(grouping),
         "time": grouping.time,
         "where": grouping.where,
         "keys": list(grouping.keys),
-        "pass": tree.made_in.number + 1 if isinstance(tree, Tree) and tree.made_in else None,
-        "reading": reading(tree),
+        "pass": tree.made_in.number + 1 if tree.made_in else None,
+        "reading": story.reading,
         "cost": cost,
         "windows": [
             {

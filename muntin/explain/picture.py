@@ -1,13 +1,10 @@
 """A plan as a self-contained SVG: its costs, a band for each tree, and what Spark answers alone."""
 
-from collections.abc import Sequence
-
 from muntin.explain import boxes, ruler, words
 from muntin.explain.canvas import BAND, FAINT, MUTED, Canvas, clipped, measure, wrapped
-from muntin.explain.rows import AnyTree, PassStory, Row, answering, notes, passes_of, rows_of
+from muntin.explain.rows import PassStory, TreeStory, passes_of, story_of
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, PlainQuery
-from muntin.model.record_tree import RecordTree
 
 _MARGIN, _PADDING = 24.0, 18.0
 _LINE = 17.0
@@ -20,22 +17,22 @@ _OTHERS = "#b6c0cc"
 
 def svg(plan: Plan) -> str:
     """The plan as a picture, drawn on a light card of its own."""
-    trees = [(tree, rows_of(tree)) for tree in plan.all_trees]
-    table = boxes.Table.of(trees)
-    inner = table.width + 2 * _PADDING if trees else 0.0
+    stories = [story_of(tree) for tree in plan.trees]
+    table = boxes.Table.of(stories)
+    inner = table.width + 2 * _PADDING if stories else 0.0
     width = max(_NARROWEST, inner + 2 * _MARGIN)
     colours: dict[Grouping, str] = {}
     drawing = Canvas()
     y = _heading(drawing, plan)
     for story in passes_of(plan):
         y += _pass(drawing, story, y, width - 2 * _MARGIN) + 12
-    for tree, rows in trees:
-        colour = colours.setdefault(tree.grouping, _COLOURS[len(colours) % len(_COLOURS)])
-        y += _band(drawing, tree, rows, table, y, width - 2 * _MARGIN, colour) + 12
+    for told in stories:
+        colour = colours.setdefault(told.tree.grouping, _COLOURS[len(colours) % len(_COLOURS)])
+        y += _band(drawing, told, table, y, width - 2 * _MARGIN, colour) + 12
     if plan.plain:
         y += _plain(drawing, plan.plain, y, width - 2 * _MARGIN) + 12
-    if trees:
-        factors = any(row.is_factor for _, rows in trees for row in rows)
+    if stories:
+        factors = any(row.is_factor for told in stories for row in told.rows)
         y += boxes.legend(drawing, _MARGIN, y + 14, factors=factors)
     height = y + _MARGIN - 6
     title = f"{words.clean(plan.strategy)} plan: {words.headline(plan)}"
@@ -50,7 +47,7 @@ def _heading(canvas: Canvas, plan: Plan) -> float:
     about = f"{words.headline(plan)} · {trees} · estimated costs for {rate} and {keys}"
     canvas.text(_MARGIN, 64, about, size=12, fill=MUTED)
     y = 84.0
-    if not plan.all_trees:
+    if not plan.trees:
         return y
     compared = list(words.comparison(plan))
     largest = max(cost for _, cost, _ in compared) or 1.0
@@ -94,23 +91,22 @@ def _pass(canvas: Canvas, story: PassStory, top: float, width: float) -> float:
 
 def _band(
     canvas: Canvas,
-    tree: AnyTree,
-    rows: Sequence[Row],
+    story: TreeStory,
     table: boxes.Table,
     top: float,
     width: float,
     colour: str,
 ) -> float:
     """One tree: whose events it reads, its slices to scale, and its boxes; gives the height."""
-    is_cut = not isinstance(tree, RecordTree)
+    tree, is_cut = story.tree, story.with_edges is not None
     room = table.glyph - 2 * _PADDING
-    lines = _about(tree, room if is_cut else table.width - 2 * _PADDING)
+    lines = _about(story, room if is_cut else table.width - 2 * _PADDING)
     head = max(22 + _LINE * len(lines), 24 + ruler.HEIGHT if is_cut else 0.0) + 14
-    height = head + table.height(rows) + 2 * _PADDING
+    height = head + table.height(story.rows) + 2 * _PADDING
     canvas.rect(_MARGIN, top, width, height, BAND, rx=8)
     x, y = _MARGIN + _PADDING, top + _PADDING
     relation = words.relation(tree.grouping)
-    canvas.begin("\n".join([relation, *words.conditions(tree.grouping), answering(tree)]))
+    canvas.begin("\n".join([relation, *words.conditions(tree.grouping), story.answering]))
     canvas.text(x, y + 13, clipped(relation, room, 14, bold=True), size=14, bold=True)
     for index, line in enumerate(lines):
         canvas.text(x, y + 33 + _LINE * index, line, size=12, fill=MUTED)
@@ -118,17 +114,19 @@ def _band(
     spent = [words.figure(cost) for cost in (tree.cut_cost, tree.cost - tree.cut_cost)]
     told = f"{words.READING} {spent[0]} + {words.ANSWERING} {spent[1]} = {words.cost(tree.cost)}"
     canvas.text(x + table.width, y + 13, told, size=12, anchor="end")
-    if not isinstance(tree, RecordTree):
-        ruler.draw(canvas, tree, x + table.glyph, y + 24, table.width - table.glyph, colour)
-    table.draw(canvas, tree, rows, x, y + head, colour)
+    if story.with_edges is not None:
+        ruler.draw(
+            canvas, story.with_edges, x + table.glyph, y + 24, table.width - table.glyph, colour
+        )
+    table.draw(canvas, story, x, y + head, colour)
     return height
 
 
-def _about(tree: AnyTree, room: float) -> list[str]:
+def _about(story: TreeStory, room: float) -> list[str]:
     """Filter, keys and time column, the filter in lines of its own, then what else is known."""
-    conditions = words.conditions(tree.grouping)
-    kept = 1 if tree.grouping.where else 0
-    told = [*conditions[:kept], " ".join(conditions[kept:]), answering(tree), *notes(tree)]
+    conditions = words.conditions(story.tree.grouping)
+    kept = 1 if story.tree.grouping.where else 0
+    told = [*conditions[:kept], " ".join(conditions[kept:]), story.answering, *story.notes()]
     return [line for text in told for line in wrapped(text, room, 12, most=2)]
 
 

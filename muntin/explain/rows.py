@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 from muntin.explain import words
 from muntin.model.passes import SLICER
-from muntin.model.plan import Plan, Tree
-from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.plan import Plan
 from muntin.model.time import format_duration
+from muntin.model.trees import DataTree, PeriodicTree, Tree, TreeNode
 from muntin.model.windows.data_windows import Absent, CountWindow, Custom, DataWindow, Delta
 from muntin.model.windows.window import Window
-from muntin.runtime.state.record_lane import grains
-
-AnyTree = Tree | RecordTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,90 +32,174 @@ class Row:
     story: str
 
 
-def rows_of(tree: AnyTree) -> list[Row]:
-    """The windows of a tree, each below the one that it reads."""
-    if isinstance(tree, RecordTree):
-        return [_of_records(node) for node in tree.nodes]
-    rows: list[Row] = []
-    places: dict[Window, int] = {}
-    for node, depth in words.depths(tree):
-        places[node.window] = len(rows)
-        answers = words.answers(node)
-        lines = [
-            str(node.window) + (f" ({words.FACTOR})" if node.is_factor else ""),
-            f"reads {'the slices' if node.parent is None else node.parent}",
-            f"computes {', '.join(words.aggregates(node))}",
-            words.cost(node.cost),
-        ]
-        if node.queries:
-            lines.insert(1, f"answers {', '.join(answers)}")
-        rows.append(
-            Row(
-                window=str(node.window),
-                periodic=node.window,
-                aggregates=words.aggregates(node),
-                answers=answers,
-                cost=node.cost,
-                depth=depth,
-                parent=None if node.parent is None else places[node.parent],
-                is_factor=node.is_factor,
-                story="\n".join(lines),
-            )
-        )
-    return rows
+class TreeStory:
+    """What the text and the picture say of a tree; `story_of` returns that of its kind."""
 
+    # The tree, if its edges are known before the data is, so that they can be drawn.
+    with_edges: PeriodicTree | None = None
 
-def _of_records(node: RecordNode) -> Row:
-    window = words.clean(str(node.window))
-    kind = "found in the data" if isinstance(node.window, DataWindow) else "periodic"
-    aggregates = tuple(words.clean(str(aggregate)) for aggregate in node.aggregates)
-    answers = tuple(map(words.clean, node.queries))
-    return Row(
-        window=window,
-        periodic=node.window if isinstance(node.window, Window) else None,
-        aggregates=aggregates,
-        answers=answers,
-        cost=node.cost,
-        depth=0,
-        parent=None,
-        is_factor=False,
-        story="\n".join(
-            [
-                f"{window} ({kind})",
-                f"answers {', '.join(answers)}",
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    @property
+    def about(self) -> str:
+        """Whose events are read: the relation, the filter, the keys and the time."""
+        grouping = self.tree.grouping
+        return f"{words.relation(grouping)} {' '.join(words.conditions(grouping))}"
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The windows, each below the one that it reads."""
+        rows: list[Row] = []
+        places: dict[Window | DataWindow, int] = {}
+        for node, depth in words.depths(self.tree):
+            places[node.window] = len(rows)
+            window = words.clean(str(node.window))
+            label, reads = self._label(node), self._reads(node)
+            answers, aggregates = words.answers(node), words.aggregates(node)
+            lines = [
+                f"{window} ({label})" if label else window,
+                *([f"answers {', '.join(answers)}"] if node.queries else []),
+                *([f"reads {reads}"] if reads else []),
                 f"computes {', '.join(aggregates)}",
                 words.cost(node.cost),
             ]
-        ),
-    )
+            rows.append(
+                Row(
+                    window=window,
+                    periodic=node.window if isinstance(node.window, Window) else None,
+                    aggregates=aggregates,
+                    answers=answers,
+                    cost=node.cost,
+                    depth=depth,
+                    parent=None if node.parent is None else places[node.parent],
+                    is_factor=node.is_factor,
+                    story="\n".join(lines),
+                )
+            )
+        return rows
+
+    def _label(self, node: TreeNode) -> str | None:
+        """What kind of window a node is, if that is worth saying."""
+        raise NotImplementedError
+
+    def _reads(self, node: TreeNode) -> str | None:
+        """What a node reads, if nodes differ in that."""
+        return None
+
+    @property
+    def reading(self) -> str:
+        """What happens to each event."""
+        raise NotImplementedError
+
+    @property
+    def answering(self) -> str:
+        """What the windows are built from."""
+        raise NotImplementedError
+
+    def notes(self) -> Iterator[str]:
+        """Yields what Spark does itself, and what a stream keeps."""
+        raise NotImplementedError
 
 
-def about(tree: AnyTree) -> str:
-    """Whose events are read: the relation, the filter, the keys and the time."""
-    return f"{words.relation(tree.grouping)} {' '.join(words.conditions(tree.grouping))}"
+class _PeriodicStory(TreeStory):
+    def __init__(self, tree: PeriodicTree) -> None:
+        super().__init__(tree)
+        self._tree = tree
+        self.with_edges = tree
+
+    def _label(self, node: TreeNode) -> str | None:
+        return words.FACTOR if node.is_factor else None
+
+    def _reads(self, node: TreeNode) -> str | None:
+        return "the slices" if node.parent is None else str(node.parent)
+
+    @property
+    def reading(self) -> str:
+        tree = self._tree
+        shared, slices = tree.made_in, words.slices(tree.slicing)
+        if shared is None:
+            return f"events are added to {slices}"
+        if shared.maker == SLICER:
+            return f"pass {shared.number + 1} adds events to {slices}"
+        if shared.keys == tree.grouping.keys and shared.slicing == tree.slicing:
+            return f"pass {shared.number + 1} makes these {slices}"
+        return f"those of pass {shared.number + 1} are folded into {slices}"
+
+    @property
+    def answering(self) -> str:
+        if any(node.parent is not None for node in self._tree.nodes):
+            return "windows are merged from slices, or from the window that they hang below"
+        return "windows are merged from slices"
+
+    def notes(self) -> Iterator[str]:
+        tree = self._tree
+        if tree.is_alone:
+            yield "one query whose windows are the slices: in a batch Spark alone answers it"
+        if tree.native:
+            names = ", ".join(map(words.clean, tree.native))
+            yield f"merged by Spark, as the compiled runtime does not take their types: {names}"
+        bounded = [str(each) for each in tree.aggregates if each.definition.is_bounded]
+        if bounded and not tree.is_alone:
+            yield f"Spark's only within their errors: {', '.join(map(words.clean, bounded))}"
+        if tree.time_part is not None:
+            yield f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
+        if tree.levels:
+            named = ["slices", *map(str, tree.levels)]
+            longest = accumulate(tree.keeps, max)
+            levels = (
+                f"{name} for {format_duration(keep)}"
+                for name, keep in zip(named, longest, strict=True)
+            )
+            yield f"in a stream, kept behind the watermark at least: {'; '.join(levels)}"
 
 
-def reading(tree: AnyTree) -> str:
-    """What happens to each event."""
-    if not isinstance(tree, RecordTree):
-        return _made(tree)
-    if tree.is_alone:
-        return "each event is read once"
-    if tree.grain is not None:
-        return f"events within {format_duration(tree.grain)} become one record, in order of time"
-    return "each event is put in its place in time"
+class _DataStory(TreeStory):
+    def __init__(self, tree: DataTree) -> None:
+        super().__init__(tree)
+        self._tree = tree
+
+    def _label(self, node: TreeNode) -> str | None:
+        return "found in the data" if isinstance(node.window, DataWindow) else "periodic"
+
+    @property
+    def reading(self) -> str:
+        grain = self._tree.grain
+        if self._tree.is_alone:
+            return "each event is read once"
+        if grain is not None:
+            return f"events within {format_duration(grain)} become one record, in order of time"
+        return "each event is put in its place in time"
+
+    @property
+    def answering(self) -> str:
+        if self._tree.is_alone:
+            return "Spark's own session_window, in a batch: no other query shares these events"
+        return "windows are merged from slices, which begin where a window begins"
+
+    def notes(self) -> Iterator[str]:
+        tree, grains = self._tree, self._tree.grains
+        waiting = "each record waits"
+        if grains is not None:
+            waiting = f"slices of {format_duration(grains.edges[0].period)} wait"
+        text = f"in a stream: {waiting} for the watermark"
+        if tree.is_alone:
+            text += ", and sessions are merged from them"
+        remembers = CountWindow | Delta | Custom | Absent
+        if any(isinstance(window, remembers) for window in tree.data_windows):
+            yield f"{text}; every key is remembered"
+        else:
+            yield f"{text}; a key is forgotten once its windows have closed"
 
 
-def _made(tree: Tree) -> str:
-    """Whence the slices of a tree come: from the events, or from those of its pass."""
-    shared, slices = tree.made_in, words.slices(tree.slicing)
-    if shared is None:
-        return f"events are added to {slices}"
-    if shared.maker == SLICER:
-        return f"pass {shared.number + 1} adds events to {slices}"
-    if shared.keys == tree.grouping.keys and shared.slicing == tree.slicing:
-        return f"pass {shared.number + 1} makes these {slices}"
-    return f"those of pass {shared.number + 1} are folded into {slices}"
+def story_of(tree: Tree) -> TreeStory:
+    """Returns what is said of a tree."""
+    match tree:
+        case PeriodicTree():
+            return _PeriodicStory(tree)
+        case DataTree():
+            return _DataStory(tree)
+    raise TypeError(f"no story of {type(tree).__name__}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,54 +247,3 @@ def stored_relations(plan: Plan) -> list[str]:
         f"{plan.readings[relation]} times"
         for relation in plan.stored
     ]
-
-
-def answering(tree: AnyTree) -> str:
-    """What the windows are built from."""
-    if isinstance(tree, RecordTree):
-        if tree.is_alone:
-            return "Spark's own session_window, in a batch: no other query shares these events"
-        return "windows are merged from slices, which begin where a window begins"
-    if any(node.parent is not None for node in tree.nodes):
-        return "windows are merged from slices, or from the window that they hang below"
-    return "windows are merged from slices"
-
-
-def _kept(tree: Tree) -> str:
-    """What a stream keeps behind the watermark."""
-    named = ["slices", *map(str, tree.levels)]
-    longest = list(accumulate(tree.keeps, max))
-    kept = (
-        f"{name} for {format_duration(keep)}" for name, keep in zip(named, longest, strict=True)
-    )
-    return f"in a stream, kept behind the watermark at least: {'; '.join(kept)}"
-
-
-def notes(tree: AnyTree) -> Iterator[str]:
-    """What Spark does itself, and what a stream does with data windows."""
-    if not isinstance(tree, RecordTree):
-        if tree.is_alone:
-            yield "one query whose windows are the slices: in a batch Spark alone answers it"
-        if tree.native:
-            names = ", ".join(map(words.clean, tree.native))
-            yield f"merged by Spark, as the compiled runtime does not take their types: {names}"
-        bounded = [str(each) for each in tree.aggregates if each.definition.is_bounded]
-        if bounded and not tree.is_alone:
-            yield f"Spark's only within their errors: {', '.join(map(words.clean, bounded))}"
-        if tree.time_part is not None:
-            yield f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
-        if tree.levels:
-            yield _kept(tree)
-        return
-    cut = grains(tree)
-    text = "in a stream: each record waits for the watermark"
-    if cut is not None:
-        text = (
-            f"in a stream: slices of {format_duration(cut.edges[0].period)} wait for the watermark"
-        )
-    if tree.is_alone:
-        text = f"{text}, and sessions are merged from them"
-    if any(isinstance(kind, CountWindow | Delta | Custom | Absent) for kind in tree.kinds):
-        yield f"{text}; every key is remembered"
-    else:
-        yield f"{text}; a key is forgotten once its windows have closed"

@@ -3,9 +3,9 @@
 from math import lcm
 
 from muntin.explain.canvas import INK, MUTED, Canvas, clipped, measure
-from muntin.model.plan import Tree
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
+from muntin.model.trees import PeriodicTree
 
 HEIGHT = 40.0
 STRIP = 22.0
@@ -14,7 +14,7 @@ MOST_EDGES = 100
 _ENOUGH = 24
 
 
-def span(tree: Tree) -> int:
+def span(tree: PeriodicTree) -> int:
     """Chooses how long a stretch to draw: the whole pattern of edges, where that can be read.
 
     The pattern repeats after the composite slide. Where that is too long, the longest slide that
@@ -40,7 +40,7 @@ def edges_within(slicing: Slicing, length: int) -> list[int]:
     )
 
 
-def draw(canvas: Canvas, tree: Tree, x: float, y: float, width: float, colour: str) -> None:
+def draw(canvas: Canvas, tree: PeriodicTree, x: float, y: float, width: float, colour: str) -> None:
     """The strip from `y`, slices shaded in turn and edges as lines; below it, what is shown."""
     length = span(tree)
     edges = edges_within(tree.slicing, length)

@@ -6,18 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from muntin.explain import words
-from muntin.explain.rows import (
-    AnyTree,
-    PassStory,
-    Row,
-    about,
-    answering,
-    notes,
-    passes_of,
-    reading,
-    rows_of,
-    stored_relations,
-)
+from muntin.explain.rows import PassStory, Row, TreeStory, passes_of, stored_relations, story_of
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery
 
@@ -103,8 +92,8 @@ def text(plan: Plan, width: int | None = None) -> str:
         width = shutil.get_terminal_size((WIDEST, 24)).columns
     room = width if width == UNLIMITED else max(NARROWEST, min(WIDEST, width))
     width = min(WIDEST, room)
-    trees = plan.all_trees
-    windows = [list(_lines(rows_of(tree))) for tree in trees]
+    trees = [story_of(tree) for tree in plan.trees]
+    windows = [list(_lines(tree.rows)) for tree in trees]
     columns = _Columns.of([line for lines in windows for line in lines], room)
     page = [*_heading(plan, width), *_strategies(plan, width)]
     for line in words.sets_of_values(plan):
@@ -137,7 +126,7 @@ def _heading(plan: Plan, width: int) -> Iterator[str]:
     about = f"{words.clean(plan.strategy)} plan: {words.headline(plan)}"
     yield from textwrap.wrap(about, width, subsequent_indent="  ")
     trees, rate, keys = words.facts(plan)
-    if not plan.all_trees:
+    if not plan.trees:
         return
     yield from _indented(f"{trees}; costs for {rate} and {keys}", width)
     table = []
@@ -178,17 +167,17 @@ def _pass(story: PassStory, width: int) -> Iterator[str]:
     yield from _table([(words.READING, words.cost(story.cost), story.reading)], width)
 
 
-def _root(tree: AnyTree, name: str, width: int) -> Iterator[str]:
+def _root(story: TreeStory, name: str, width: int) -> Iterator[str]:
     """Whose events are read, and what reading and answering are and cost."""
-    yield from textwrap.wrap(name + about(tree), width, subsequent_indent=" " * len(name))
+    yield from textwrap.wrap(name + story.about, width, subsequent_indent=" " * len(name))
     yield from _table(
         [
-            (words.READING, words.cost(tree.cut_cost), reading(tree)),
-            (words.ANSWERING, words.cost(tree.cost - tree.cut_cost), answering(tree)),
+            (words.READING, words.cost(story.tree.cut_cost), story.reading),
+            (words.ANSWERING, words.cost(story.tree.cost - story.tree.cut_cost), story.answering),
         ],
         width,
     )
-    for note in notes(tree):
+    for note in story.notes():
         yield from _indented(note, width)
 
 

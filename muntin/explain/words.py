@@ -3,11 +3,12 @@
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Family, Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
+from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
 from muntin.optimizer.costs.cost import occupied
@@ -109,7 +110,7 @@ def facts(plan: Plan) -> tuple[str, ...]:
         rate += " (assumed)"
     if not plan.keys_known and plan.keys == ASSUMED_KEYS:
         keys += " (assumed)"
-    return counted(len(plan.all_trees), "tree"), rate, keys
+    return counted(len(plan.trees), "tree"), rate, keys
 
 
 def cpu(plan: Plan, value: float) -> str:
@@ -142,7 +143,7 @@ def comparison(plan: Plan) -> Iterator[tuple[str, float, str]]:
 def parts(plan: Plan) -> dict[str, float]:
     """What the plan spends on reading events into slices, on answering from slices, and on the
     queries that Spark answers alone, if there are some."""
-    reading = sum(tree.cut_cost for tree in plan.all_trees)
+    reading = sum(tree.cut_cost for tree in plan.trees)
     reading += sum(shared.cost for shared in plan.passes)
     spent = {READING: reading, ANSWERING: plan.cost - plan.cost_of_plain - reading}
     return spent | ({SPARK_ALONE: plan.cost_of_plain} if plan.plain else {})
@@ -178,7 +179,7 @@ def why(plan: Plan) -> str:
     """Explains why a plan shares or not: how many events of a key fall into one slice."""
     windows: dict[Grouping, list[Window]] = {}
     readings: dict[Grouping, set[object]] = {}
-    for number, tree in enumerate(plan.trees):
+    for number, tree in enumerate(plan.periodic_trees):
         readings.setdefault(tree.grouping, set()).add(tree.made_in or number)
         asked = [node.window for node in tree.nodes if node.queries]
         windows.setdefault(tree.grouping, []).extend(asked)
@@ -199,7 +200,7 @@ def why(plan: Plan) -> str:
 def sets_of_values(plan: Plan) -> Iterator[str]:
     """Says of what values slices keep sets, and how many a set has: that is what it costs."""
     told: set[str] = set()
-    for tree in plan.trees:
+    for tree in plan.periodic_trees:
         sets = (each for each in tree.aggregates if each.definition.is_of_entries)
         parts = (part for aggregate in sets for part in aggregate.components_of_entries)
         for value in dict.fromkeys(part.value_in_set for part in parts):
@@ -256,7 +257,7 @@ def frequency(per_second: float) -> str:
     return f"{amount(times[name]) if times[name] >= 1 else f'{times[name]:.2g}'} a {name}"
 
 
-def aggregates(node: Node) -> tuple[str, ...]:
+def aggregates(node: TreeNode) -> tuple[str, ...]:
     """The node's aggregates with their techniques; several where components of one differ.
 
     What neighbours have in common is said once, behind the last of them.
@@ -270,17 +271,17 @@ def aggregates(node: Node) -> tuple[str, ...]:
 
 
 def _by(techniques: Sequence[str]) -> str:
-    return f" by {' and '.join(dict.fromkeys(techniques))}"
+    return f" by {' and '.join(dict.fromkeys(techniques))}" if techniques else ""
 
 
-def answers(node: Node) -> tuple[str, ...]:
+def answers(node: TreeNode) -> tuple[str, ...]:
     """The names of the queries that a node answers; a factor window says so."""
     return tuple(clean(name) for name in node.queries) or (FACTOR,)
 
 
-def depths(tree: Tree) -> list[tuple[Node, int]]:
+def depths(tree: Tree) -> list[tuple[TreeNode, int]]:
     """Returns every node with its depth below the slices, parents before children."""
-    children: dict[object, list[Node]] = {}
+    children: dict[object, list[TreeNode]] = {}
     for node in tree.nodes:
         children.setdefault(node.parent, []).append(node)
     # A stack rather than recursion: the stairs of many windows are as deep as they are many.
