@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.harness.experiment import Claim, Experiment, Figure
-from muntin.console.progress import Steps
+from muntin.measure.progress import Steps
 from muntin.model.aggregates.parts import INTEGER
 from muntin.model.plan import Plan
 from muntin.model.slicing import Slicing

@@ -11,9 +11,9 @@ from pyspark.sql.functions import expr
 from benchmarks.spark.factor_report import STRATEGIES, Report, Run, Side
 from benchmarks.spark.factor_settings import SETTINGS
 from benchmarks.spark.sharing import plain
-from muntin.console.progress import Steps
-from muntin.measure.events import compute, readings, stored
+from muntin.measure.events import compute, readings, store
 from muntin.measure.processes import Cost, cheapest, measure, settle
+from muntin.measure.progress import Steps
 from muntin.model.plan import Plan
 from muntin.model.trees import PeriodicTree
 from muntin.spark.batch.results import run
@@ -56,7 +56,7 @@ def factor(
 
 def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:
     """Makes one event a second of one device, in order, as in the paper's synthetic stream."""
-    return stored(readings(session, events, 1, RATE, disorder=0), folder)
+    return store(readings(session, events, 1, RATE, disorder=0), folder)
 
 
 def _run(

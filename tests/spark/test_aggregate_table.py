@@ -212,8 +212,7 @@ def test_streams(spark, tmp_path):
         source.stream(),
         checkpoint=tmp_path / "check",
         sink=out,
-        buckets=1,
-        approximate=True,
+        options=mt.StreamOptions(buckets=1, approximate=True),
     ) as pipeline:
         pipeline.process_all_available()
         watermark = at(pipeline.status().watermark)

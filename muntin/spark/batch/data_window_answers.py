@@ -25,7 +25,7 @@ from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack
-from muntin.spark.sinks.sink import Stack, Whole
+from muntin.spark.sinks.sink import CombinedAnswers, Stack
 from muntin.spark.worker import Task
 
 
@@ -82,7 +82,9 @@ class RecordAnswers:
         self._kept = stored(self._combined)
         return is_computable(self._kept)
 
-    def stacks(self, is_at_once: Callable[[Whole], bool]) -> Iterator[Stack | Whole]:
+    def stacks(
+        self, is_at_once: Callable[[CombinedAnswers], bool]
+    ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries, those with the same columns in one frame, or all of
         them where `is_at_once` takes that.
 

@@ -28,7 +28,7 @@ from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import RESERVED, Projection, from_columns, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack, united
-from muntin.spark.sinks.sink import Stack, Whole
+from muntin.spark.sinks.sink import CombinedAnswers, Stack
 
 
 class FamilyAnswers:
@@ -198,7 +198,9 @@ class FamilyAnswers:
             )
         )
 
-    def stacks(self, is_at_once: Callable[[Whole], bool]) -> Iterator[Stack | Whole]:
+    def stacks(
+        self, is_at_once: Callable[[CombinedAnswers], bool]
+    ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries, those with the same columns in one frame, or all of
         them where `is_at_once` takes that.
 

@@ -16,7 +16,7 @@ from muntin.runtime.stream_plan.same_state import state_of_plan
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.value_types import retyped, unchanged_queries
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
-from muntin.spark.pipeline.passing_failures import is_passing
+from muntin.spark.pipeline.transient_errors import is_transient
 from muntin.spark.stream.source import BoundStream, Source
 
 log = logging.getLogger("muntin")
@@ -25,10 +25,13 @@ log = logging.getLogger("muntin")
 Finish = Callable[[BoundStream, StreamPlan], None]
 
 
-def would_go_on(
+def validate_change(
     plan: Plan, source: Source, running: StreamPlan, *, moves: bool = False
 ) -> tuple[BoundStream, StreamPlan]:
-    """Returns what a plan would run as, or raises why it would be refused; changes nothing."""
+    """Returns the plan as it would run after a change; raises an error if it is refused.
+
+    Nothing is changed.
+    """
     found, bound = _transition(plan, running, source, given=None, moves=moves)
     return bound, _changed(running, bound, found, watermark=None, given=None)
 
@@ -55,7 +58,7 @@ def next_plan(
     found, bound = _transition(plan, tried.running, source, given=logs.given(), moves=moves)
     if _same(bound, tried, retain):
         return bound, resumed(tried.running, bound.plan)
-    would_go_on(plan, source, counting.running, moves=moves)
+    validate_change(plan, source, counting.running, moves=moves)
     if finish is not None and logs.is_cut() and _leaves(tried.running.plan, found.plan):
         try:
             before = source.bind(with_code(tried.running.plan, plan))
@@ -64,7 +67,7 @@ def next_plan(
             finish(before, resumed(tried.running, before.plan))
             counting = _stored(checkpoint.counting())
         except Exception as error:
-            if is_passing(error):
+            if is_transient(error):
                 raise RunError(
                     f"the batch that was cut off could not be finished yet: {error}; nothing is "
                     f"lost, start again"

@@ -124,6 +124,7 @@ class Source:
                 "mt.run runs the same plan on a batch"
             )
         self._data = data
+        self.session = data.sparkSession
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
         # What to tell the user of it, if nobody has said how late rows may be.

@@ -6,6 +6,13 @@ from dataclasses import replace
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from muntin.model.windows.data_windows import Delta
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.layout import slots_of
+from muntin.runtime.state.bucket import BucketRuntime, BucketState
+from muntin.runtime.state.lane import START
+from muntin.runtime.state.record_lane import RecordLane
 from tests.support.data_trees import (
     AGGREGATES,
     KINDS,
@@ -18,13 +25,6 @@ from tests.support.data_trees import (
     table_of,
     tree_of,
 )
-
-from muntin.model.windows.data_windows import Delta
-from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import slots_of
-from muntin.runtime.state.bucket import BucketRuntime, BucketState
-from muntin.runtime.state.lane import START
-from muntin.runtime.state.record_lane import RecordLane
 from tests.support.examples import examples
 from tests.support.record_windows import is_closed, tied
 from tests.support.simulated_streams import Memory

@@ -14,6 +14,7 @@ from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import Needs
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.folder_sink import FolderSink
 from tests.support.streams import (
@@ -25,6 +26,7 @@ from tests.support.streams import (
     assert_closed,
     at,
     events,
+    frequent_snapshots,
     joined,
     written,
 )
@@ -39,7 +41,13 @@ def test_starts_that_finish_no_batch_cost_nobody_an_open_window(spark, tmp_path)
     made = events(41, files=8)
 
     def go(*queries):
-        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=1)
+        return start(
+            queries,
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=out,
+            options=StreamOptions(buckets=1),
+        )
 
     def finish(pipeline, files):
         source.put(joined(files))
@@ -87,12 +95,22 @@ def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_t
             raise OSError("disk full")
 
     def go(*queries):
-        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=1)
+        return start(
+            queries,
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=out,
+            options=StreamOptions(buckets=1),
+        )
 
     source.put(joined(made[:2]), joined(made[2:4]), made[4])
     snapshots = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
     # The first try writes a snapshot, and those after it write none that would hide it.
-    with configured(spark, {snapshots: "0"}), monkeypatch.context() as patch:
+    with (
+        frequent_snapshots(spark),
+        configured(spark, {snapshots: "0"}),
+        monkeypatch.context() as patch,
+    ):
         patch.setattr(FolderSink, "write", slow_and_failing)
         pipeline = go(MINUTE)
         with pytest.raises(Exception, match="disk full"):

@@ -1,23 +1,23 @@
-"""Compiles the kernels of usual queries before they are needed, by running such queries."""
+"""Compiles the kernels of common queries before they are needed, by running such queries."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
-from muntin.console.progress import Steps
-from muntin.demo.machines import sensors
-from muntin.demo.side_by_side import queries
-from muntin.measure.events import compute, stored
+from muntin.demo.dashboard import dashboard_queries
+from muntin.demo.readings import machine_readings
+from muntin.measure.events import compute, store
+from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
 from muntin.sql import parse_sql
 from muntin.techniques.compiled.kernel_cache import stored_kernels
 
-# Enough for windows of half a minute to close in the stream.
+# Enough events to close windows of half a minute in the stream.
 _EVENTS = 20_000
-# By what is kept of a slice, for several keys and filters, and for windows found in the data.
+# Sets of values, integers, several keys and filters, and windows found in the data.
 _MORE = """
 -- name: values
 SELECT machine, window, count(DISTINCT valve) AS states, percentile(power1, 0.95) AS high,
@@ -40,19 +40,19 @@ FROM sensors WHERE valve GROUP BY machine, session_window(ts, '5 seconds')
 
 
 def warm_up_kernels(session: SparkSession) -> list[Path]:
-    """Runs usual queries in batches and as a stream; returns the files of compiled kernels."""
+    """Runs common queries as a batch and as a stream; returns the files of compiled kernels."""
     more = [query for query in parse_sql(_MORE) if isinstance(query, Query)]
     with TemporaryDirectory(prefix="muntin-warmup-") as folder, Steps(3) as bar:
         with bar.step("making events"):
-            events = stored(sensors(session, _EVENTS), Path(folder, "events"))
+            events = store(machine_readings(session, _EVENTS), Path(folder, "events"))
         with bar.step("queries over a batch"):
-            for asked in (queries(), more):
-                with run(asked, events) as results:
+            for queries in (dashboard_queries(), more):
+                with run(queries, events) as results:
                     compute(results.together())
         with bar.step("queries over a stream"):
             stream = session.readStream.schema(events.schema).parquet(f"{folder}/events")
             start(
-                [*queries(), *more],
+                [*dashboard_queries(), *more],
                 stream,
                 sink=lambda name, frame, batch: compute(frame),
                 checkpoint=Path(folder, "checkpoint"),

@@ -6,14 +6,12 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.folder import Folder
-from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.memory_sink import MemorySink
-from muntin.spark.sinks.sink_like import sink_for
-from tests.support.made_answers import Given, answer, devices
+from muntin.spark.sinks.folder_sink import Files
+from tests.support.made_answers import Given, answer, devices, opened
 
 
 def sink(spark, folder, compact=3, **more):
-    return FolderSink(spark, str(folder), mark="m", compact=compact, **more)
+    return opened(Files(folder, compact=compact, **more), spark)
 
 
 def batch(spark, number):
@@ -118,7 +116,7 @@ STEPS = [
     (owner, name)
     for owner, names in {
         "FolderSink": ["_clean", "_stage", "_place"],
-        "HeldBatches": ["hold", "note", "forget"],
+        "BatchBuffer": ["hold", "note", "forget"],
     }.items()
     for name in names
 ]
@@ -127,10 +125,10 @@ STEPS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_cut_at_any_step_loses_and_repeats_nothing(spark, tmp_path, monkeypatch, after):
+    import muntin.spark.sinks.batch_buffer as batch_buffer
     import muntin.spark.sinks.folder_sink as sinks
-    import muntin.spark.sinks.held_batches as held
 
-    owners = {"FolderSink": sinks.FolderSink, "HeldBatches": held.HeldBatches}
+    owners = {"FolderSink": sinks.FolderSink, "BatchBuffer": batch_buffer.BatchBuffer}
     for place, (owner, name) in enumerate(STEPS):
         folder = tmp_path / str(place)
         one, number = sink(spark, folder, 2), 0
@@ -175,7 +173,7 @@ def test_a_cut_at_any_step_loses_and_repeats_nothing(spark, tmp_path, monkeypatc
 
 
 def test_held_answers_keep_their_columns_when_queries_change(spark, tmp_path):
-    one = sink(spark, tmp_path, 4, format="json", flat=True)
+    one = sink(spark, tmp_path, 4, format="json", flatten=True)
     one.write(0, Given(answer(spark, "a", 0, 1)))
     schemas = {"a": answer(spark, "a", 0, 1).frame.schema}
     one.claim(schemas)
@@ -191,10 +189,6 @@ def test_held_answers_keep_their_columns_when_queries_change(spark, tmp_path):
     assert json.loads((tmp_path / "a" / "_muntin.json").read_text())["mark"] == "m"
 
 
-def test_only_files_are_held(spark):
-    about = {"mark": "m", "checkpoint": "c", "format": "parquet", "flatten": False, "options": None}
-    assert isinstance(sink_for(None, spark, **about), MemorySink)
-    with pytest.raises(RunError, match="compact is for a sink that has files"):
-        sink_for(None, spark, **about, compact=2)
+def test_compact_is_a_number_of_batches(spark):
     with pytest.raises(RunError, match="compact is a number of batches, such as 10, not 0"):
-        sink_for("out", spark, **about, compact=0)
+        opened(Files("out", compact=0), spark)

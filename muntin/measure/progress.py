@@ -1,4 +1,4 @@
-"""Shows the progress of long work on a terminal; in a pipe, nothing."""
+"""Shows the progress of long work on a terminal. In a pipe it shows nothing."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pyspark import SparkContext
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-_EVERY_S = 0.25
+_INTERVAL_S = 0.25
 
 
 class Steps:
@@ -53,19 +53,19 @@ class Steps:
         self._bar.update(self._task, advance=1, tasks="")
 
     def _watch(self) -> None:
-        while not self._done.wait(_EVERY_S):
+        while not self._done.wait(_INTERVAL_S):
             self._bar.update(self._task, tasks=_spark_tasks())
 
 
 @contextmanager
-def starting() -> Iterator[None]:
+def show_spark_start() -> Iterator[None]:
     """Shows that Spark is starting while the block runs."""
     with Steps(1) as bar, bar.step("starting Spark"):
         yield
 
 
 def _spark_tasks() -> str:
-    """Returns how many tasks of the running stages are done, or nothing if none runs."""
+    """Returns how many tasks of the running stages are done; an empty text if no stage runs."""
     context = SparkContext._active_spark_context
     if context is None:
         return ""
@@ -73,7 +73,7 @@ def _spark_tasks() -> str:
         tracker = context.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     except Exception:
-        # Spark is starting, stopping or has failed; a progress bar does not report that.
+        # Spark is starting, stopping or has failed. Reporting that is not up to a progress bar.
         return ""
     running = [stage for stage in stages if stage is not None]
     if not running:

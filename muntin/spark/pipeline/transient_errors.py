@@ -1,7 +1,4 @@
-"""Tells failures that pass, so that the same batch may succeed when it is tried again.
-
-Also tells what is no failure at all: somebody stopped Spark's query.
-"""
+"""Identifies transient errors that are worth a retry, and errors of a query that was stopped."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +12,7 @@ from muntin.errors import RunError
 _RESTARTS = 3
 _WAITS_S = 1.0
 # What Spark, the JVM and Hadoop say when a process or a machine could not be reached.
-_PASSING = (
+_TRANSIENT = (
     "Python worker failed to connect back",
     "Python worker exited unexpectedly",
     "Python worker did not connect",
@@ -51,8 +48,8 @@ _STOPPED = (
 )
 
 
-class Patience:
-    """How often a stream has been tried again since it last finished a batch."""
+class RetryPolicy:
+    """Allows a few retries between two finished batches, each after a longer wait."""
 
     def __init__(self) -> None:
         self._tries = 0
@@ -64,19 +61,19 @@ class Patience:
         if finished is not None and finished != self._finished:
             self._tries, self._finished = 0, finished
         self._tries += 1
-        return self._tries <= _RESTARTS and is_passing(failure)
+        return self._tries <= _RESTARTS and is_transient(failure)
 
     def wait(self) -> None:
         """Wait before the next try, each time twice as long."""
         time.sleep(_WAITS_S * 2 ** (self._tries - 1))
 
 
-def is_passing(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether Spark failed because a worker, an executor or a file system was away for a while.
 
-    An error of a query, of the data or of a user's function never passes, whatever it says.
+    An error of a query, of the data or of a user's function is never transient, whatever it says.
     """
-    return _says(error, _PASSING)
+    return _says(error, _TRANSIENT)
 
 
 def was_stopped(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""What a pipeline on a server refuses, and how it reads what a server says; none is asked."""
+"""Sinks of a stream on Spark Connect, and how reports of a server are read; no server runs."""
 
 import pickle
 
@@ -8,12 +8,22 @@ import muntin as mt
 from muntin.errors import RunError
 from muntin.spark.engine import server_folder
 from muntin.spark.engine.listeners import report_of_server
-from muntin.spark.server.folder_on_server import FolderOnServer
-from muntin.spark.server.server_site import ServerSite
+from muntin.spark.sinks.connect_folder_sink import ConnectFolderSink
 from muntin.spark.sinks.function_sink import FunctionSink
-from muntin.spark.sinks.sink import Sink
+from muntin.spark.sinks.late_rows import LateRowsSink
+from muntin.spark.sinks.open_sink import open_sink
+from muntin.spark.sinks.sink import Sink, SinkContext
 
-FILES = {"mark": "m", "checkpoint": "c", "format": "parquet", "flatten": False, "options": None}
+
+class Session:
+    """Counts as a session of Spark Connect; pickling it is an error."""
+
+    def __reduce__(self):
+        raise AssertionError("a session is not pickled")
+
+
+Session.__module__ = "pyspark.sql.connect.session"
+CONTEXT = SinkContext(session=Session(), mark="m", checkpoint="c")
 
 
 class Own(Sink):
@@ -22,41 +32,35 @@ class Own(Sink):
 
 
 @pytest.mark.parametrize(
-    ("sink", "compact", "said"),
+    ("sink", "said"),
     [
-        (mt.Tables(), 1, "mt.Tables does not work on Spark Connect"),
-        ("out", 3, "compact does not work on Spark Connect"),
-        (7, 1, "a sink is a folder"),
-        (Own, 1, "a sink is a folder"),
+        (mt.Tables(), "mt.Tables does not work on Spark Connect"),
+        (mt.Files("out", compact=3), "compact does not work on Spark Connect"),
+        (7, "a sink is a folder"),
+        (Own, "a sink is a folder"),
     ],
 )
-def test_what_a_server_has_no_way_for_is_refused(sink, compact, said):
+def test_what_a_server_has_no_way_for_is_refused(sink, said):
     with pytest.raises(RunError, match=said):
-        ServerSite(None).sink(sink, FILES, compact=compact)
+        open_sink(sink, CONTEXT)
 
 
 def test_late_rows_are_refused():
-    assert ServerSite(None).late_sink(None, FILES) is None
     with pytest.raises(RunError, match=r"late does not work on Spark Connect.*late_rows"):
-        ServerSite(None).late_sink("late", FILES)
+        LateRowsSink("late", CONTEXT)
 
 
 def test_a_sink_of_the_users_own_is_taken_as_it_is():
     own = Own()
-    assert ServerSite(None).sink(own, FILES, compact=1) is own
-    assert isinstance(ServerSite(None).sink(print, FILES, compact=1), FunctionSink)
+    assert open_sink(own, CONTEXT) is own
+    assert isinstance(open_sink(print, CONTEXT), FunctionSink)
 
 
-def test_a_folder_goes_to_the_server_without_its_session(monkeypatch):
-    class Session:
-        def __reduce__(self):
-            raise AssertionError("a session is not pickled")
-
-    monkeypatch.setattr("muntin.spark.server.folder_on_server.texts_in", server_folder.ServerFolder)
+def test_a_folder_goes_to_the_server_without_its_session():
     for sink in ("out", None):
-        folder = ServerSite(Session()).sink(sink, FILES, compact=1)
+        folder = open_sink(sink, CONTEXT)
         there = pickle.loads(pickle.dumps(folder))
-        assert isinstance(there, FolderOnServer)
+        assert isinstance(there, ConnectFolderSink)
         assert there.output == folder.output == ("out" if sink else "c/answers")
 
 

@@ -1,4 +1,4 @@
-"""What the text and the picture show of a tree, whichever kind of tree it is: a row per window."""
+"""What the text, the picture and the JSON say of a tree and of a pass, for both kinds of trees."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,25 +15,36 @@ from muntin.model.windows.window import Window
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """A window of a tree: what is said of it, and where it hangs."""
+class WindowRow:
+    """A window of a tree, as a row of a table."""
 
     window: str
-    # The same as sizes, where it has fixed ones.
+    # The window itself, if it has fixed sizes.
     periodic: Window | None
     aggregates: tuple[str, ...]
     answers: tuple[str, ...]
     cost: float
-    # How many windows it hangs below, and the row that it reads; None reads the slices.
-    depth: int
-    parent: int | None
-    is_factor: bool
-    # All there is to say of it, in full.
-    story: str
+    # How many windows are above it, and the row that it reads; None: it reads the slices.
+    depth: int = 0
+    parent: int | None = None
+    is_factor: bool = False
+    # What it reads, and what kind of window it is.
+    reads: str | None = None
+    kind: str | None = None
+
+    @property
+    def story(self) -> str:
+        """The full description of the window, in several lines."""
+        lines = [self.window + (f" ({self.kind})" if self.kind else "")]
+        if not self.is_factor:
+            lines.append(f"answers {', '.join(self.answers)}")
+        if self.reads is not None:
+            lines.append(f"reads {self.reads}")
+        return "\n".join([*lines, f"computes {', '.join(self.aggregates)}", words.cost(self.cost)])
 
 
-class TreeStory:
-    """What the text and the picture say of a tree; `story_of` returns that of its kind."""
+class TreeText:
+    """Describes a tree; `tree_text` returns that of its kind."""
 
     # The tree, if its edges are known before the data is, so that they can be drawn.
     with_edges: PeriodicTree | None = None
@@ -41,55 +52,38 @@ class TreeStory:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
 
-    @property
-    def about(self) -> str:
-        """Whose events are read: the relation, the filter, the keys and the time."""
-        grouping = self.tree.grouping
-        return f"{words.relation(grouping)} {' '.join(words.conditions(grouping))}"
-
     @cached_property
-    def rows(self) -> list[Row]:
-        """The windows, each below the one that it reads."""
-        rows: list[Row] = []
+    def rows(self) -> list[WindowRow]:
+        """A row for each window; a window comes after the one that it reads."""
+        rows: list[WindowRow] = []
         places: dict[Window | DataWindow, int] = {}
-        for node, depth in words.depths(self.tree):
+        for node, depth in words.nodes_with_depth(self.tree):
             places[node.window] = len(rows)
-            window = words.clean(str(node.window))
-            label, reads = self._label(node), self._reads(node)
-            answers, aggregates = words.answers(node), words.aggregates(node)
-            lines = [
-                f"{window} ({label})" if label else window,
-                *([f"answers {', '.join(answers)}"] if node.queries else []),
-                *([f"reads {reads}"] if reads else []),
-                f"computes {', '.join(aggregates)}",
-                words.cost(node.cost),
-            ]
             rows.append(
-                Row(
-                    window=window,
+                WindowRow(
+                    window=words.clean(str(node.window)),
                     periodic=node.window if isinstance(node.window, Window) else None,
-                    aggregates=aggregates,
-                    answers=answers,
+                    aggregates=words.aggregates(node),
+                    answers=words.answers(node),
                     cost=node.cost,
                     depth=depth,
                     parent=None if node.parent is None else places[node.parent],
                     is_factor=node.is_factor,
-                    story="\n".join(lines),
+                    reads=self._reads(node),
+                    kind=self._kind(node),
                 )
             )
         return rows
 
-    def _label(self, node: TreeNode) -> str | None:
-        """What kind of window a node is, if that is worth saying."""
-        raise NotImplementedError
-
-    def _reads(self, node: TreeNode) -> str | None:
-        """What a node reads, if nodes differ in that."""
-        return None
+    @property
+    def events(self) -> str:
+        """The relation, filter, keys and time of the events that the tree reads."""
+        grouping = self.tree.grouping
+        return f"{words.relation(grouping)} {' '.join(words.conditions(grouping))}"
 
     @property
     def reading(self) -> str:
-        """What happens to each event."""
+        """What the tree does with each event."""
         raise NotImplementedError
 
     @property
@@ -98,26 +92,26 @@ class TreeStory:
         raise NotImplementedError
 
     def notes(self) -> Iterator[str]:
-        """Yields what Spark does itself, and what a stream keeps."""
+        """Yields what Spark computes itself, and what a stream keeps."""
+        raise NotImplementedError
+
+    def _reads(self, node: TreeNode) -> str | None:
+        """What a node reads, if the nodes of the tree differ in that."""
+        return None
+
+    def _kind(self, node: TreeNode) -> str | None:
+        """What kind of window a node is, if that is not obvious."""
         raise NotImplementedError
 
 
-class _PeriodicStory(TreeStory):
+class _PeriodicText(TreeText):
     def __init__(self, tree: PeriodicTree) -> None:
         super().__init__(tree)
-        self._tree = tree
-        self.with_edges = tree
-
-    def _label(self, node: TreeNode) -> str | None:
-        return words.FACTOR if node.is_factor else None
-
-    def _reads(self, node: TreeNode) -> str | None:
-        return "the slices" if node.parent is None else str(node.parent)
+        self._tree = self.with_edges = tree
 
     @property
     def reading(self) -> str:
-        tree = self._tree
-        shared, slices = tree.made_in, words.slices(tree.slicing)
+        tree, shared, slices = self._tree, self._tree.made_in, words.slices(self._tree.slicing)
         if shared is None:
             return f"events are added to {slices}"
         if shared.maker == SLICER:
@@ -145,29 +139,28 @@ class _PeriodicStory(TreeStory):
         if tree.time_part is not None:
             yield f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
         if tree.levels:
-            named = ["slices", *map(str, tree.levels)]
-            longest = accumulate(tree.keeps, max)
-            levels = (
-                f"{name} for {format_duration(keep)}"
-                for name, keep in zip(named, longest, strict=True)
-            )
-            yield f"in a stream, kept behind the watermark at least: {'; '.join(levels)}"
+            times = map(format_duration, accumulate(tree.keeps, max))
+            steps = zip(("slices", *tree.levels), times, strict=True)
+            levels = "; ".join(f"{name} for {time}" for name, time in steps)
+            yield f"in a stream, kept behind the watermark at least: {levels}"
+
+    def _reads(self, node: TreeNode) -> str | None:
+        return "the slices" if node.parent is None else str(node.parent)
+
+    def _kind(self, node: TreeNode) -> str | None:
+        return words.FACTOR if node.is_factor else None
 
 
-class _DataStory(TreeStory):
+class _DataText(TreeText):
     def __init__(self, tree: DataTree) -> None:
         super().__init__(tree)
         self._tree = tree
 
-    def _label(self, node: TreeNode) -> str | None:
-        return "found in the data" if isinstance(node.window, DataWindow) else "periodic"
-
     @property
     def reading(self) -> str:
-        grain = self._tree.grain
         if self._tree.is_alone:
             return "each event is read once"
-        if grain is not None:
+        if (grain := self._tree.grain) is not None:
             return f"events within {format_duration(grain)} become one record, in order of time"
         return "each event is put in its place in time"
 
@@ -178,70 +171,69 @@ class _DataStory(TreeStory):
         return "windows are merged from slices, which begin where a window begins"
 
     def notes(self) -> Iterator[str]:
-        tree, grains = self._tree, self._tree.grains
-        waiting = "each record waits"
-        if grains is not None:
-            waiting = f"slices of {format_duration(grains.edges[0].period)} wait"
+        waiting, tree = "each record waits", self._tree
+        if tree.grains is not None:
+            waiting = f"slices of {format_duration(tree.grains.edges[0].period)} wait"
         text = f"in a stream: {waiting} for the watermark"
         if tree.is_alone:
             text += ", and sessions are merged from them"
-        remembers = CountWindow | Delta | Custom | Absent
-        if any(isinstance(window, remembers) for window in tree.data_windows):
+        remembering = CountWindow | Delta | Custom | Absent
+        if any(isinstance(window, remembering) for window in tree.data_windows):
             yield f"{text}; every key is remembered"
         else:
             yield f"{text}; a key is forgotten once its windows have closed"
 
+    def _kind(self, node: TreeNode) -> str | None:
+        return "found in the data" if isinstance(node.window, DataWindow) else "periodic"
 
-def story_of(tree: Tree) -> TreeStory:
-    """Returns what is said of a tree."""
-    match tree:
-        case PeriodicTree():
-            return _PeriodicStory(tree)
-        case DataTree():
-            return _DataStory(tree)
-    raise TypeError(f"no story of {type(tree).__name__}")
+
+def tree_text(tree: Tree) -> TreeText:
+    """Returns the description of a tree."""
+    if isinstance(tree, PeriodicTree):
+        return _PeriodicText(tree)
+    assert isinstance(tree, DataTree)
+    return _DataText(tree)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassStory:
-    """What is said of a pass."""
+class PassText:
+    """The name of a pass, what it reads, and what it does with the events."""
 
     name: str
-    # Whose events are read, and what is done with them.
     about: str
     reading: str
     cost: float
 
 
-def passes_of(plan: Plan) -> list[PassStory]:
-    """The passes that are made for several trees, or by the slicer."""
-    stories = []
+def pass_texts(plan: Plan) -> list[PassText]:
+    """Returns a description of each pass that serves several trees, or uses the slicer."""
+    texts = []
     for shared in plan.passes:
         trees = plan.trees_of(shared)
         family = trees[0].grouping.family
         filters = {tree.grouping.where for tree in trees} - {None}
         keys = ", ".join(map(words.clean, shared.keys))
-        by = f" by {keys}" if keys else ""
         if shared.maker == SLICER:
             reading = "compiled code gets the events once and cuts them for each tree"
         else:
+            by = f" by {keys}" if keys else ""
             reading = f"Spark adds events to {words.slices(shared.slicing)}{by}"
         if filters:
-            reading += f", under {words.counted(len(filters), 'filter')}"
-        stories.append(
-            PassStory(
+            reading += f", under {words.pluralize(len(filters), 'filter')}"
+        texts.append(
+            PassText(
                 name=f"pass {shared.number + 1}",
                 about=f"{words.relation(family)} over {words.clean(family.time)}, read once for "
-                f"{words.counted(len(trees), 'tree')}",
+                f"{words.pluralize(len(trees), 'tree')}",
                 reading=reading,
                 cost=shared.cost,
             )
         )
-    return stories
+    return texts
 
 
 def stored_relations(plan: Plan) -> list[str]:
-    """What is said of each relation that is computed once for several passes."""
+    """Returns a sentence for each relation that is computed once for several passes."""
     return [
         f"{words.relation(relation)} is computed once and stored, since it is read "
         f"{plan.readings[relation]} times"

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from muntin.spark.folder import STAGED, Folder
-from muntin.spark.sinks.sink import Part, Stack, Whole
+from muntin.spark.sinks.sink import CombinedAnswers, Part, Stack
 
 _PUBLISHED = "published.json"
 # About how large a file may get that holds the answers of several batches, in bytes.
@@ -33,7 +33,7 @@ class Published:
     is_whole: bool
 
 
-class HeldBatches:
+class BatchBuffer:
     """The answers that the pipeline of one checkpoint holds in a directory."""
 
     def __init__(self, session: SparkSession, directory: str, *, mark: str) -> None:
@@ -53,7 +53,7 @@ class HeldBatches:
         parts = (part for number in self.numbers() for part in _parts(self._told(number)))
         return {name for part in parts for name in part.names.values()}
 
-    def hold(self, batch: int, whole: Whole, *, is_small: bool) -> None:
+    def hold(self, batch: int, whole: CombinedAnswers, *, is_small: bool) -> None:
         """Write a batch's answers, in the place of an earlier try; this computes the batch."""
         name = _name(batch)
         self._folder.delete(f"{name}.json")
@@ -123,7 +123,7 @@ class HeldBatches:
         bytes_ = sum(self.size(number) for number in numbers)
         if bytes_ > _LARGE:
             frame = frame.coalesce(math.ceil(bytes_ / _LARGE))
-        return Whole(frame=frame, parts=_parts(told)).stacks()
+        return CombinedAnswers(frame=frame, parts=_parts(told)).stacks()
 
     def _told(self, batch: int) -> dict[str, Any]:
         told: dict[str, Any] = json.loads(self._folder.read(f"{_name(batch)}.json"))
@@ -134,7 +134,7 @@ def _name(batch: int) -> str:
     return f"{batch:08d}"
 
 
-def _told(whole: Whole) -> dict[str, Any]:
+def _told(whole: CombinedAnswers) -> dict[str, Any]:
     return {
         "schema": whole.frame.schema.jsonValue(),
         "parts": [

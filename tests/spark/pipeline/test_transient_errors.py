@@ -9,9 +9,10 @@ from pyspark.sql.functions import udf
 
 from muntin.errors import RunError
 from muntin.spark.checkpoint.checkpoint import Checkpoint
-from muntin.spark.pipeline import passing_failures
-from muntin.spark.pipeline.passing_failures import is_passing, was_stopped
+from muntin.spark.pipeline import transient_errors
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
+from muntin.spark.pipeline.transient_errors import is_transient, was_stopped
 from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import writing
 from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, joined, written
@@ -29,15 +30,15 @@ def wrapped(error):
 
 
 def test_what_passes():
-    assert is_passing(PASSING)
-    assert is_passing(wrapped(PASSING))
+    assert is_transient(PASSING)
+    assert is_transient(wrapped(PASSING))
     begun = "[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE] Streaming Runner ..."
-    assert is_passing(PySparkException(begun))
-    assert not is_passing(LASTING)
-    assert not is_passing(wrapped(LASTING))
+    assert is_transient(PySparkException(begun))
+    assert not is_transient(LASTING)
+    assert not is_transient(wrapped(LASTING))
     # The function of a user may say what it likes.
-    assert not is_passing(wrapped(OSError("Python worker failed to connect back")))
-    assert not is_passing(RunError("java.net.ConnectException"))
+    assert not is_transient(wrapped(OSError("Python worker failed to connect back")))
+    assert not is_transient(RunError("java.net.ConnectException"))
 
 
 def test_what_was_stopped():
@@ -46,7 +47,7 @@ def test_what_was_stopped():
     for error in (interrupted, cancelled):
         assert was_stopped(error)
         assert was_stopped(wrapped(error))
-        assert not is_passing(error)
+        assert not is_transient(error)
     assert not was_stopped(PASSING)
     assert not was_stopped(LASTING)
     assert not was_stopped(wrapped(OSError("java.lang.InterruptedException")))
@@ -63,7 +64,7 @@ def test_what_was_stopped():
 def test_a_full_disk_is_called_so(error):
     found = str(wrapped(error))
     assert "'a': the answers of batch 3 could not be written: the disk is full (" in found
-    assert not is_passing(wrapped(error))
+    assert not is_transient(wrapped(error))
 
 
 def test_a_stream_ends_with_a_full_disk_by_name(spark, tmp_path):
@@ -74,7 +75,9 @@ def test_a_stream_ends_with_a_full_disk_by_name(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     source.put(*events(9, files=2)[1:])
     data = source.stream().withColumn("temp", full("temp"))
-    with start([MINUTE], data, checkpoint=tmp_path / "check", buckets=1) as pipeline:
+    with start(
+        [MINUTE], data, checkpoint=tmp_path / "check", options=StreamOptions(buckets=1)
+    ) as pipeline:
         with pytest.raises(RunError, match=r"disk is full .* start again on the same check"):
             pipeline.process_all_available()
         assert "the disk is full" in pipeline.status().error
@@ -98,7 +101,7 @@ class Failing:
 
 @pytest.fixture
 def source(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(passing_failures, "_WAITS_S", 0.1)
+    monkeypatch.setattr(transient_errors, "_WAITS_S", 0.1)
     found = Input(spark, tmp_path / "in")
     made = events(63, files=4)
     found.put(joined(made[:2]), joined(made[2:]))
@@ -106,7 +109,13 @@ def source(spark, tmp_path, monkeypatch):
 
 
 def go(base, source, *queries):
-    return start(queries, source.stream(), checkpoint=base / "check", sink=base / "out", buckets=1)
+    return start(
+        queries,
+        source.stream(),
+        checkpoint=base / "check",
+        sink=base / "out",
+        options=StreamOptions(buckets=1),
+    )
 
 
 @pytest.mark.long

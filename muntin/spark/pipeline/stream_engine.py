@@ -1,6 +1,7 @@
-"""What a pipeline needs of the place it runs at: this process, or a server of Spark Connect."""
+"""The parts of a pipeline that depend on the session: classic, or of Spark Connect."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
@@ -10,10 +11,17 @@ from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_run import StreamRun
-from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
+from muntin.spark.sinks.late_rows import LateRowsSink
 from muntin.spark.sinks.sink import Sink
-from muntin.spark.sinks.sink_like import FileOptions, SinkLike
 from muntin.spark.stream.source import BoundStream
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """Where answers and, if they are wanted, late rows go."""
+
+    sink: Sink
+    late: LateRowsSink | None = None
 
 
 class Owner(Protocol):
@@ -26,13 +34,13 @@ class Owner(Protocol):
         """Become the owner, or refuse."""
 
     def release(self) -> None:
-        """Release the checkpoint, if it is still held."""
+        """Release the checkpoint, if this pipeline owns it."""
 
     def forget(self) -> None:
-        """Stop holding it in this process, without touching its file."""
+        """Release it in this process alone, without touching its file."""
 
     def check(self) -> None:
-        """Raises if another has taken the checkpoint."""
+        """Raise an error if another pipeline has taken the checkpoint."""
 
 
 class Watcher(Protocol):
@@ -42,39 +50,32 @@ class Watcher(Protocol):
         """Watch this run, and no other, from now on until it ends."""
 
     def catch_up(self, reports: QueryReports) -> None:
-        """Take in reports of the run that have not come by themselves; called now and then."""
+        """Read reports of the run that Spark has not sent; called now and then."""
 
     def leave(self) -> None:
-        """Watch no run: the one that was followed is about to be stopped."""
+        """Stop watching the run, which is about to stop."""
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching for good."""
 
 
-class Site(Protocol):
-    """Makes the parts of a pipeline that are not the same at all places."""
-
-    def sink(self, sink: SinkLike, files: FileOptions, *, compact: int) -> Sink:
-        """Returns the sink for what the user gave."""
-
-    def late_sink(self, late: LateLike, files: FileOptions) -> LateRowsSink | None:
-        """Returns where late rows go, if they are wanted."""
+class StreamEngine(Protocol):
+    """Makes the parts of a pipeline that depend on the session."""
 
     def owner(
         self, directory: str, *, is_active: Callable[[], bool], on_loss: Callable[[RunError], None]
     ) -> Owner:
-        """Returns who holds a checkpoint for one pipeline."""
+        """Returns the owner of a checkpoint for one pipeline."""
 
-    def watcher(self, figures: Figures, name: str, ended: Callable[[], None]) -> Watcher:
-        """Returns who reads Spark's reports; `ended` is called when a run ends by itself."""
+    def watcher(self, figures: Figures, name: str, on_end: Callable[[], None]) -> Watcher:
+        """Returns what reads Spark's reports; `on_end` is called when a run ends by itself."""
 
     def run(
         self,
         bound: BoundStream,
         running: StreamPlan,
+        outputs: Outputs,
         *,
-        sink: Sink,
-        late: LateRowsSink | None,
         figures: Figures,
         owner: Owner,
         checkpoint: Checkpoint,

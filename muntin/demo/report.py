@@ -1,20 +1,21 @@
-"""Shows the results of the demo on a terminal."""
+"""Prints the results of the demo on a terminal."""
 
 import shlex
-from collections.abc import Iterator
 from datetime import datetime
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from muntin.demo.machines import HERTZ, MACHINES
-from muntin.demo.side_by_side import Demo
+from muntin.demo.dashboard import Demo
+from muntin.demo.readings import HERTZ, MACHINES
 from muntin.explain.words import ratio
+from muntin.measure.compare import MUNTIN, PLAIN
 from muntin.measure.processes import Cost
+from muntin.model.query import Query
 
 
-def show(demo: Demo, console: Console) -> None:
+def print_demo(demo: Demo, console: Console) -> None:
     """Prints the times, a few rows of an answer, the files, and what to try next."""
     minutes = demo.events / MACHINES / HERTZ / 60
     console.print(
@@ -23,8 +24,16 @@ def show(demo: Demo, console: Console) -> None:
     )
     console.print()
     console.print(_times(demo))
-    for line in _about_the_ratio(demo):
-        console.print(line, highlight=False)
+    wall, cpu = _seconds(demo.comparison.first)
+    plan = demo.comparison.plan
+    console.print(
+        f"Both were warmed up, and short runs count by the best of three. muntin's first run over "
+        f"all readings took {wall} s and {cpu} CPU s.\n"
+        f"The cost model of `muntin explain` says {ratio(plan.cost, plan.plain_cost)}: it leaves "
+        f"out fixed costs, such as starting jobs and writing ten folders, which so few readings do "
+        f"not outweigh.",
+        highlight=False,
+    )
     console.print()
     console.print(_sample(demo))
     console.print(_files(demo))
@@ -48,43 +57,29 @@ def commands(demo: Demo) -> tuple[str, ...]:
 
 
 def _times(demo: Demo) -> Table:
+    comparison = demo.comparison
     table = Table(box=SIMPLE, title="plain Spark, a query at a time", title_justify="left")
     for column in ("query", "window", "rows", "equal", "wall s", "CPU s"):
-        number = column in ("rows", "wall s", "CPU s")
-        table.add_column(column, justify="right" if number else "left", no_wrap=True)
-    for name, answer in demo.answers.items():
-        row = [
-            name,
-            _short(answer.window),
-            f"{answer.rows:,}",
-            _yes(answer.equal),
-            *_seconds(answer.plain),
-        ]
-        table.add_row(*row)
+        is_number = column in ("rows", "wall s", "CPU s")
+        table.add_column(column, justify="right" if is_number else "left", no_wrap=True)
+    for query in comparison.plan.queries:
+        assert isinstance(query, Query)
+        counts, cost = comparison.rows[query.name], comparison.plain_queries[query.name]
+        window = _short_units(str(query.window))
+        equal = "yes" if counts.equal else "NO"
+        table.add_row(query.name, window, f"{counts.left:,}", equal, *_seconds(cost))
     table.add_section()
-    rows = sum(answer.rows for answer in demo.answers.values())
-    table.add_row("plain Spark, all", "", f"{rows:,}", "", *_seconds(demo.plain))
-    table.add_row("muntin, all", "", f"{rows:,}", _yes(demo.equal), *_seconds(demo.muntin))
-    gains = (demo.plain.wall_s / demo.muntin.wall_s, demo.plain.cpu_s / demo.muntin.cpu_s)
+    rows = f"{sum(counts.left for counts in comparison.rows.values()):,}"
+    equal = "yes" if comparison.equal else "NO"
+    table.add_row(f"{PLAIN}, all", "", rows, "", *_seconds(comparison.plain))
+    table.add_row(f"{MUNTIN}, all", "", rows, equal, *_seconds(comparison.muntin))
+    plain, muntin = comparison.plain, comparison.muntin
+    gains = (plain.wall_s / muntin.wall_s, plain.cpu_s / muntin.cpu_s)
     table.add_row("ratio", "", "", "", *(f"{gain:.1f}x" for gain in gains), style="bold")
     return table
 
 
-def _about_the_ratio(demo: Demo) -> Iterator[str]:
-    """Says how the numbers were measured, and why the cost model's are larger."""
-    wall, cpu = _seconds(demo.first)
-    yield (
-        f"Both were warmed up, and short runs count by the best of three. muntin's first run over "
-        f"all readings took {wall} s and {cpu} CPU s."
-    )
-    estimate = ratio(demo.plan.cost, demo.plan.plain_cost)
-    yield (
-        f"The cost model of `muntin explain` says {estimate}: it leaves out fixed costs, such as "
-        f"starting jobs and writing ten folders, which so few readings do not outweigh."
-    )
-
-
-def _short(window: str) -> str:
+def _short_units(window: str) -> str:
     """Abbreviates units, so that the table fits into eighty columns."""
     for unit, sign in (("minute", "min"), ("second", "s")):
         window = window.replace(f"{unit}s", sign).replace(unit, sign)
@@ -95,22 +90,18 @@ def _seconds(cost: Cost) -> tuple[str, str]:
     return f"{cost.wall_s:.1f}", f"{cost.cpu_s:.1f}"
 
 
-def _yes(equal: bool) -> str:
-    return "yes" if equal else "NO"
-
-
 def _sample(demo: Demo) -> Table:
     title = f"the first rows of `{demo.sample_of}`"
     table = Table(box=SIMPLE, title=title, title_justify="left")
     for name, value in demo.sample[0].items():
-        number = isinstance(value, int | float)
-        table.add_column(name, justify="right" if number else "left")
+        is_number = isinstance(value, int | float)
+        table.add_column(name, justify="right" if is_number else "left")
     for row in demo.sample:
-        table.add_row(*map(_value, row.values()))
+        table.add_row(*map(_format_value, row.values()))
     return table
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     match value:
         case {"start": datetime() as start, "end": datetime() as end}:
             return f"{start:%H:%M:%S} to {end:%H:%M:%S}"
@@ -125,6 +116,6 @@ def _files(demo: Demo) -> Table:
     table.add_row("the queries", str(demo.queries))
     table.add_row("the plan as a picture", str(demo.output / "plan.svg"))
     table.add_row("the events", str(demo.output / "events"))
-    table.add_row("muntin's answers", str(demo.output / "answers"))
-    table.add_row("plain Spark's answers", str(demo.output / "plain"))
+    table.add_row("muntin's answers", str(demo.output / MUNTIN))
+    table.add_row("plain Spark's answers", str(demo.output / PLAIN))
     return table

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -24,17 +24,16 @@ from muntin.errors import RunError
 from muntin.model.sql_text import literal
 from muntin.spark.engine.server_folder import ServerFolder
 from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.files import check_format
 from muntin.spark.folder import Texts, texts_in
-from muntin.spark.output.flatten import FLAT_FORMATS, flat_schema, flatten
-from muntin.spark.sinks.folder_sink import check_columns
+from muntin.spark.output.flatten import flatten
+from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.output_owner import ELSEWHERE, OWNER, columns_of, why_other_columns
-from muntin.spark.sinks.sink import INDEX, Answers, Sink, Stack, writing
+from muntin.spark.sinks.sink import INDEX, Answers, Sink, SinkContext, Stack, writing
 
 # The columns that folders are named after.
 QUERY, BATCH = "query", "batch"
 # The folder of a checkpoint in which answers are kept.
-_KEPT = "answers"
+_ANSWERS = "answers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +47,7 @@ class _Claim:
     columns: Mapping[str, Mapping[str, str]]
 
 
-class FolderOnServer(Sink):
+class ConnectFolderSink(Sink):
     """Files in `directory/query=name/batch=number`: writing a batch again replaces its files.
 
     It is pickled for the server, where it writes. The rest is done by the client.
@@ -56,25 +55,13 @@ class FolderOnServer(Sink):
 
     is_stacked = True
 
-    def __init__(
-        self,
-        session: SparkSession,
-        directory: str,
-        *,
-        mark: str,
-        checkpoint: str,
-        format: str,
-        flatten: bool,
-        options: Mapping[str, str] | None,
-    ) -> None:
-        """`mark` is that of the checkpoint."""
-        check_format(format)
+    def __init__(self, context: SinkContext, directory: str, files: FileOptions) -> None:
+        files.check()
         self.output = directory
         self._directory = directory.rstrip("/")
-        self._texts: Texts = texts_in(session, directory)
-        self._mark, self._checkpoint = mark, checkpoint
-        self._format, self._options = format, dict(options or {})
-        self._flat = flatten or format in FLAT_FORMATS
+        self._texts: Texts = texts_in(context.session, directory)
+        self._mark, self._checkpoint = context.mark, context.checkpoint
+        self._files = files
         # Whether a batch was written by this process.
         self._has_written = False
 
@@ -84,8 +71,7 @@ class FolderOnServer(Sink):
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
         """Refuse columns that have no place in the files, and folders that hold other answers."""
-        schemas = self._written(schemas)
-        check_columns(schemas, self._format)
+        schemas = self._files.file_schemas(schemas)
         for query, schema in schemas.items():
             for name in (field.name for field in schema.fields):
                 if name.lower() in (QUERY, BATCH):
@@ -100,11 +86,13 @@ class FolderOnServer(Sink):
     def claim(self, schemas: Mapping[str, StructType]) -> None:
         """Write to the folder who fills it, before anything else is written there."""
         before = self._claim()
-        columns = {name: columns_of(schema) for name, schema in self._written(schemas).items()}
+        columns = {
+            name: columns_of(schema) for name, schema in self._files.file_schemas(schemas).items()
+        }
         claim = _Claim(
             mark=self._mark,
             checkpoint=self._checkpoint,
-            format=self._format,
+            format=self._files.format,
             columns={**({} if before is None else before.columns), **columns},
         )
         if claim != before:
@@ -133,7 +121,7 @@ class FolderOnServer(Sink):
         rows = rows.withColumn(INDEX, expr(f"CASE {INDEX} {names} END"))
         rows = self._flattened(rows).withColumnRenamed(INDEX, QUERY).withColumn(BATCH, lit(batch))
         with writing(batch, *stack.names.values()):
-            writer = rows.write.format(self._format).options(**self._options)
+            writer = rows.write.format(self._files.format).options(**self._files.options)
             writer = writer.partitionBy(QUERY, BATCH).mode("overwrite")
             writer.option("partitionOverwriteMode", "dynamic").save(self._directory)
 
@@ -149,18 +137,14 @@ class FolderOnServer(Sink):
             for name in stack.names.values():
                 if (place := there.get(f"{QUERY}={name}/{BATCH}={batch}")) is not None:
                     with writing(batch, name):
-                        empty = session.createDataFrame([], nothing).write.format(self._format)
-                        empty = empty.options(**self._options).mode("overwrite")
+                        empty = session.createDataFrame([], nothing).write.format(
+                            self._files.format
+                        )
+                        empty = empty.options(**self._files.options).mode("overwrite")
                         empty.save(f"{self._directory}/{place}")
 
     def _flattened(self, rows: DataFrame) -> DataFrame:
-        return flatten("all", rows) if self._flat else rows
-
-    def _written(self, schemas: Mapping[str, StructType]) -> Mapping[str, StructType]:
-        """The columns of each query's files."""
-        if not self._flat:
-            return schemas
-        return {name: flat_schema(name, schema) for name, schema in schemas.items()}
+        return flatten("all", rows) if self._files.is_flat else rows
 
     def _claim(self) -> _Claim | None:
         if not self._texts.has(OWNER):
@@ -175,32 +159,24 @@ class FolderOnServer(Sink):
             raise RunError(
                 f"{self.output} belongs to the checkpoint {claim.checkpoint}; {ELSEWHERE}"
             )
-        if claim.format != self._format:
+        if claim.format != self._files.format:
             raise RunError(
-                f"{self.output} has files of the format {claim.format}, not {self._format}; "
+                f"{self.output} has files of the format {claim.format}, not {self._files.format}; "
                 f"{ELSEWHERE}"
             )
         for query, columns in queries.items():
             known = claim.columns.get(query, columns)
-            problem = why_other_columns(query, str(self.output), known, columns, self._format)
+            problem = why_other_columns(query, str(self.output), known, columns, self._files.format)
             if problem is not None:
                 raise RunError(problem)
 
 
-class KeptOnServer(FolderOnServer):
+class CheckpointSink(ConnectFolderSink):
     """Keeps answers in the checkpoint's folder: for tests and notebooks, where no sink is given."""
 
-    def __init__(self, session: SparkSession, *, mark: str, checkpoint: str) -> None:
-        super().__init__(
-            session,
-            f"{checkpoint}/{_KEPT}",
-            mark=mark,
-            checkpoint=checkpoint,
-            format="parquet",
-            flatten=False,
-            options=None,
-        )
-        self._session = session
+    def __init__(self, context: SinkContext) -> None:
+        super().__init__(context, f"{context.checkpoint}/{_ANSWERS}", FileOptions())
+        self._session = context.session
         self._schemas: Mapping[str, StructType] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -213,7 +189,7 @@ class KeptOnServer(FolderOnServer):
         self._schemas = schemas
 
     def answers(self, name: str) -> DataFrame | None:
-        """Returns all answers of a query so far, those of earlier starts among them."""
+        """Returns all answers of a query so far, including those of earlier starts."""
         # Without a schema, Spark would take a query that is called 1 for a number.
         of_files = StructType([*self._schemas[name].fields, StructField(QUERY, StringType())])
         try:
