@@ -390,7 +390,7 @@ class Pipeline:
         work = workload(queries)
         if not isinstance(queries, Workload):
             work = self._measured(self.plan.workload_of(work.queries))
-        if work.plain or work.data_windows or self.plan.record_trees:
+        if work.plain or work.data_windows or self.plan.data_trees:
             # Binding says what is wrong with them, if anything is.
             self._replanner = None
             return Replanned(plan=plan_for_stream(work, self.plan.strategy))

@@ -32,8 +32,8 @@ from muntin.model.aggregates.aggregate import (
 )
 from muntin.model.aggregates.parts import FLOAT
 from muntin.model.query import Grouping
-from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
+from muntin.model.trees import DataNode, DataTree
 from muntin.runtime.columns.layout import Layout, kept, slots_of
 from muntin.runtime.records.read_records import RecordLayout
 from tests.support.periodic_trees import kept_columns
@@ -155,18 +155,18 @@ def in_order(steps: list[Event]) -> list[Event]:
     return found
 
 
-def tree_of(kinds, aggregates=AGGREGATES) -> RecordTree:
+def tree_of(kinds, aggregates=AGGREGATES) -> DataTree:
     asked = tuple(aggregates.values())
-    return RecordTree(
+    return DataTree(
         grouping=Grouping(relation=SqlText(("", ""), ("",)), time="ts", where=None, keys=("k",)),
         nodes=tuple(
-            RecordNode(window=kind, aggregates=asked, queries=(str(number),))
+            DataNode(window=kind, aggregates=asked, queries=(str(number),))
             for number, kind in enumerate(kinds)
         ),
     )
 
 
-def layout_of(tree: RecordTree) -> RecordLayout:
+def layout_of(tree: DataTree) -> RecordLayout:
     """The columns of events: `x` is a float, `i` an integer."""
     components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
     return RecordLayout(
