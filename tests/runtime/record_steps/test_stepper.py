@@ -7,6 +7,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from muntin import aggregate, count_window, custom, landmark, threshold
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import count, sum_
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.layout import slots_of
+from muntin.runtime.record_steps.stepper import Stepper
+from muntin.runtime.records.compiled_functions import interned
 from tests.support.data_trees import (
     AGGREGATES,
     KINDS,
@@ -21,14 +29,6 @@ from tests.support.data_trees import (
     table_of,
     tree_of,
 )
-
-from muntin import aggregate, count_window, custom, landmark, threshold
-from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count, sum_
-from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import slots_of
-from muntin.runtime.record_steps.stepper import Stepper
-from muntin.runtime.records.compiled_functions import interned
 from tests.support.examples import examples
 from tests.support.record_windows import Event, is_closed, tied, windows
 from tests.support.windows import session
