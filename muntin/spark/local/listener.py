@@ -23,7 +23,7 @@ class Listener(ReportListener):
         ended: Callable[[], None] = lambda: None,
     ) -> None:
         """`ended` is called when the query that is followed ends by itself."""
-        self._session = session
+        super().__init__(session)
         self._figures = figures
         self._name = name
         self._ended = ended

@@ -126,8 +126,8 @@ def start(
         written["sink"] = where.output
     if late_sink is not None and not bound.is_one_stream:
         raise RunError(
-            "late= does not go with a stream that was joined or united of several with a watermark "
-            "each: nobody knows which of its rows are too late; leave it out"
+            "late= does not go with a stream that is, or may be, united of several with a "
+            "watermark each: nobody knows which of its rows are too late; leave it out"
         )
     if late_sink is not None and late_sink.output is not None:
         check_late_folder(session, late_sink.output, written)
