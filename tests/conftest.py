@@ -72,7 +72,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Benches do not wait for idle processes: tests look at their answers, not at their figures."""
     for module in (
-        "muntin.measure.turns",
+        "muntin.measure.processes",
         "benchmarks.spark.cold_process",
         "benchmarks.spark.factor",
         "benchmarks.spark.stream_state",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import muntin as mt
-from muntin.demo.side_by_side import dashboard
+from muntin.demo.dashboard import dashboard_file
 from tests.support.pages import ROOT, blocks
 from tests.support.session import SETTINGS
 
@@ -137,6 +137,6 @@ def test_the_installed_package_runs_the_readme_every_representation_and_the_comm
     (tmp_path / "script.py").write_text("\n".join(parts))
     (tmp_path / "hot.sql").write_text(HOT)
     assert "hottest" in run([python, "script.py"], tmp_path)
-    installed = packages / dashboard().relative_to(ROOT)
+    installed = packages / dashboard_file().relative_to(ROOT)
     plan = run([environment / "bin" / "muntin", "explain", installed], tmp_path)
-    assert f"{len(mt.parse_sql(dashboard().read_text()))} queries" in plan
+    assert f"{len(mt.parse_sql(dashboard_file().read_text()))} queries" in plan

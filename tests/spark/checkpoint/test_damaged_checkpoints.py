@@ -7,6 +7,7 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import MINUTE, SITES, Input, events, joined, unload_states
 
 BUCKETS = 2
@@ -29,7 +30,11 @@ def healthy(spark, tmp_path_factory):
 
 def go(base, source, queries, name="check"):
     return start(
-        queries, source.stream(), checkpoint=base / name, sink=base / "out", buckets=BUCKETS
+        queries,
+        source.stream(),
+        checkpoint=base / name,
+        sink=base / "out",
+        options=StreamOptions(buckets=BUCKETS),
     )
 
 

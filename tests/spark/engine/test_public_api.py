@@ -113,7 +113,7 @@ def test_a_stream_changes_and_restarts(public, spark, tmp_path):
 
     def go(queries, data):
         places = {"checkpoint": tmp_path / "check", "sink": tmp_path / "out"}
-        return mt.start(queries, data, buckets=2, **places)
+        return mt.start(queries, data, options=mt.StreamOptions(buckets=2), **places)
 
     source.put(joined(made[:2]))
     with go([MINUTE], source.stream()) as pipeline:

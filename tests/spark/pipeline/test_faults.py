@@ -17,10 +17,11 @@ from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
 from muntin.model.windows.window import hopping
 from muntin.spark.batch.results import run
-from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
+from muntin.spark.pipeline.transient_errors import is_transient
 from muntin.spark.settings import settings as configured
-from muntin.spark.sinks.folder_sink import FolderSink
+from muntin.spark.sinks.folder_sink import Files, FolderSink
 from tests.support.answers import assert_same
 from tests.support.examples import SEED
 from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events, frequent_snapshots
@@ -93,11 +94,8 @@ class Faults:
             self.queries,
             self.source.stream(),
             checkpoint=self.base / "check",
-            sink=self.base / "out",
-            buckets=2,
-            retain="5 minutes",
-            # Answers may be held, and published by a process that holds none.
-            compact=self.rng.choice([1, 2, 3]),
+            sink=Files(self.base / "out", compact=self.rng.choice([1, 2, 3])),
+            options=StreamOptions(buckets=2, retain="5 minutes"),
         )
 
     def running(self):
@@ -139,7 +137,7 @@ class Faults:
         killed = pipeline._runner.run
         killed.query.stop()
         failure = killed.failure()
-        if failure is not None and is_passing(failure):
+        if failure is not None and is_transient(failure):
             # Stopped while a Python worker starts, Spark's query fails as if the worker were lost:
             # the pipeline cannot tell, and starts another query.
             pipeline.stop()

@@ -12,6 +12,7 @@ from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import count_window, session
 from muntin.model.windows.window import tumbling
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import EPOCH
 
 MINUTE = 60 * SECOND
@@ -53,7 +54,7 @@ class Restarts:
             checkpoint=self._base / "check",
             sink=self._take,
             watermark="0 seconds",
-            buckets=1,
+            options=StreamOptions(buckets=1),
         ) as pipeline:
             pipeline.process_all_available()
             return dict(pipeline.complete_from)
