@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from muntin.model.aggregates.monoids import REGISTERS, Monoid
-from muntin.model.plan import RECALC
+from muntin.model.trees import RECALC
 from muntin.runtime.columns.partials import Column, Int64s, PartialColumn, Scalars
 from muntin.runtime.entries.entry_ranges import EntryFolding, as_entries
 from muntin.runtime.registers.columns import united

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.plan import Node
+from muntin.model.trees import Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.fold_ranges import folding
 from muntin.runtime.columns.join_partials import concatenate

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.parts import FLOAT, INTEGER
-from muntin.model.plan import Node, Tree
+from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.keys import KeyNumbers
@@ -39,7 +39,9 @@ class TreeRuntime:
     slots); see `layout`.
     """
 
-    def __init__(self, tree: Tree, layout: Layout, only: Collection[Window] | None = None) -> None:
+    def __init__(
+        self, tree: PeriodicTree, layout: Layout, only: Collection[Window] | None = None
+    ) -> None:
         """`only` are the windows that run, none of which reads another; None: all."""
         self._tree = tree
         self._layout = layout

@@ -16,7 +16,7 @@ import pyarrow as pa
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.parts import is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent, function_name
-from muntin.model.record_tree import RecordTree
+from muntin.model.trees import DataTree
 from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.columns.layout import Kept, column_type
 from muntin.runtime.columns.lift import lifted, read_partials, write_partials
@@ -93,7 +93,7 @@ def nothing_known(
     )
 
 
-def stream_names(tree: RecordTree, streams: Sequence[tuple[int, Discretizer]]) -> list[str]:
+def stream_names(tree: DataTree, streams: Sequence[tuple[int, Discretizer]]) -> list[str]:
     """Returns the names of a tree's streams: the window, and the number among its streams."""
     names: list[str] = []
     for number, _ in streams:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.record_tree import RecordTree
+from muntin.model.trees import DataTree
 from muntin.runtime.columns.join_partials import joined
 from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.columns.partials import Bools, Column, Int64s, Partials
@@ -57,7 +57,7 @@ class Stepped:
 class Stepper:
     """Runs the steps of one tree; each starts from the state that the one before returned."""
 
-    def __init__(self, tree: RecordTree, layout: RecordLayout) -> None:
+    def __init__(self, tree: DataTree, layout: RecordLayout) -> None:
         self._tree = tree
         self._layout = layout
 
@@ -103,7 +103,7 @@ class _Step:
 
     def __init__(
         self,
-        tree: RecordTree,
+        tree: DataTree,
         layout: RecordLayout,
         streams: Sequence[tuple[int, Discretizer]],
         new: Arrived,

@@ -10,7 +10,7 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parts import FLOAT
 from muntin.model.aggregates.user_aggregate import UserComponent
-from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.keys import KeyNumbers
 from muntin.runtime.columns.layout import Layout, Slots, all_slots, filled_slots, slots_of
@@ -30,14 +30,14 @@ from muntin.techniques.compiled.compile import compiles
 END = "end"
 
 
-class RecordTreeRuntime:
+class DataTreeRuntime:
     """Answers a tree's queries from records ordered by (keys, time).
 
     A key's records may be split over batches. Answers are rows of (node number, keys, begin, end of
     the window, slots); the end is null where the data ended first.
     """
 
-    def __init__(self, tree: RecordTree, layout: RecordLayout, *, store: str = DEFAULT) -> None:
+    def __init__(self, tree: DataTree, layout: RecordLayout, *, store: str = DEFAULT) -> None:
         self._tree = tree
         self._layout = layout
         self._slots = all_slots(tree, layout.layout)
@@ -141,7 +141,7 @@ class RecordTreeRuntime:
 
 def answers_of(
     number: int,
-    node: RecordNode,
+    node: DataNode,
     layout: Layout,
     slots: Slots,
     keys: Mapping[str, pa.Array],
@@ -159,7 +159,7 @@ def answers_of(
     return pa.RecordBatch.from_pydict(columns)
 
 
-def tree_discretizers(tree: RecordTree) -> list[tuple[int, Discretizer]]:
+def tree_discretizers(tree: DataTree) -> list[tuple[int, Discretizer]]:
     """Returns all discretizers of a tree, each with the number of its node."""
     return [
         (number, stream)
@@ -169,7 +169,7 @@ def tree_discretizers(tree: RecordTree) -> list[tuple[int, Discretizer]]:
 
 
 def cut_together(
-    tree: RecordTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
+    tree: DataTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
 ) -> Iterator[tuple[tuple[int, ...], dict[Component, tuple[Monoid, Any]]]]:
     """Yields the streams that share slices, and the monoid and type of each component in them.
 
@@ -191,7 +191,7 @@ def cut_together(
 
 
 def read_together(
-    tree: RecordTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
+    tree: DataTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
 ) -> Iterator[tuple[tuple[int, ...], dict[Component, Monoid]]]:
     """Yields the streams that share rows of records, and the monoid of each component in them."""
     for members, components in _asked_together(tree, layout, streams, from_records=True):
@@ -199,7 +199,7 @@ def read_together(
 
 
 def _asked_together(
-    tree: RecordTree,
+    tree: DataTree,
     layout: Layout,
     streams: Sequence[tuple[int, Discretizer]],
     *,

@@ -14,7 +14,7 @@ from muntin.runtime.slicer.target import Target
 from muntin.spark.batch.condition_bits import ConditionBits, has_bits
 from muntin.spark.batch.safe_expressions import SafeExpressions
 from muntin.spark.batch.slices import START, Slices, lift, number_of
-from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi
@@ -31,7 +31,7 @@ class GroupByPass:
 
 
 def group_by_pass(
-    trees: Mapping[int, BoundTree],
+    trees: Mapping[int, BoundPeriodicTree],
     keys: Sequence[str],
     slicing: Slicing,
     where: str | None,
@@ -109,7 +109,7 @@ class _Columns:
         self._names: dict[tuple[Component, str | None, bool], str] = {}
         self._stems: dict[tuple[tuple[str, str], ...], str] = {}
 
-    def names_of(self, bound: BoundTree, guard: str | None) -> dict[Component, str]:
+    def names_of(self, bound: BoundPeriodicTree, guard: str | None) -> dict[Component, str]:
         """Returns the column of each component of a tree, and adds those that are new."""
         names = {}
         for aggregate in bound.tree.aggregates:
@@ -120,7 +120,7 @@ class _Columns:
                 names[component] = self._add(component, guard, self._kept(bound).get(component))
         return names
 
-    def kept_by(self, bound: BoundTree, guard: str | None) -> list[Kept]:
+    def kept_by(self, bound: BoundPeriodicTree, guard: str | None) -> list[Kept]:
         """Returns the columns of a tree that the compiled runtime takes."""
         return [
             kept(
@@ -132,7 +132,7 @@ class _Columns:
             for component, entry in self._kept(bound).items()
         ]
 
-    def _kept(self, bound: BoundTree) -> dict[Component, Kept]:
+    def _kept(self, bound: BoundPeriodicTree) -> dict[Component, Kept]:
         return {
             component: kept(
                 component,

@@ -13,7 +13,7 @@ from muntin.runtime.slicer.target import Target
 from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
 from muntin.spark.batch.safe_expressions import SafeExpressions
 from muntin.spark.batch.slices import START, arguments_of, number_of, sql_type
-from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
@@ -30,7 +30,7 @@ class SlicerPass:
 
 
 def slicer_pass(
-    trees: Mapping[int, BoundTree],
+    trees: Mapping[int, BoundPeriodicTree],
     keys: Sequence[str],
     where: str | None,
     names: Mapping[str, str],
@@ -80,7 +80,7 @@ def slicer_pass(
     return SlicerPass(frame=frame, targets=tuple(targets))
 
 
-def _entries(bound: BoundTree, *, ansi: bool) -> list[Kept]:
+def _entries(bound: BoundPeriodicTree, *, ansi: bool) -> list[Kept]:
     entries: dict[Component, Kept] = {}
     for aggregate in bound.tree.aggregates:
         for component in aggregate.components:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pyspark.sql.types import DataType, StructField, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.any_tree import AnyTree
 from muntin.model.query import Grouping, Query
 from muntin.model.sql_text import SqlText, squeeze
+from muntin.model.trees import Tree
 from muntin.spark.binding.relations import Relations
 
 
@@ -100,7 +100,7 @@ def answer_types(
 
 
 def types_of_alone(
-    tree: AnyTree, queries: Mapping[str, Query], relations: Relations
+    tree: Tree, queries: Mapping[str, Query], relations: Relations
 ) -> AnswerTypes | None:
     """Returns the types of a tree whose only query Spark answers alone, read off that answer.
 
