@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query
-from muntin.model.workload import Workload
+from muntin.model.workload import Workload, workload
 from muntin.optimizer.price_plan import price_plan
 from muntin.optimizer.strategies import DEFAULT, optimize
 from muntin.spark.batch.data_window_answers import RecordAnswers
@@ -46,15 +46,17 @@ def run(
     are looked up in the active session. `technique`, `latency` and
     `approximate` are as in `plan`.
     """
+    asked = queries if isinstance(queries, Plan | Workload) else workload(queries)
+    relations = Relations(data, asked.queries, for_later=True)
     plan = plan_for_batch(
-        queries,
-        data,
+        asked if isinstance(queries, Plan | Workload) else asked.queries,
+        relations,
         strategy,
         technique=technique,
         latency=latency,
         approximate=approximate,
     )
-    return Results(plan, data)
+    return Results(plan, relations)
 
 
 class Results(Mapping[str, DataFrame]):
@@ -67,8 +69,8 @@ class Results(Mapping[str, DataFrame]):
     fail that would fail alone.
     """
 
-    def __init__(self, plan: Plan, data: Data = None) -> None:
-        self._relations = Relations(data, plan.queries, for_later=True)
+    def __init__(self, plan: Plan, relations: Relations) -> None:
+        self._relations = relations
         # Answers are made later, under the settings of now.
         self._settings = SettingsOfAnalysis(self._relations.session)
         plan, data_trees = bind_data_trees(plan, self._relations)
@@ -125,12 +127,13 @@ class Results(Mapping[str, DataFrame]):
 
     @cached_property
     def _safe(self) -> "Results | None":
-        """The answers to the queries that fail for no event."""
+        """The answers to the queries that fail for no event, of those that share."""
         native = {name for tree in self.plan.periodic_trees for name in tree.native}
         safe = [
             query
             for query in self.plan.queries
             if isinstance(query, Query)
+            and query.name in self.plan.sharing
             and not native.intersection(part.name for part in query.parts)
             and not self._relations.may_fail(query.parts)
         ]
@@ -138,7 +141,8 @@ class Results(Mapping[str, DataFrame]):
 
     def _results_of(self, queries: Sequence[Query | PlainQuery], strategy: str) -> "Results":
         plan = optimize(self.plan.workload_of(queries), strategy)
-        return Results(plan, self._relations.frames_of(queries))
+        frames = self._relations.frames_of(queries)
+        return Results(plan, Relations(frames, queries, for_later=True))
 
     def __iter__(self) -> Iterator[str]:
         return iter(query.name for query in self.plan.queries)

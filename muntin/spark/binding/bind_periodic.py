@@ -25,7 +25,12 @@ from muntin.runtime.columns.layout import kept
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.argument_types import reason_of_arguments
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import AnswerTypes, Types, answer_types
+from muntin.spark.binding.grouping_sql import (
+    AnswerTypes,
+    Types,
+    answer_types,
+    types_of_alone,
+)
 from muntin.spark.binding.relations import (
     Relations,
     first_line,
@@ -136,12 +141,16 @@ def _bind(plan: Plan, relations: Relations) -> BoundPlan:
             # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
             # in ORDER BY above HAVING.
             relations.check(query)
-    known = _types_of_families(plan.periodic_trees, relations)
-    bound = [
-        _bind_tree(tree, plan, relations, known.get(tree.grouping.family))
+    pairs = [
+        (tree, types_of_alone(tree, plan.queries_of(tree), relations))
         for tree in plan.periodic_trees
     ]
-    alone: dict[str, str] = {}
+    known = _types_of_families([tree for tree, types in pairs if types is None], relations)
+    bound = [
+        _bind_tree(tree, plan, relations, types or known.get(tree.grouping.family))
+        for tree, types in pairs
+    ]
+    reasons: dict[str, str] = {}
     for bound_tree in bound:
         for part in plan.queries_of(bound_tree.tree).values():
             reason = reason_alone(part, bound_tree.types, relations) or _reason_apart(
@@ -149,9 +158,9 @@ def _bind(plan: Plan, relations: Relations) -> BoundPlan:
             )
             if reason is not None:
                 # What holds for one grouping set holds for all, and Spark answers them at once.
-                alone[part.asked.name] = reason
-    if alone:
-        plan = _leaving(plan, alone)
+                reasons[part.asked.name] = reason
+    if reasons:
+        plan = _leaving(plan, reasons)
         names = {part.name for part in _periodic(plan)}
         stays = [each for each in bound if not names.isdisjoint(each.tree.queries)]
         bound = [

@@ -39,7 +39,7 @@ def stream_input(queries: Any, data: DataFrame | None, watermark: Duration | Non
 
 
 def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> StreamInput:
-    read = read_frames(frames)
+    read = read_frames(frames).confirmed()
     for name, reason in read.reasons.items():
         raise RunError(f"query {name!r} cannot be streamed: {reason}")
     if len(read.relations) > 1:
