@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.experiment import Claim, Experiment, Figure
 from muntin.console.progress import Steps
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.plan import Plan, Tree
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.workload import Workload
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.periodic.tree import TreeRuntime
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 
 TIMED = ("subsume", "shared", "unshared")
 Asked = Callable[[str, int, float], Workload]
@@ -84,8 +85,8 @@ def _sums(
 ) -> Iterator[NDArray[np.int64]]:
     """Cuts events into the slices of a tree, and yields the answers of its nodes."""
     (component,) = tree.aggregates[0].components
-    column = kept(component, number=INTEGER, name="total", ansi=False)
-    layout = Layout(key_columns=(), start=_START, kept=(column,))
+    column = component_storage(component, value_type=INTEGER, name="total", ansi=False)
+    layout = Layout(key_columns=(), start=_START, storages=(column,))
     starts = _edges(tree.slicing, seconds)
     cut = np.add.reduceat(values, starts * rate // SECOND)
     batch = pa.RecordBatch.from_pydict({_START: starts, "total": cut})

@@ -200,8 +200,7 @@ def sets_of_values(plan: Plan) -> Iterator[str]:
     """Says of what values slices keep sets, and how many a set has: that is what it costs."""
     told: set[str] = set()
     for tree in plan.trees:
-        sets = (each for each in tree.aggregates if each.definition.is_of_entries)
-        parts = (part for aggregate in sets for part in aggregate.components_of_entries)
+        parts = (part for aggregate in tree.aggregates for part in aggregate.sets_of_values)
         for value in dict.fromkeys(part.value_in_set for part in parts):
             if tree.is_alone or value in told:
                 continue

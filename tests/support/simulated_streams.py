@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.plan import Plan, Tree
 from muntin.model.query import Query
 from muntin.model.workload import workload
@@ -19,11 +19,11 @@ from muntin.optimizer.evolve.move_queries import moving, staying
 from muntin.optimizer.evolve.replan import Replanned, Replanner
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state import level_store
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import EVENTS, START
 from muntin.runtime.state.late_rows import count_late
+from muntin.runtime.storage.layout import slots_of
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 

@@ -12,7 +12,8 @@ from functools import cached_property
 from muntin.model.aggregates import precision
 from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.parts import FLOAT, PARTS
+from muntin.model.aggregates.parts import PARTS
+from muntin.model.aggregates.representations import FLOAT
 
 # The type of a function's answer: that of its values, a count that is never null, a double, a list
 # of values, doubles, one for each percentage, a text that Spark joins of a list of values, bytes
@@ -64,9 +65,11 @@ class Function:
     takes_more: bool = False
     # Returns why a call with some parameters is left to Spark, or None.
     why_not: Callable[[tuple[str, ...]], str | None] | None = None
-    # The answer as Spark SQL over what is kept, `{p}`, if it has no formula; of a set of values,
-    # over what it is summed up to, with the parameters by name.
+    # The answer as Spark SQL over the partial, `{p}`, if it has no formula.
     finish: str | None = None
+    # The answer as Spark SQL over the summary of a set of values, `{p}`, if it is not the summary;
+    # it may name the parameters.
+    finish_summary: str | None = None
     # Whether its answer has no order of its own: only under functions that do not heed the order is
     # it determined.
     has_any_order: bool = False
@@ -86,7 +89,7 @@ class Function:
     @cached_property
     def monoids(self) -> tuple[Monoid, ...]:
         """Every monoid it may combine by, over all types of values."""
-        return tuple(monoid for part in self.parts for monoid in PARTS[part].all_monoids)
+        return tuple(each.monoid for part in self.parts for each in PARTS[part].all_representations)
 
     @cached_property
     def idempotent(self) -> bool:
@@ -99,11 +102,6 @@ class Function:
         return bool(self.monoids) and all(monoid.selective for monoid in self.monoids)
 
     @cached_property
-    def is_of_entries(self) -> bool:
-        """Whether slices keep sets of values for it."""
-        return any(PARTS[part].is_of_entries for part in self.parts)
-
-    @cached_property
     def is_ordered_by_argument(self) -> bool:
         """Whether WITHIN GROUP orders by the argument of the call, which stands in both."""
         return self.spelled is not None and self.spelled.count("{x}") > 1
@@ -111,7 +109,7 @@ class Function:
     @cached_property
     def casts(self) -> bool:
         """Whether Spark casts its values to doubles, one by one."""
-        return any(PARTS[part].storage == FLOAT for part in self.parts)
+        return any(PARTS[part].value_type == FLOAT for part in self.parts)
 
 
 def _distinct(function: str, summary: str, result: str = VALUE, *, more: bool = False) -> Function:
@@ -152,7 +150,8 @@ def _joined_text(*, is_distinct: bool) -> Function:
         distinct_of="listagg" if is_distinct else None,
         aliases=() if is_distinct else ("string_agg",),
         # Bytes are joined as strings, which are bytes to Spark, too.
-        finish="array_join(CAST({p} AS ARRAY<STRING>), coalesce(CAST({delimiter} AS STRING), ''))",
+        finish_summary="array_join(CAST({p} AS ARRAY<STRING>), "
+        "coalesce(CAST({delimiter} AS STRING), ''))",
     )
 
 
@@ -347,8 +346,9 @@ FUNCTIONS: dict[str, Function] = {
             result=BYTES,
             summary="bitmap",
             # What is no bitmap is a position that does not fit one.
-            finish="IF(length({p}) < 4096, raise_error(concat('[INVALID_BITMAP_POSITION] Position "
-            "', CAST({p} AS STRING), ' is out of bounds: a bitmap has 32768 bits')), {p})",
+            finish_summary="IF(length({p}) < 4096, raise_error(concat("
+            "'[INVALID_BITMAP_POSITION] Position ', CAST({p} AS STRING), "
+            "' is out of bounds: a bitmap has 32768 bits')), {p})",
         ),
         Function(name="bitmap_or_agg", parts=("distinct",), result=BYTES, summary="bits_of_some"),
         Function(name="bitmap_and_agg", parts=("distinct",), result=BYTES, summary="bits_of_all"),
@@ -366,9 +366,9 @@ FUNCTIONS: dict[str, Function] = {
         replace(
             _hashed("theta_union_agg", "united_theta", "lgNomEntries"),
             why_not=precision.why_no_theta,
-            finish=_OF_THETAS,
+            finish_summary=_OF_THETAS,
         ),
-        replace(_hashed("theta_intersection_agg", "common_theta"), finish=_OF_THETAS),
+        replace(_hashed("theta_intersection_agg", "common_theta"), finish_summary=_OF_THETAS),
         replace(
             _hashed("hll_sketch_agg", "hll", "lgConfigK"),
             why_not=precision.why_no_hll,
@@ -377,7 +377,7 @@ FUNCTIONS: dict[str, Function] = {
         replace(
             _hashed("hll_union_agg", "united_hll", "allowDifferentLgConfigK"),
             why_not=precision.why_no_union,
-            finish=_OF_HLLS,
+            finish_summary=_OF_HLLS,
             is_bounded=True,
         ),
         *(
@@ -388,7 +388,7 @@ FUNCTIONS: dict[str, Function] = {
                 summary=f"{summary}_{kind}",
                 parameters=("k",),
                 why_not=precision.why_no_accuracy,
-                finish=finish,
+                finish_summary=finish,
                 is_bounded=True,
             )
             for name, part, summary, finish in (

@@ -14,8 +14,6 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.record_tree import RecordTree
-from muntin.runtime.columns.join_partials import joined
-from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.columns.partials import Bools, Column, Int64s, Partials
 from muntin.runtime.record_steps.custom_state import restore, save
 from muntin.runtime.record_steps.new_records import Arrived, arrived
@@ -41,6 +39,7 @@ from muntin.runtime.records.record_tree import (
 )
 from muntin.runtime.records.waiting_windows import Read
 from muntin.runtime.records.window_stream import NEVER, Discretizer
+from muntin.runtime.storage.layout import all_slots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +65,7 @@ class Stepper:
         streams = tree_discretizers(self._tree)
         names = stream_names(self._tree, streams)
         finders = [stream for _, stream in streams]
-        entries = self._layout.layout.kept
+        entries = self._layout.layout.storages
         if state is not None:
             known = from_state(state, names, finders, self._layout)
             if records is None:
@@ -136,7 +135,7 @@ class _Step:
         answers = self._answers(reads, rows)
         windows, slice_keys, order = rows.left(laid, live)
         slices = {
-            component: joined(known.partials[component].where(order), column)
+            component: known.partials[component].where(order).concatenate(column)
             for component, column in partials.items()
         }
         return _Outcome(answers=answers, left=self._left(windows, slice_keys, slices))
@@ -188,9 +187,10 @@ class _Step:
         slices = np.flatnonzero(rows.active[self._known.slice_keys])
         fresh = read_values(self._new.records, self._layout)
         return {
-            component: joined(self._known.partials[component].where(slices), column).where(
-                rows.take
-            )
+            component: self._known.partials[component]
+            .where(slices)
+            .concatenate(column)
+            .where(rows.take)
             for component, column in fresh.items()
         }
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.parts import INTEGER
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.lift import numbers
+from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
 
@@ -33,7 +32,7 @@ class Taker:
         """Whether its filter lets rows in."""
         taken = np.ones(batch.num_rows, np.bool_)
         for name, mask in self.masks.items():
-            taken &= (numbers(batch.column(name), INTEGER) & mask) == mask
+            taken &= (integers_of(batch.column(name)) & mask) == mask
         return taken
 
     def is_open(self, times: Int64s, given: int) -> Bools:
@@ -75,7 +74,7 @@ class LateRows:
             yield batch.drop_columns([self._column])
 
     def _late(self, batch: pa.RecordBatch) -> Int64s:
-        times = numbers(batch.column(self._time), INTEGER)
+        times = integers_of(batch.column(self._time))
         late = batch.column(self._time).is_valid().to_numpy(zero_copy_only=False)
         # Nothing from the watermark on is late.
         late &= times < self._given

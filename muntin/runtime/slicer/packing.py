@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.row_order import ordered
 from muntin.runtime.state.segments import from_bytes
+from muntin.runtime.storage.layout import Layout
 
 # Columns of packed rows: the bucket of the keys, the number of the target, an Arrow stream.
 BUCKET, TARGET, ROWS = "bucket", "target", "rows"
@@ -81,6 +81,6 @@ def _fields(layout: Layout) -> Iterator[pa.Field]:
     for name in layout.key_columns:
         yield pa.field(name, pa.null())
     yield pa.field(layout.start, pa.int64())
-    for entry in layout.kept:
-        for name in entry.columns:
-            yield pa.field(name, entry.column_type)
+    for storage in layout.storages:
+        for name in storage.columns:
+            yield pa.field(name, storage.arrow_type)

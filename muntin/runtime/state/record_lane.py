@@ -16,10 +16,10 @@ from muntin.model.record_tree import RecordTree
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.data_windows import Session
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.periodic.rollups import INSTANTS, combined
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.lane import START
+from muntin.runtime.storage.layout import Layout
 from muntin.runtime.stream_plan.component_columns import Held
 
 # How many grains a gap has. A session is given out when the grain after it is over.
@@ -106,7 +106,7 @@ class RecordLane:
         tree = replace(self.tree, nodes=nodes)
         layout = self.layout.of_tree(tree)
         grains = self.grains and replace(
-            self.grains, kept=(*self.grains.kept[:2], *layout.layout.kept)
+            self.grains, storages=(*self.grains.storages[:2], *layout.layout.storages)
         )
         names = layout.names
         return replace(
@@ -123,7 +123,7 @@ class RecordLane:
         keys = self.layout.layout.key_columns
         if self.grains is None:
             return tuple(dict.fromkeys((*keys, START, *(c for c, _ in self.columns.values()))))
-        return (*keys, START, *(name for entry in self.grains.kept for name in entry.columns))
+        return (*keys, START, *(name for entry in self.grains.storages for name in entry.columns))
 
     @property
     def keeps(self) -> int | None:

@@ -16,17 +16,11 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from muntin.model.aggregates.parts import INTEGER, is_typed
+from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.plan import Tree
-from muntin.runtime.columns.layout import (
-    Layout,
-    all_slots,
-    fitted_rows,
-    in_slot_order,
-    slot_storage,
-)
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
+from muntin.runtime.storage.layout import Layout, all_slots, fitted_rows, in_slot_order, slot_type
 from muntin.spark.batch.time_split import own_answers
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.worker_setup import prepare_workers
@@ -79,13 +73,12 @@ def combine_compiled(
 
 def slot_fields(slots: Iterable[str]) -> list[StructField]:
     """Returns Spark's columns for the runtime's slots."""
-    return [StructField(slot, _slot_type(slot_storage(slot))) for slot in slots]
+    return [StructField(slot, _spark_type(slot_type(slot))) for slot in slots]
 
 
-def _slot_type(storage: str) -> DataType:
-    if is_typed(storage):
-        return DataType.fromDDL(storage)
-    return LongType() if storage == INTEGER else DoubleType()
+def _spark_type(value_type: str) -> DataType:
+    numbers: dict[str, DataType] = {INTEGER: LongType(), FLOAT: DoubleType()}
+    return numbers.get(value_type) or DataType.fromDDL(value_type)
 
 
 def _run(

@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 
 from muntin.model.time import MILLISECOND
-from muntin.runtime.columns.layout import fitted_rows
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
@@ -21,6 +20,7 @@ from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL, count_late
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.segments import Store, from_bytes
+from muntin.runtime.storage.layout import fitted_rows
 from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.spark.stream.bucket_processor import FIGURE, LANE
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.any_tree import AnyTree
 from muntin.model.plan import Tree
 from muntin.model.record_tree import RecordTree
@@ -22,7 +22,6 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window
 from muntin.optimizer.slicing.edges import common_slicing
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.slicer.late_rows import LateRows, Taker
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
 from muntin.runtime.slicer.slicer import Slicer
@@ -30,6 +29,8 @@ from muntin.runtime.slicer.target import Target
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL
 from muntin.runtime.state.record_lane import RecordLane, grains
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.pass_slices import PACKED
 from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import AnyBoundTree
@@ -41,7 +42,7 @@ from muntin.spark.worker import Task
 # The setting in which a task finds the watermark up to which answers are out: Spark hands settings
 # of the session to its tasks.
 GIVEN = "spark.muntin.given"
-_EVENTS = kept(Component(kind="count"), number=INTEGER, name=EVENTS, ansi=False)
+_EVENTS = component_storage(Component(kind="count"), value_type=INTEGER, name=EVENTS, ansi=False)
 
 
 def packed_slices(
@@ -99,11 +100,14 @@ def _partials(
 ) -> Target:
     grouping = bound.tree.grouping
     values = {
-        entry.component: events.arguments.of(entry, events.guard(grouping)) for entry in layout.kept
+        entry.component: events.arguments.of(entry, events.guard(grouping))
+        for entry in layout.storages
     }
     return Target(
         number=number,
-        layout=Layout(key_columns=_keys(bound, events), start=START, kept=(*layout.kept, _EVENTS)),
+        layout=Layout(
+            key_columns=_keys(bound, events), start=START, storages=(*layout.storages, _EVENTS)
+        ),
         slicing=slicing,
         masks=events.masks(grouping),
         values={**values, _EVENTS.component: values.get(_EVENTS.component, ())},
@@ -117,7 +121,7 @@ def _as_they_are(
     grouping = bound.tree.grouping
     return Target(
         number=number,
-        layout=Layout(key_columns=_keys(bound, events), start=START, kept=()),
+        layout=Layout(key_columns=_keys(bound, events), start=START, storages=()),
         # A watermark is in whole milliseconds, so it tells events apart by these.
         slicing=Slicing(edges=(Edges(period=MILLISECOND),), rate=SECOND / MILLISECOND),
         masks=events.masks(grouping),
@@ -131,7 +135,7 @@ def _every_event(slicings: Sequence[Slicing]) -> Target:
     """Returns what the slicer makes to count the events that are late."""
     return Target(
         number=ALL,
-        layout=Layout(key_columns=(), start=START, kept=(_EVENTS,)),
+        layout=Layout(key_columns=(), start=START, storages=(_EVENTS,)),
         slicing=common_slicing(slicings),
         values={_EVENTS.component: ()},
     )

@@ -12,9 +12,9 @@ from muntin import aggregate, count_window, custom, landmark, threshold
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, sum_
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.record_steps.stepper import Stepper
-from muntin.runtime.records.compiled_functions import interned
+from muntin.runtime.storage.layout import slots_of
+from muntin.runtime.storage.user_numbers import interned
 from tests.support.examples import examples
 from tests.support.record_trees import (
     AGGREGATES,

@@ -44,7 +44,7 @@ def packed_of(tree, layout, rows, *, rows_at_once, **parts):
         number=0,
         layout=layout,
         slicing=tree.slicing,
-        values={entry.component: columns_of(entry.component) for entry in layout.kept},
+        values={entry.component: columns_of(entry.component) for entry in layout.storages},
         **parts,
     )
     table = pa.table(

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pytest
 
 import muntin as mt
-from muntin.model.aggregates.parts import FLOAT, INTEGER
-from muntin.runtime.columns.layout import Layout, kept, slots_of
+from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.runtime.periodic.rollups import combined
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import unpacked
 from muntin.runtime.slicer.target import Target
+from muntin.runtime.storage.layout import Layout, slots_of
+from muntin.runtime.storage.table import component_storage
 from tests.support.slicing import sliced
 
 SECOND = 1_000_000
@@ -72,8 +73,13 @@ def slices_of(tree, rows, *, rows_at_once):
     layout = Layout(
         key_columns=("k",),
         start="start",
-        kept=tuple(
-            kept(part, number=part.storage or STORAGE[part.argument], name=f"c{index}", ansi=False)
+        storages=tuple(
+            component_storage(
+                part,
+                value_type=part.value_type or STORAGE[part.argument],
+                name=f"c{index}",
+                ansi=False,
+            )
             for index, part in enumerate(entries)
         ),
     )
