@@ -203,9 +203,8 @@ class Aggregate:
         row = self.definition
         if row.spelled is None:
             given_parameters = optional(self.function, row.parameters, self.parameters)
-            reason = row.why_not and row.why_not(given_parameters)
-            if reason:
-                raise ModelError(reason)
+            if row.check_parameters is not None:
+                row.check_parameters(given_parameters)
         else:
             given_parameters = checked(self.function, row.parameters, self.parameters)
         object.__setattr__(self, "parameters", given_parameters)

@@ -8,8 +8,9 @@ streams, SQL and costs all read the rows.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
-from muntin.model.aggregates import precision
+from muntin.model.aggregates import sketch_parameters as parameters
 from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parts import PARTS
@@ -63,8 +64,8 @@ class Function:
     distinct_of: str | None = None
     # Whether it takes any number of arguments from `arguments` on.
     takes_more: bool = False
-    # Returns why a call with some parameters is left to Spark, or None.
-    why_not: Callable[[tuple[str, ...]], str | None] | None = None
+    # Reads the parameters of a call; raises `ModelError` if the call is left to Spark.
+    check_parameters: Callable[[tuple[str, ...]], Any] | None = None
     # The answer as Spark SQL over the partial, `{p}`, if it has no formula.
     finish: str | None = None
     # The answer as Spark SQL over the summary of a set of values, `{p}`, if it is not the summary;
@@ -326,7 +327,7 @@ FUNCTIONS: dict[str, Function] = {
             parts=("registers",),
             result=COUNT,
             parameters=("relative error",),
-            why_not=precision.why_not,
+            check_parameters=parameters.register_bits,
         ),
         Function(
             name="approx_percentile",
@@ -334,7 +335,7 @@ FUNCTIONS: dict[str, Function] = {
             result=PERCENTILES,
             summary="discrete",
             parameters=("percentage", "accuracy"),
-            why_not=precision.why_no_percentage,
+            check_parameters=parameters.check_percentages,
             aliases=("percentile_approx",),
             is_bounded=True,
         ),
@@ -358,25 +359,26 @@ FUNCTIONS: dict[str, Function] = {
             result=BYTES,
             summary="count_min",
             parameters=("eps", "confidence", "seed"),
-            why_not=precision.why_no_table,
+            check_parameters=parameters.count_min,
         ),
         replace(
-            _hashed("theta_sketch_agg", "theta", "lgNomEntries"), why_not=precision.why_no_theta
+            _hashed("theta_sketch_agg", "theta", "lgNomEntries"),
+            check_parameters=parameters.theta_bits,
         ),
         replace(
             _hashed("theta_union_agg", "united_theta", "lgNomEntries"),
-            why_not=precision.why_no_theta,
+            check_parameters=parameters.theta_bits,
             finish_summary=_OF_THETAS,
         ),
         replace(_hashed("theta_intersection_agg", "common_theta"), finish_summary=_OF_THETAS),
         replace(
             _hashed("hll_sketch_agg", "hll", "lgConfigK"),
-            why_not=precision.why_no_hll,
+            check_parameters=parameters.hll_bits,
             is_bounded=True,
         ),
         replace(
             _hashed("hll_union_agg", "united_hll", "allowDifferentLgConfigK"),
-            why_not=precision.why_no_union,
+            check_parameters=parameters.allows_different_sizes,
             finish_summary=_OF_HLLS,
             is_bounded=True,
         ),
@@ -387,7 +389,7 @@ FUNCTIONS: dict[str, Function] = {
                 result=BYTES,
                 summary=f"{summary}_{kind}",
                 parameters=("k",),
-                why_not=precision.why_no_accuracy,
+                check_parameters=parameters.kll_accuracy,
                 finish_summary=finish,
                 is_bounded=True,
             )
@@ -403,7 +405,7 @@ FUNCTIONS: dict[str, Function] = {
             result=STATE,
             summary="items",
             parameters=("maxItemsTracked",),
-            why_not=precision.why_not_tracked,
+            check_parameters=parameters.items_tracked,
             is_bounded=True,
         ),
         Function(
@@ -412,7 +414,7 @@ FUNCTIONS: dict[str, Function] = {
             result=ITEMS,
             summary="top",
             parameters=("k", "maxItemsTracked"),
-            why_not=precision.why_no_top,
+            check_parameters=parameters.top_k,
             is_bounded=True,
         ),
     )

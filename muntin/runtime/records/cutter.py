@@ -19,7 +19,7 @@ from muntin.runtime.columns.partials import (
 )
 from muntin.runtime.records.record_batch import Marks
 from muntin.runtime.records.waiting_windows import NOTHING, Read, WaitingWindows
-from muntin.runtime.storage.fold_ranges import without_gaps
+from muntin.runtime.storage.scalars import without_gaps
 from muntin.techniques import b_int, cutty, flat_fat, panes
 from muntin.techniques.compiled import suffixes
 from muntin.techniques.compiled.compile import bind, bind_python

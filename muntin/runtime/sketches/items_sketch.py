@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.precision import items_tracked
+from muntin.model.aggregates.sketch_parameters import items_tracked
 from muntin.runtime.columns.byte_rows import ByteRows, Bytes, arrow_of, rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_codes import floats
@@ -49,9 +49,7 @@ _DIGITS_OF_AN_INT = 9
 
 def items_sketches(sets: WindowSets, parameters: tuple[str, ...], kind: str) -> pa.Array:
     """Returns the sketch of each window's values, of a type of Spark's by its name."""
-    tracked = items_tracked(parameters)
-    assert tracked is not None
-    most_bits = _bits_of(tracked)
+    most_bits = _bits_of(items_tracked(parameters))
     entries, column = sets.folding.ranked, sets.folding.column
     room = _room(most_bits)
     # The first value that has no room is the most that any count is off by.

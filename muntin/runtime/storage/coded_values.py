@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.runtime.columns.groups import Groups
 from muntin.runtime.columns.partials import Int64s, PartialColumn
 from muntin.runtime.columns.value_codes import (
     Coding,
@@ -25,9 +24,7 @@ from muntin.runtime.columns.value_codes import (
     in_utc,
     with_common_codes,
 )
-from muntin.runtime.storage.component_storage import ComponentStorage, Folding
-from muntin.runtime.storage.fold_ranges import ScalarFolding, without_gaps
-from muntin.runtime.storage.numbers import combine_scalars
+from muntin.runtime.storage.scalars import ScalarStorage
 
 # The precision of sums of decimals.
 _DIGITS = 38
@@ -69,7 +66,7 @@ class ChosenColumn(CodedColumn):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodedStorage(ComponentStorage):
+class CodedStorage(ScalarStorage):
     """A column of values in their own type, which are combined as codes."""
 
     def read(self, batch: pa.RecordBatch) -> PartialColumn:
@@ -80,26 +77,9 @@ class CodedStorage(ComponentStorage):
         """Returns codes as a column of their own type."""
         return {self.columns[0]: self._values(column)}
 
-    def lift(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn:
-        """Returns the codes of events."""
-        return without_gaps(self.lift_records(batch, names), self.monoid)
-
-    def lift_partials(self, batch: pa.RecordBatch) -> PartialColumn:
-        """Returns the codes of partials of finer slices."""
-        return without_gaps(self.read(batch), self.monoid)
-
-    def combine(self, lifted: PartialColumn, groups: Groups) -> PartialColumn:
-        """Returns the code of each group."""
-        combined: PartialColumn = combine_scalars(lifted, self.monoid, groups)
-        return combined
-
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn:
         """Returns the codes of records."""
         return self._coded(batch.column(names[0]))
-
-    def folding(self, column: PartialColumn, keys: Int64s) -> Folding:
-        """Prepares codes for the techniques."""
-        return ScalarFolding(column, self.monoid)
 
     def lower(self, aggregate: Aggregate, columns: Sequence[Any]) -> tuple[pa.Array, ...]:
         """Returns the values of the codes."""

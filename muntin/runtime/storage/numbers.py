@@ -1,7 +1,7 @@
 """Partials that are numbers: columns of integers or floats, one for each scalar of the monoid."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,19 +12,16 @@ from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.aggregates.table import COUNT, DOUBLE, Function
-from muntin.runtime.columns.groups import Groups, count_rows
 from muntin.runtime.columns.numbers import floats_of, integers_of
-from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Scalars
-from muntin.runtime.storage.component_storage import ComponentStorage, Folding, number_type
-from muntin.runtime.storage.fold_ranges import ScalarFolding, neutral, without_gaps
-from muntin.techniques.compiled.compile import bind, compiled
-from muntin.techniques.compiled.scatter import scatter
+from muntin.runtime.columns.partials import Bools, PartialColumn, Scalars
+from muntin.runtime.storage.component_storage import number_type
+from muntin.runtime.storage.scalars import ScalarStorage
 
 _INT64 = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberStorage(ComponentStorage):
+class NumberStorage(ScalarStorage):
     """Columns of integers or floats."""
 
     is_foldable: ClassVar[bool] = True
@@ -64,18 +61,7 @@ class NumberStorage(ComponentStorage):
         has_nulls = any(batch.column(name).null_count for name in names)
         if not self.component.part.is_of_values and not has_nulls:
             return None
-        return without_gaps(self.lift_records(batch, names), self.monoid)
-
-    def lift_partials(self, batch: pa.RecordBatch) -> PartialColumn:
-        """Returns partials of finer slices, the identity where there is none."""
-        return without_gaps(self.read(batch), self.monoid)
-
-    def combine(self, lifted: PartialColumn | None, groups: Groups) -> PartialColumn:
-        """Returns the partial of each group."""
-        if lifted is None:
-            return PartialColumn(scalars=(count_rows(groups),))
-        combined: PartialColumn = combine_scalars(lifted, self.monoid, groups)
-        return combined
+        return super().lift(batch, names)
 
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn:
         """Returns the partial of each record."""
@@ -98,10 +84,6 @@ class NumberStorage(ComponentStorage):
 
     def _numbers(self, column: pa.Array) -> Any:
         return integers_of(column) if self.value_type == INTEGER else floats_of(column)
-
-    def folding(self, column: PartialColumn, keys: Int64s) -> Folding:
-        """Prepares partials for the techniques."""
-        return ScalarFolding(column, self.monoid)
 
     def lower(self, aggregate: Aggregate, columns: Sequence[PartialColumn]) -> tuple[pa.Array, ...]:
         """Returns what the aggregate's formula makes of all scalars, or the only one."""
@@ -175,30 +157,3 @@ def all_present(columns: Sequence[pa.Array]) -> Bools:
         if column.null_count:
             present &= column.is_valid().to_numpy(zero_copy_only=False)
     return present
-
-
-def combine_scalars(column: Any, monoid: Monoid, groups: Groups) -> Any:
-    """Returns the partial of each group, from rows without gaps, in a column of the same class."""
-    totals = tuple(
-        np.full(groups.count, neutral(monoid, values.dtype)) for values in column.scalars
-    )
-    kernel = bind(scatter, monoid)
-    if monoid.width == 1:
-        kernel(column.scalars[0], groups.rows, groups.numbers, totals[0])
-    else:
-        kernel(column.scalars, groups.rows, groups.numbers, totals)
-    if column.present is None:
-        return replace(column, scalars=totals)
-    seen = np.zeros(groups.count, np.bool_)
-    _mark(column.present, groups.rows, groups.numbers, seen)
-    return replace(column, scalars=totals, present=None if seen.all() else seen)
-
-
-def _mark_groups(present: Bools, rows: Any, groups: Any, seen: Any) -> None:
-    for index in range(len(groups)):
-        row = index if rows is None else rows[index]
-        if present[row]:
-            seen[groups[index]] = True
-
-
-_mark = compiled(_mark_groups)

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.precision import precision
 from muntin.model.aggregates.representations import INTEGER
+from muntin.model.aggregates.sketch_parameters import register_bits
 from muntin.model.plan import RECALC
 from muntin.runtime.columns.byte_rows import arrow_of, rows_of
 from muntin.runtime.columns.groups import Groups
@@ -77,9 +77,7 @@ class RegisterStorage(ComponentStorage):
 
     @property
     def _bits(self) -> int:
-        bits = precision(self.component.parameters)
-        assert bits is not None
-        return bits
+        return register_bits(self.component.parameters)
 
     def read(self, batch: pa.RecordBatch) -> RegisterColumn:
         """Returns rows of registers; a null has none."""

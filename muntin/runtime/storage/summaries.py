@@ -7,8 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.precision import bits_of, count_min, is_true, kll_accuracy
 from muntin.model.aggregates.representations import INTEGER
+from muntin.model.aggregates.sketch_parameters import (
+    allows_different_sizes,
+    count_min,
+    hll_bits,
+    kll_accuracy,
+    theta_bits,
+)
 from muntin.model.aggregates.table import ITEMS, STATE, TEXT
 from muntin.runtime.columns.partials import Int64s, scalars_of
 from muntin.runtime.columns.value_codes import decode, floats
@@ -147,16 +153,12 @@ def _bits(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.A
 
 
 def _count_min(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    shape = count_min(aggregate.parameters)
-    assert shape is not None
-    return (sketches(sets.column, shape),)
+    return (sketches(sets.column, count_min(aggregate.parameters)),)
 
 
 def _kll(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
-    k = kll_accuracy(aggregate.parameters)
-    assert k is not None
     kind = (aggregate.definition.summary or "").removeprefix("kll_")
-    return (kll.kll_sketches(sets, k, _KLL_TYPES[kind]),)
+    return (kll.kll_sketches(sets, kll_accuracy(aggregate.parameters), _KLL_TYPES[kind]),)
 
 
 # The types of a sketch's items, as numpy calls them.
@@ -204,12 +206,14 @@ _SUMMARIES: dict[str, _Summary] = {
     **{f"united_kll_{kind}": _united_kll(number) for kind, number in _KLL_TYPES.items()},
     "top": _top,
     "items": _items,
-    "theta": _made_in_parts(lambda sets, given: theta.sketches_of_values(sets, bits_of(given))),
-    "united_theta": _made_in_parts(lambda sets, given: theta.united_sketches(sets, bits_of(given))),
+    "theta": _made_in_parts(lambda sets, given: theta.sketches_of_values(sets, theta_bits(given))),
+    "united_theta": _made_in_parts(
+        lambda sets, given: theta.united_sketches(sets, theta_bits(given))
+    ),
     "common_theta": _made_in_parts(lambda sets, given: theta.common_sketches(sets)),
-    "hll": _made_in_parts(lambda sets, given: hll.sketches_of_values(sets, bits_of(given))),
+    "hll": _made_in_parts(lambda sets, given: hll.sketches_of_values(sets, hll_bits(given))),
     "united_hll": _made_in_parts(
-        lambda sets, given: hll.united_sketches(sets, may_differ=is_true(given))
+        lambda sets, given: hll.united_sketches(sets, may_differ=allows_different_sizes(given))
     ),
 }
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.precision import top_k
+from muntin.model.aggregates.sketch_parameters import top_k
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_codes import decode
 from muntin.runtime.value_sets.set_column import offsets_of
@@ -20,7 +20,7 @@ def top_items(sets: WindowSets, parameters: tuple[str, ...]) -> pa.Array:
     of the call.
     """
     entries, column = sets.folding.ranked, sets.folding.column
-    starts = offsets_of(np.minimum(sets.sizes, _many(parameters)))
+    starts = offsets_of(np.minimum(sets.sizes, top_k(parameters)))
     places, counts = ranked_counts.leaders(entries, sets.lows, sets.highs, starts)
     items = decode(column.codes[entries.entries[places]], column.coding)
     return _lists(starts, items, counts)
@@ -29,7 +29,7 @@ def top_items(sets: WindowSets, parameters: tuple[str, ...]) -> pa.Array:
 def with_nulls(tops: pa.Array, nulls: Int64s, parameters: tuple[str, ...]) -> pa.Array:
     """Returns the most frequent values of each window among these and null, which occurs so often.
     Null comes behind values that are as frequent."""
-    k = _many(parameters)
+    k = top_k(parameters)
     sizes = tops.value_lengths().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(nulls)
     flat = tops.flatten()
@@ -43,12 +43,6 @@ def with_nulls(tops: pa.Array, nulls: Int64s, parameters: tuple[str, ...]) -> pa
     values = len(flat)
     items = flat.field(ITEM).take(pa.array(chosen, mask=chosen >= values))
     return _lists(offsets_of(np.minimum(all_sizes, k)), items, counts[chosen])
-
-
-def _many(parameters: tuple[str, ...]) -> int:
-    k = top_k(parameters)
-    assert k is not None
-    return k
 
 
 def _lists(starts: Int64s, items: pa.Array, counts: Int64s) -> pa.Array:

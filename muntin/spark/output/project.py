@@ -11,7 +11,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.precision import items_tracked
+from muntin.model.aggregates.sketch_parameters import items_tracked
 from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, STATE, VALUES
 from muntin.model.plan import Node
 from muntin.model.query import Query
