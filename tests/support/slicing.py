@@ -10,7 +10,7 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_WIDE
 from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.slicing import Edges, Slicing
-from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
+from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
 from muntin.runtime.slicer.slicer import Slicer
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
@@ -95,7 +95,7 @@ def read_slices(target: Target, packed: dict[int, list[bytes]]) -> Slices:
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     buckets: dict[Any, int] = {}
     for bucket, streams in packed.items():
-        table = unpacked(streams, target.layout)
+        table = unpack(streams, target.layout)
         places = []
         for row in table.to_pylist():
             keys = tuple(hashable(row[name]) for name in target.layout.key_columns)

@@ -10,8 +10,13 @@ from functools import cached_property
 from typing import Any
 
 from muntin.errors import ModelError, nearest
-from muntin.model.aggregates.formula import Sql, merged
-from muntin.model.aggregates.parameters import checked, optional, parameter, percentages
+from muntin.model.aggregates.formula import Sql, merge_sql
+from muntin.model.aggregates.parameters import (
+    check_optional,
+    check_parameters,
+    parameter,
+    percentages,
+)
 from muntin.model.aggregates.parts import PARTS, Part
 from muntin.model.aggregates.representations import (
     FLOAT,
@@ -166,7 +171,7 @@ class Component:
             merge = self.part.combined_by
             return merge.format(p=struct) if "{" in merge else f"{merge}({struct})"
         (representation,) = self.representations
-        return merged(representation.monoid.combine, struct, list(self.part.scalars), finish)
+        return merge_sql(representation.monoid.combine, struct, list(self.part.scalars), finish)
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -202,11 +207,11 @@ class Aggregate:
         object.__setattr__(self, "others", tuple(uncommented(text) for text in self.others))
         row = self.definition
         if row.spelled is None:
-            given_parameters = optional(self.function, row.parameters, self.parameters)
+            given_parameters = check_optional(self.function, row.parameters, self.parameters)
             if row.check_parameters is not None:
                 row.check_parameters(given_parameters)
         else:
-            given_parameters = checked(self.function, row.parameters, self.parameters)
+            given_parameters = check_parameters(self.function, row.parameters, self.parameters)
         object.__setattr__(self, "parameters", given_parameters)
 
     @property

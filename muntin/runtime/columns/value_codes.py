@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.runtime.columns.key_codes import canonical, encoded
+from muntin.runtime.columns.key_codes import normalize_floats, number_values
 from muntin.runtime.columns.partials import Bools, Int64s
 
 # The most digits of a decimal that always fit 64 bits.
@@ -54,8 +54,8 @@ def encode(column: pa.Array, *, in_order: bool) -> tuple[Int64s, Coding]:
             return decimal_words(column)[0], Coding(kind=kind)
         ranks, values = _ranked(column)
         return ranks, Coding(kind=kind, values=values)
-    numbers = encoded(column)
-    values = canonical(column.take(pa.array(numbers.firsts)))
+    numbers = number_values(column)
+    values = normalize_floats(column.take(pa.array(numbers.firsts)))
     return numbers.numbers.astype(np.int64), Coding(kind=kind, values=values)
 
 
@@ -137,7 +137,7 @@ def _ranked(column: pa.Array) -> tuple[Int64s, pa.Array]:
 
     Arrow compares strings byte by byte, as Spark does without a collation.
     """
-    codes = encoded(column)
+    codes = number_values(column)
     values = column.take(pa.array(codes.firsts))
     order = pc.sort_indices(values).to_numpy()
     ranks = np.empty(len(order), np.int64)

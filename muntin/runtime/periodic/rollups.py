@@ -19,7 +19,7 @@ from muntin.model.plan import RECALC, Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.keys import changes
 from muntin.runtime.columns.partials import Bools, Int64s, Partials
-from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.feed import Feed
 from muntin.runtime.periodic.node import END, NodeRuntime, Position
 from muntin.runtime.periodic.tree import partials_of
@@ -50,9 +50,9 @@ def is_cut(cells: Int64s, width: int, begins: Mapping[Window, tuple[int, int]]) 
     return cut
 
 
-def combined(table: pa.Table, layout: Layout, cells: Window) -> pa.Table:
+def combine_into_cells(table: pa.Table, layout: Layout, cells: Window) -> pa.Table:
     """Combine partials into a row for each key and cell, a tumbling window; not empty."""
-    batch = ordered(table, layout.key_columns, layout.start)
+    batch = sort_slices(table, layout.key_columns, layout.start)
     keys = [batch.column(name) for name in layout.key_columns]
     steps = changes(keys) if keys else np.zeros(len(batch) - 1, np.bool_)
     numbers = np.concatenate([np.zeros(1, np.int64), np.cumsum(steps, dtype=np.int64)])

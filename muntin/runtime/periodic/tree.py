@@ -13,7 +13,7 @@ from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Int64s, Partials
 from muntin.runtime.periodic.feed import Feed
 from muntin.runtime.periodic.node import END, NodeRuntime, Position
-from muntin.runtime.storage.layout import Layout, all_slots, filled_slots, node_numbers, slots_of
+from muntin.runtime.storage.layout import Layout, all_slots, fill_slots, node_numbers, slots_of
 
 NODE = "node"
 BEGIN = "begin"
@@ -104,7 +104,7 @@ class TreeRuntime:
         columns = {NODE: pa.array(np.full(rows, self._numbers[node.window], np.int32))}
         columns.update(self._keys.columns(partials.keys))
         columns[BEGIN] = pa.array(partials.starts)
-        columns |= filled_slots(filled, self._slots, rows)
+        columns |= fill_slots(filled, self._slots, rows)
         return pa.RecordBatch.from_pydict(columns)
 
 

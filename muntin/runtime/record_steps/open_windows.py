@@ -20,7 +20,7 @@ from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.records.custom_windows import CustomDiscretizer
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_values
-from muntin.runtime.records.record_batch import Before
+from muntin.runtime.records.record_batch import PreviousRecord
 from muntin.runtime.records.window_stream import Discretizer
 from muntin.runtime.state.segments import from_bytes, to_bytes
 from muntin.runtime.storage.component_storage import ComponentStorage
@@ -54,7 +54,7 @@ class OpenWindows:
     # The columns of the keys, a row each.
     keys: pa.Table
     count: int
-    before: Before
+    before: PreviousRecord
     # For every stream: its memory of each key, its objects as JSON if a user's class finds its
     # windows, and its open windows.
     memory: Sequence[Mapping[str, Int64s]]
@@ -65,7 +65,7 @@ class OpenWindows:
     partials: Mapping[Component, Column]
 
 
-def nothing_known(
+def no_open_windows(
     layout: RecordLayout, records: pa.RecordBatch, streams: Sequence[Discretizer]
 ) -> OpenWindows:
     """Returns what is known before the first records."""
@@ -75,7 +75,7 @@ def nothing_known(
     return OpenWindows(
         keys=pa.Table.from_batches([empty]).select(layout.layout.key_columns),
         count=0,
-        before=Before(
+        before=PreviousRecord(
             lasts=none,
             met=dict.fromkeys(layout.conditions, no),
             highest={sql: lowest(kind, 0) for sql, kind in kinds.items()},
@@ -185,7 +185,7 @@ def from_state(
     return OpenWindows(
         keys=keys,
         count=count,
-        before=Before(lasts=numbers(known, _LAST), met=met, highest=prefixed("highest")),
+        before=PreviousRecord(lasts=numbers(known, _LAST), met=met, highest=prefixed("highest")),
         memory=[
             {
                 label: numbers(known, f"{label} {name}")

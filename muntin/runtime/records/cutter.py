@@ -17,8 +17,8 @@ from muntin.runtime.columns.partials import (
     Scalars,
     scalars_of,
 )
-from muntin.runtime.records.record_batch import Marks
-from muntin.runtime.records.waiting_windows import NOTHING, Read, WaitingWindows
+from muntin.runtime.records.record_batch import WindowEdges
+from muntin.runtime.records.waiting_windows import NOTHING, WaitingWindows, WindowReads
 from muntin.runtime.storage.scalars import without_gaps
 from muntin.techniques import b_int, cutty, flat_fat, panes
 from muntin.techniques.compiled import suffixes
@@ -91,10 +91,10 @@ class Cutter:
     def feed(
         self,
         rows: int,
-        marks: Sequence[Marks],
+        marks: Sequence[WindowEdges],
         values: Mapping[Component, Column],
         edges: Int64s = NOTHING,
-    ) -> list[Read]:
+    ) -> list[WindowReads]:
         """Run a batch of records, given where each stream's windows begin and are read.
 
         `edges` are rows at which a slice starts although no window begins there, as other ways to
@@ -124,7 +124,7 @@ class Cutter:
             part[taken.asks] for part, taken in zip(np.split(back, limits), read, strict=True)
         ]
         return [
-            Read(
+            WindowReads(
                 rows=stream_marks.reads[taken.asks],
                 starts=taken.starts[taken.asks],
                 ends=stream_marks.ends[taken.asks],

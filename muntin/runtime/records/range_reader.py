@@ -12,8 +12,8 @@ import numpy as np
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.runtime.columns.partials import Column, Int64s, Partials
-from muntin.runtime.records.record_batch import Marks
-from muntin.runtime.records.waiting_windows import Read, WaitingWindows
+from muntin.runtime.records.record_batch import WindowEdges
+from muntin.runtime.records.waiting_windows import WaitingWindows, WindowReads
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding
 
 # What folds the rows of windows, where a sweep does not.
@@ -29,8 +29,8 @@ class RangeReader:
         self._waiting = [WaitingWindows() for _ in range(streams)]
 
     def feed(
-        self, keys: Int64s, marks: Sequence[Marks], values: Mapping[Component, Column]
-    ) -> list[Read]:
+        self, keys: Int64s, marks: Sequence[WindowEdges], values: Mapping[Component, Column]
+    ) -> list[WindowReads]:
         """Take a batch of rows, given where each stream's windows begin and are read.
 
         `keys` has a number for each row's key. Rows of a key follow each other.
@@ -54,7 +54,7 @@ class RangeReader:
             lows = taken.slices[taken.asks]
             highs = stream_marks.reads[taken.asks] + older
             reads.append(
-                Read(
+                WindowReads(
                     rows=stream_marks.reads[taken.asks],
                     starts=taken.starts[taken.asks],
                     ends=stream_marks.ends[taken.asks],

@@ -12,7 +12,7 @@ from muntin.model.record_tree import RecordTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.partials import Column, Int64s
 from muntin.runtime.records.periodic_edges import grow
-from muntin.runtime.records.record_batch import Before, Records
+from muntin.runtime.records.record_batch import PreviousRecord, Records
 from muntin.runtime.storage.component_storage import number_type
 from muntin.runtime.storage.layout import Layout
 
@@ -55,7 +55,7 @@ class RecordLayout:
 
 
 def read_records(
-    batch: pa.RecordBatch, layout: RecordLayout, firsts: Int64s, before: Before
+    batch: pa.RecordBatch, layout: RecordLayout, firsts: Int64s, before: PreviousRecord
 ) -> Records:
     """Returns the records of a batch; update the highest values of measures in `before`."""
     times = _times(batch.column(layout.layout.start))

@@ -17,11 +17,11 @@ from muntin.runtime.records.cutter import DEFAULT, Cutter
 from muntin.runtime.records.discretizer import discretizers_of
 from muntin.runtime.records.range_reader import RangeReader
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_records, read_values
-from muntin.runtime.records.record_batch import NO_END, Before, Records
-from muntin.runtime.records.waiting_windows import Read
+from muntin.runtime.records.record_batch import NO_END, PreviousRecord, Records
+from muntin.runtime.records.waiting_windows import WindowReads
 from muntin.runtime.records.window_stream import Discretizer
 from muntin.runtime.storage.component_storage import ComponentStorage
-from muntin.runtime.storage.layout import Layout, Slots, all_slots, filled_slots, slots_of
+from muntin.runtime.storage.layout import Layout, Slots, all_slots, fill_slots, slots_of
 
 END = "end"
 
@@ -41,15 +41,15 @@ class RecordTreeRuntime:
         self._streams = tree_discretizers(tree)
         self.cutters = [
             (Cutter(monoids, len(members), store=store), members)
-            for members, monoids in cut_together(tree, layout.layout, self._streams)
+            for members, monoids in cut_groups(tree, layout.layout, self._streams)
         ]
         self.readers = [
             (RangeReader(monoids, len(members)), members)
-            for members, monoids in read_together(tree, layout.layout, self._streams)
+            for members, monoids in swept_groups(tree, layout.layout, self._streams)
         ]
         # Between batches: the last key, and what its next record is compared with.
         self._key = -1
-        self._before: Before | None = None
+        self._before: PreviousRecord | None = None
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields all answers of records that come to an end."""
@@ -85,7 +85,7 @@ class RecordTreeRuntime:
     ) -> Iterator[pa.RecordBatch]:
         """Run every discretizer and every cutter over the records once; yield the answers."""
         marks = [stream.feed(records) for _, stream in self._streams]
-        reads_by_stream: dict[int, list[Read]] = {}
+        reads_by_stream: dict[int, list[WindowReads]] = {}
         for cutter, members in self.cutters:
             reads = cutter.feed(records.rows, [marks[member] for member in members], values)
             for member, read in zip(members, reads, strict=True):
@@ -115,7 +115,7 @@ class RecordTreeRuntime:
     def _records(self, batch: pa.RecordBatch, firsts: Int64s) -> Records:
         """Returns the records of a batch, and remember what the next batch is compared with."""
         layout, others = self._layout, len(firsts)
-        fresh = Before(
+        fresh = PreviousRecord(
             lasts=np.zeros(others + 1, np.int64),
             met={sql: np.zeros(others + 1, np.bool_) for sql in layout.conditions},
             highest={
@@ -151,7 +151,7 @@ def answers_of(
     columns = {NODE: pa.array(np.full(len(partials), number, np.int32)), **keys}
     columns[BEGIN] = pa.array(partials.starts)
     columns[END] = pa.array(ends, mask=ends == NO_END)
-    columns |= filled_slots(filled, slots, len(partials))
+    columns |= fill_slots(filled, slots, len(partials))
     return pa.RecordBatch.from_pydict(columns)
 
 
@@ -164,7 +164,7 @@ def tree_discretizers(tree: RecordTree) -> list[tuple[int, Discretizer]]:
     ]
 
 
-def cut_together(
+def cut_groups(
     tree: RecordTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
 ) -> Iterator[tuple[tuple[int, ...], dict[Component, tuple[Monoid, Any]]]]:
     """Yields the streams that share slices, and the monoid and type of each component in them.
@@ -172,19 +172,19 @@ def cut_together(
     Components that the same streams ask for share slices. Windows that keep a partial per record
     would make the others keep one, so they have slices of their own.
     """
-    for members, storages in _asked_together(tree, layout, streams, is_cut=True):
+    for members, storages in _groups_of_streams(tree, layout, streams, is_cut=True):
         yield members, {each.component: each.cut_monoid for each in storages}
 
 
-def read_together(
+def swept_groups(
     tree: RecordTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
 ) -> Iterator[tuple[tuple[int, ...], dict[Component, ComponentStorage]]]:
     """Yields the streams that share rows of records, and the storage of each component in them."""
-    for members, storages in _asked_together(tree, layout, streams, is_cut=False):
+    for members, storages in _groups_of_streams(tree, layout, streams, is_cut=False):
         yield members, {each.component: each for each in storages}
 
 
-def _asked_together(
+def _groups_of_streams(
     tree: RecordTree,
     layout: Layout,
     streams: Sequence[tuple[int, Discretizer]],

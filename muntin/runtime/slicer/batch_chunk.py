@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.runtime.columns.distinct import Distinct
-from muntin.runtime.columns.key_codes import canonical, encoded, hashes
+from muntin.runtime.columns.key_codes import hash_values, normalize_floats, number_values
 from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.slicer.chunk import Chunk, bits_of, codes_of, lifted_for
+from muntin.runtime.slicer.chunk import Chunk, bits_of, codes_of, lift_name
 from muntin.runtime.slicer.row_bits import rows_with_bits
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
@@ -23,18 +23,18 @@ class BatchChunk(Chunk):
         super().__init__(integers_of(batch.column(time)), uses)
         self._batch = batch
 
-    def lifted(self, storage: ComponentStorage, target: Target) -> Any:
+    def lift(self, storage: ComponentStorage, target: Target) -> Any:
         """Returns what a component is combined from, of each row."""
-        return self._once(lifted_for(storage, target), lambda: self._lift(storage, target))
+        return self._once(lift_name(storage, target), lambda: self._lift(storage, target))
 
     def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
         """Returns a key's codes, and the value and the hash of each code."""
 
         def encode() -> tuple[Distinct, pa.Array, Int64s]:
             column = self._batch.column(name)
-            codes = encoded(column)
-            values = canonical(column.take(pa.array(codes.firsts)))
-            return codes, values, hashes(values)
+            codes = number_values(column)
+            values = normalize_floats(column.take(pa.array(codes.firsts)))
+            return codes, values, hash_values(values)
 
         return self._once(codes_of(name), encode)
 
@@ -46,7 +46,7 @@ class BatchChunk(Chunk):
         """Returns a column of bits; none are set where it is null."""
         return self._once(bits_of(name), lambda: integers_of(self._batch.column(name)))
 
-    def selected(self, target: Target) -> Int64s:
+    def select_rows(self, target: Target) -> Int64s:
         """Returns the rows that a target's masks choose, ascending."""
         return rows_with_bits([(self.bits(name), mask) for name, mask in target.masks.items()])
 

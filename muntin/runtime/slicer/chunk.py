@@ -35,7 +35,7 @@ class Chunk(ABC):
         self._results: dict[Hashable, Any] = {}
 
     @abstractmethod
-    def lifted(self, storage: ComponentStorage, target: Target) -> Any:
+    def lift(self, storage: ComponentStorage, target: Target) -> Any:
         """Returns what a component is combined from, of each row; see `ComponentStorage.lift`."""
 
     @abstractmethod
@@ -43,7 +43,7 @@ class Chunk(ABC):
         """Returns a key's codes, and the value and the hash of each code."""
 
     @abstractmethod
-    def selected(self, target: Target) -> Int64s:
+    def select_rows(self, target: Target) -> Int64s:
         """Returns the rows that a target's masks choose, ascending."""
 
     def groups(self, target: Target) -> Groups:
@@ -53,11 +53,11 @@ class Chunk(ABC):
         place = _groups_of(target)
         is_shared = self._uses[place] > 1 or place in self._results
         if rows is not None and not (is_shared and _MANY * len(rows) > len(self.times)):
-            return self.grouped(names, edges, rows)
-        groups = self._once(place, lambda: self.grouped(names, edges))
+            return self.group_rows(names, edges, rows)
+        groups = self._once(place, lambda: self.group_rows(names, edges))
         return groups if rows is None else select_groups(groups, rows)
 
-    def grouped(
+    def group_rows(
         self, names: Sequence[str], edges: tuple[Edges, ...], rows: Int64s | None = None
     ) -> Groups:
         """Returns groups of some rows, or of all, by keys and slice."""
@@ -69,7 +69,7 @@ class Chunk(ABC):
         """Returns the rows that are a target's, ascending; None: all are."""
         if not target.masks:
             return None
-        return self._once(_rows_of(target), lambda: self.selected(target))
+        return self._once(_rows_of(target), lambda: self.select_rows(target))
 
     def slices(self, edges: tuple[Edges, ...]) -> SliceStarts:
         """Returns the slice of each row."""
@@ -113,7 +113,7 @@ def results_for(target: Target) -> Iterable[Hashable]:
     """Names the results that a target uses, each once."""
     used = [_rows_of(target), *map(bits_of, target.masks)]
     used += map(codes_of, target.layout.key_columns)
-    used += (lifted_for(storage, target) for storage in target.layout.storages)
+    used += (lift_name(storage, target) for storage in target.layout.storages)
     if not target.is_whole:
         keys = _keys_of(target.layout.key_columns)
         used += (_slices_of(target.slicing.edges), keys, _groups_of(target))
@@ -130,7 +130,7 @@ def codes_of(name: str) -> Hashable:
     return ("codes", name)
 
 
-def lifted_for(storage: ComponentStorage, target: Target) -> Hashable:
+def lift_name(storage: ComponentStorage, target: Target) -> Hashable:
     """Names what a component is combined from."""
     kind = storage.component, storage.value_type, storage.representation
     if target.values is None:

@@ -17,7 +17,7 @@ from muntin.runtime.columns.distinct import Distinct
 from muntin.runtime.columns.groups import Groups, count_rows
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.slicer.batch_chunk import BatchChunk
-from muntin.runtime.slicer.chunk import Chunk, lifted_for, uses_by
+from muntin.runtime.slicer.chunk import Chunk, lift_name, uses_by
 from muntin.runtime.slicer.row_bits import rows_with_bits
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
@@ -63,24 +63,24 @@ class FinestSlices(Chunk):
             self._seen[guard] = count_rows(groups) > 0
         for target in targets:
             for storage in target.layout.storages:
-                place = guard, lifted_for(storage, target)
+                place = guard, lift_name(storage, target)
                 if place not in self._partials:
-                    lifted = events.lifted(storage, target)
+                    lifted = events.lift(storage, target)
                     self._partials[place] = storage.combine(lifted, groups)
 
     def _guard(self, target: Target) -> Guard:
         varying = {name: mask & self._varying[name] for name, mask in target.masks.items()}
         return tuple(sorted((name, mask) for name, mask in varying.items() if mask))
 
-    def lifted(self, storage: ComponentStorage, target: Target) -> Column:
+    def lift(self, storage: ComponentStorage, target: Target) -> Column:
         """Returns a component's partials under the guard of a target, one a slice."""
-        return self._partials[self._guard(target), lifted_for(storage, target)]
+        return self._partials[self._guard(target), lift_name(storage, target)]
 
     def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
         """Returns a key's codes, and the value and the hash of each code."""
         return self._codes[name]
 
-    def selected(self, target: Target) -> Int64s:
+    def select_rows(self, target: Target) -> Int64s:
         """Returns the slices that have an event with all bits of a target's masks."""
         masked = [
             (self._same[name], mask & ~self._varying[name]) for name, mask in target.masks.items()
@@ -108,9 +108,9 @@ class Finest:
         if not self._is_worth_it:
             return {}
         few = np.arange(min(_SAMPLE, len(events.times)))
-        if events.grouped(self._keys, self._edges, few).count * self._events > len(few):
+        if events.group_rows(self._keys, self._edges, few).count * self._events > len(few):
             return {}
-        fine = events.grouped(self._keys, self._edges)
+        fine = events.group_rows(self._keys, self._edges)
         starts = events.starts(self._edges, fine.firsts)
         made = FinestSlices(events, fine, starts, self._foldable)
         for target in self._foldable:

@@ -20,7 +20,7 @@ WHOLLY_LATE = -2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taker:
+class OpenWindowFilter:
     """What takes rows: those with all bits of `masks`, as long as one of its windows is open."""
 
     masks: Mapping[str, int] = field(default_factory=dict)
@@ -46,11 +46,11 @@ class Taker:
 
 
 class LateRows:
-    """Packs the rows of batches that no taker takes any more, and some would have."""
+    """Packs the rows of batches that no filter takes any more, and some would have."""
 
     def __init__(
         self,
-        takers: Sequence[Taker],
+        filters: Sequence[OpenWindowFilter],
         *,
         time: str,
         column: str,
@@ -58,7 +58,7 @@ class LateRows:
         given: int,
     ) -> None:
         """`column` has a row as a struct; `given` is the watermark up to which answers are out."""
-        self._takers = takers
+        self._filters = filters
         self._time, self._column = time, column
         self._buckets = buckets
         self._given = given
@@ -80,10 +80,10 @@ class LateRows:
         late &= times < self._given
         if late.any():
             wanted = np.zeros(len(times), np.bool_)
-            for taker in self._takers:
-                taken = taker.takes(batch)
+            for window_filter in self._filters:
+                taken = window_filter.takes(batch)
                 wanted |= taken
-                late &= ~(taken & taker.is_open(times, self._given))
+                late &= ~(taken & window_filter.is_open(times, self._given))
             late &= wanted
         return np.flatnonzero(late)
 

@@ -12,7 +12,7 @@ from muntin.runtime.columns.partials import Column, Int64s
 from muntin.runtime.slicer.batch_chunk import BatchChunk
 from muntin.runtime.slicer.chunk import Chunk, uses_by
 from muntin.runtime.slicer.finest import Finest
-from muntin.runtime.slicer.packing import PART, by_bucket, packed
+from muntin.runtime.slicer.packing import PART, by_bucket, pack
 from muntin.runtime.slicer.target import Target
 
 # A chunk has about so many rows, or so many bytes if these are fewer rows.
@@ -76,14 +76,14 @@ class Slicer:
             firsts = np.arange(len(chunk.times)) if rows is None else rows
             starts = chunk.times[firsts]
             columns: list[Column] = [
-                chunk.lifted(storage, target).where(firsts) for storage in target.layout.storages
+                chunk.lift(storage, target).where(firsts) for storage in target.layout.storages
             ]
         else:
             groups = chunk.groups(target)
             firsts = groups.firsts
             starts = chunk.starts(target.slicing.edges, firsts)
             columns = [
-                storage.combine(chunk.lifted(storage, target), groups)
+                storage.combine(chunk.lift(storage, target), groups)
                 for storage in target.layout.storages
             ]
         if not len(firsts):
@@ -117,7 +117,7 @@ class Slicer:
                 arrays[f"carried {place}"] = chunk.column(name).take(pa.array(firsts[rows]))
         if parts is not None:
             arrays[PART] = pa.array(parts[order])
-        return packed(pa.RecordBatch.from_pydict(arrays), spans, target.number)
+        return pack(pa.RecordBatch.from_pydict(arrays), spans, target.number)
 
     def _places(self, chunk: Chunk, target: Target, rows: Int64s) -> Int64s:
         """Returns a hash of the keys of some rows, or the number of a target without keys."""

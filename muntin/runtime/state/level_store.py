@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.periodic.rollups import INSTANTS, combined
+from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
 from muntin.runtime.state.lane import Lane, Level, conformed
 from muntin.runtime.state.segments import Segment, Shelf
 from muntin.runtime.state.spans import Spans
@@ -89,7 +89,7 @@ class LevelStore:
         tables = [conformed(self._shelf.read(each.number), self._lane) for each in alike]
         self._remove(alike)
         together = pa.concat_tables(tables, promote_options="permissive")
-        merged = combined(together, self._lane.layout, INSTANTS)
+        merged = combine_into_cells(together, self._lane.layout, INSTANTS)
         self._write(latest_values(merged, self._lane.layout, self._watermark), rank=rank + 1)
         return True
 

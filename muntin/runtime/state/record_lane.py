@@ -16,7 +16,7 @@ from muntin.model.record_tree import RecordTree
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.data_windows import Session
 from muntin.model.windows.window import Window
-from muntin.runtime.periodic.rollups import INSTANTS, combined
+from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.lane import START
 from muntin.runtime.storage.layout import Layout
@@ -149,7 +149,7 @@ class RecordLane:
             records = pa.table(columns)
         else:
             # Parts of a grain may have arrived one by one.
-            records = combined(table, self.grains, INSTANTS)
+            records = combine_into_cells(table, self.grains, INSTANTS)
         if self.since is not None:
             records = records.filter(pc.greater_equal(records.column(layout.start), self.since))
         batches = records.combine_chunks().to_batches()

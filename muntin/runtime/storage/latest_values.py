@@ -7,7 +7,7 @@ there to the watermark, and with them any later occurrence of a value (Subsumpti
 import pyarrow as pa
 
 from muntin.runtime.columns.distinct import distinct_integers
-from muntin.runtime.columns.row_order import key_numbers, ordered
+from muntin.runtime.columns.row_order import key_numbers, sort_slices
 from muntin.runtime.storage.layout import Layout
 
 
@@ -19,7 +19,7 @@ def latest_values(table: pa.Table, layout: Layout, watermark: int) -> pa.Table:
     sets = [storage for storage in layout.storages if storage.representation.has_values]
     if not sets:
         return table
-    batch = ordered(table, layout.key_columns, layout.start)
+    batch = sort_slices(table, layout.key_columns, layout.start)
     whole = pa.Table.from_batches([batch])
     is_passed = batch.column(layout.start).to_numpy() <= watermark
     keys = distinct_integers(key_numbers(whole, layout.key_columns))

@@ -110,7 +110,7 @@ def in_slot_order(slots: Iterable[str]) -> Slots:
     return tuple(sorted(slots, key=place))
 
 
-def filled_slots(filled: Mapping[str, pa.Array], slots: Slots, rows: int) -> dict[str, pa.Array]:
+def fill_slots(filled: Mapping[str, pa.Array], slots: Slots, rows: int) -> dict[str, pa.Array]:
     """Returns a column for every slot, null where there is none."""
     return {
         slot: filled[slot] if slot in filled else pa.nulls(rows, number_type(slot_type(slot)))
@@ -118,7 +118,7 @@ def filled_slots(filled: Mapping[str, pa.Array], slots: Slots, rows: int) -> dic
     }
 
 
-def fitted(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def cast_answers(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Returns a column of answers in the type in which Spark takes it."""
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), kind)
@@ -126,12 +126,12 @@ def fitted(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
-def fitted_rows(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def cast_answer_rows(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Returns answers in the columns and types in which Spark takes them; others are null."""
     there = set(batch.schema.names)
     return pa.RecordBatch.from_arrays(
         [
-            fitted(batch.column(field.name), field.type)
+            cast_answers(batch.column(field.name), field.type)
             if field.name in there
             else pa.nulls(batch.num_rows, field.type)
             for field in schema

@@ -22,7 +22,7 @@ from muntin.model.aggregates.table import (
 )
 from muntin.runtime.columns.distinct import Distinct, distinct_integers, distinct_pairs
 from muntin.runtime.columns.groups import Groups
-from muntin.runtime.columns.key_codes import canonical, encoded
+from muntin.runtime.columns.key_codes import normalize_floats, number_values
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.value_codes import Coding, encode
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding
@@ -93,8 +93,8 @@ class SetStorage(ComponentStorage):
             codes = distinct_integers(bits, valid)
             values = column.take(pa.array(codes.firsts))
         else:
-            codes = encoded(column)
-            values = canonical(column.take(pa.array(codes.firsts)))
+            codes = number_values(column)
+            values = normalize_floats(column.take(pa.array(codes.firsts)))
         return EventValues(codes=codes, coding=Coding(kind=column.type, values=values), valid=valid)
 
     def combine(self, lifted: EventValues, groups: Groups) -> SetColumn:
@@ -125,7 +125,7 @@ class SetStorage(ComponentStorage):
         column = batch.column(names[0])
         values = column.drop_null()
         if not self._tells_zeros_apart:
-            values = canonical(values)
+            values = normalize_floats(values)
         elif pa.types.is_floating(values.type):
             values = pa.array(_one_nan(values))
         codes, coding = encode(values, in_order=self._has_counts)

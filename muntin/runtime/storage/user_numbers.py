@@ -27,7 +27,7 @@ class UserStorage(NumberStorage):
     @property
     def cut_monoid(self) -> tuple[Monoid, Any]:
         """The monoid of the user's functions, and objects if these cannot be compiled."""
-        monoid = interned(self.monoid)
+        monoid = intern_monoid(self.monoid)
         return monoid, np.float64 if compiles(monoid) else object
 
     def _lifted(self, columns: list[pa.Array], present: Bools) -> Scalars:
@@ -53,7 +53,7 @@ class UserStorage(NumberStorage):
         return self.component.identity
 
 
-def interned(monoid: Monoid) -> Monoid:
+def intern_monoid(monoid: Monoid) -> Monoid:
     """Returns the first monoid seen with the same code; `monoid` itself if that cannot be told."""
     function = monoid.combine
     code = getattr(function, "__code__", None)

@@ -19,8 +19,14 @@ from pyspark.sql.types import (
 from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.plan import Tree
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
-from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
-from muntin.runtime.storage.layout import Layout, all_slots, fitted_rows, in_slot_order, slot_type
+from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
+from muntin.runtime.storage.layout import (
+    Layout,
+    all_slots,
+    cast_answer_rows,
+    in_slot_order,
+    slot_type,
+)
 from muntin.spark.batch.time_split import own_answers
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.worker_setup import prepare_workers
@@ -40,7 +46,7 @@ class TreeRun:
 
     def answers(self, packed: list[bytes]) -> Iterator[pa.RecordBatch]:
         """Yields the answers from packed slices, all of some keys."""
-        slices = unpacked(packed, self.layout)
+        slices = unpack(packed, self.layout)
         if self.tree.time_part is None:
             return TreeRuntime(self.tree, self.layout).run([slices])
         # To the runtime a part is a key like others.
@@ -114,4 +120,4 @@ def _in_columns(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.Reco
     """Returns the answers of one tree in the columns of all; columns it lacks are null."""
     place = batch.schema.get_field_index(NODE)
     numbers = pc.add(batch.column(place), np.int32(first))
-    return fitted_rows(batch.set_column(place, NODE, numbers), schema)
+    return cast_answer_rows(batch.set_column(place, NODE, numbers), schema)

@@ -14,7 +14,7 @@ from muntin.model.record_tree import RecordTree
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.records.record_tree import END, RecordTreeRuntime
-from muntin.runtime.storage.layout import all_slots, fitted_rows
+from muntin.runtime.storage.layout import all_slots, cast_answer_rows
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bind_data_windows import BoundRecordTree
@@ -162,4 +162,4 @@ def _run(
     batches: Iterable[pa.RecordBatch], *, tree: RecordTree, layout: RecordLayout, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     for answers in RecordTreeRuntime(tree, layout).run(batches):
-        yield fitted_rows(answers, schema)
+        yield cast_answer_rows(answers, schema)

@@ -22,7 +22,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window
 from muntin.optimizer.slicing.edges import common_slicing
-from muntin.runtime.slicer.late_rows import LateRows, Taker
+from muntin.runtime.slicer.late_rows import LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
 from muntin.runtime.slicer.slicer import Slicer
 from muntin.runtime.slicer.target import Target
@@ -73,12 +73,12 @@ def packed_slices(
         else:
             targets.append(_grains(record_lane, bound[number], events))
     targets.append(_every_event([target.slicing for target in targets]))
-    takers = None
+    filters = None
     if late is not None:
-        takers = tuple(_taker(each.tree, events) for each in bound.values())
+        filters = tuple(_window_filter(each.tree, events) for each in bound.values())
         events.whole_rows(late)
     return relations.sql(events.sql()).mapInArrow(
-        Task(_slice, targets=tuple(targets), buckets=buckets, takers=takers), PACKED
+        Task(_slice, targets=tuple(targets), buckets=buckets, filters=filters), PACKED
     )
 
 
@@ -141,17 +141,17 @@ def _every_event(slicings: Sequence[Slicing]) -> Target:
     )
 
 
-def _taker(tree: AnyTree, events: EventColumns) -> Taker:
+def _window_filter(tree: AnyTree, events: EventColumns) -> OpenWindowFilter:
     """Returns which events a tree takes, and for how long."""
     masks = events.masks(tree.grouping)
     if isinstance(tree, Tree):
-        return Taker(masks=masks, windows=tuple(node.window for node in tree.nodes))
+        return OpenWindowFilter(masks=masks, windows=tuple(node.window for node in tree.nodes))
     assert isinstance(tree, RecordTree)
     if not tree.kinds:
         periodic = (node.window for node in tree.nodes if isinstance(node.window, Window))
-        return Taker(masks=masks, windows=tuple(periodic))
+        return OpenWindowFilter(masks=masks, windows=tuple(periodic))
     slicing = grains(tree)
-    return Taker(masks=masks, step=1 if slicing is None else slicing.edges[0].period)
+    return OpenWindowFilter(masks=masks, step=1 if slicing is None else slicing.edges[0].period)
 
 
 def _keys(bound: AnyBoundTree, events: EventColumns) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def _slice(
     *,
     targets: tuple[Target, ...],
     buckets: tuple[int, ...],
-    takers: tuple[Taker, ...] | None,
+    filters: tuple[OpenWindowFilter, ...] | None,
 ) -> Iterator[pa.RecordBatch]:
     # Every bucket is called in every batch, so that it knows the watermark of the one before.
     yield pa.RecordBatch.from_pydict(
@@ -179,8 +179,8 @@ def _slice(
     )
     labels = pa.array(buckets, pa.int32())
     late = None
-    if takers is not None:
-        late = LateRows(takers, time=TIME, column=ROW, buckets=buckets, given=_given())
+    if filters is not None:
+        late = LateRows(filters, time=TIME, column=ROW, buckets=buckets, given=_given())
         batches = late.without(iter(batches))
     for rows in Slicer(targets, time=TIME, buckets=len(buckets)).run(batches):
         place = rows.schema.get_field_index(BUCKET)

@@ -16,7 +16,7 @@ from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.rollups import is_cut
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
@@ -119,7 +119,7 @@ def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps
         found += [batch for _, batch in bucket.step(arrived, watermark)]
         state = bucket.state
     seen = table.filter(pa.array([end <= watermark for end in ends], pa.bool_()))
-    one = ordered(seen, ("k",), "start")
+    one = sort_slices(seen, ("k",), "start")
     sizes = [node.window.size for node in tree.nodes]
     everything = answered(TreeRuntime(tree, layout).run([one]))
     expected = [row for row in everything if row[2] + sizes[row[0]] <= watermark]
