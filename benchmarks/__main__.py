@@ -34,7 +34,7 @@ from benchmarks.spark.streaming import Report as StreamingReport
 from muntin.cli.command import run_command
 from muntin.cli.options import Strategy
 from muntin.cli.paths import check_file
-from muntin.measure.session import measured_session
+from muntin.measure.processes import measured_session
 from muntin.optimizer.strategies import DEFAULT, STEADY
 
 bench = typer.Typer(
@@ -67,7 +67,7 @@ def sharing_verb(
     repeats: Annotated[
         int, typer.Option(metavar="N", min=1, help="Timed runs of each, after some to warm up.")
     ] = REPEATS,
-    strategy: Strategy = DEFAULT,
+    strategy: Strategy = None,
     json: Json = None,
     pictures: Pictures = None,
 ) -> None:
@@ -103,7 +103,9 @@ def sharing_verb(
     names = chosen(sets)
     check_file(json, "--json")
     session = measured_session()
-    report = sharing(session, names, events=events, keys=keys, repeats=repeats, strategy=strategy)
+    report = sharing(
+        session, names, events=events, keys=keys, repeats=repeats, strategy=strategy or DEFAULT
+    )
     _report(report.to_json(), [report.table()], json)
     if pictures is not None:
         _drawn([draw_sharing(report.pairs(), pictures / "sharing.png", title=report.title())])
@@ -117,7 +119,7 @@ def streaming_verb(
     events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
     keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
     repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 3,
-    strategy: Strategy = STEADY,
+    strategy: Strategy = None,
     state: Annotated[
         bool,
         typer.Option(
@@ -161,7 +163,7 @@ def streaming_verb(
         report = state_costs(session, dash10_keys=live_keys)
     else:
         report = streaming(
-            session, names, events=events, keys=keys, repeats=repeats, strategy=strategy
+            session, names, events=events, keys=keys, repeats=repeats, strategy=strategy or STEADY
         )
     _report(report.to_json(), [report.table()], json)
 
@@ -174,7 +176,7 @@ def memory_verb(
     events: Annotated[
         int, typer.Option(metavar="N", min=1, help="Events of the one key of another shape.")
     ] = 50_000_000,
-    strategy: Strategy = DEFAULT,
+    strategy: Strategy = None,
     json: Json = None,
 ) -> None:
     """Many keys, one key with many events, a hundred queries that differ: memory of all processes.
@@ -185,7 +187,7 @@ def memory_verb(
     """
     check_file(json, "--json")
     session = measured_session(HEAP)
-    report = peaks(session, keys=keys, events=events, strategy=strategy)
+    report = peaks(session, keys=keys, events=events, strategy=strategy or DEFAULT)
     _report(report.to_json(), [report.table()], json)
 
 

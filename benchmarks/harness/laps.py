@@ -4,7 +4,7 @@ import threading
 
 from pyspark.sql import SparkSession
 
-from muntin.measure.processes import Cost, so_far
+from muntin.measure.processes import Cost, cost_so_far
 from muntin.spark.pipeline.reports import Report, ReportListener
 
 # How long Spark may take to report the end of a stream.
@@ -27,7 +27,7 @@ class Laps(ReportListener):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._end = so_far()
+        self._end = cost_so_far()
         if kind is None:
             self._terminated.wait(_PATIENCE_S)
         self._session.streams.removeListener(self)
@@ -38,7 +38,7 @@ class Laps(ReportListener):
 
     def on_report(self, report: Report) -> None:
         """Called by Spark after a batch."""
-        self._ends.setdefault(report["batchId"], so_far())
+        self._ends.setdefault(report["batchId"], cost_so_far())
 
     def on_end(self, run: str, error: str | None) -> None:
         """Called by Spark when all batches have been reported."""

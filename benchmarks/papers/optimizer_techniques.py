@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.harness.experiment import Claim, Experiment, Figure
 from benchmarks.papers.generators import incremental_gen
-from muntin.console.progress import Steps
+from muntin.measure.progress import Steps
 from muntin.model.windows.window import Window
 from muntin.optimizer.triweave import triweave_cost, triweave_groups
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges

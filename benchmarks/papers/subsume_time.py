@@ -8,11 +8,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.harness.experiment import Claim, Experiment, Figure
-from muntin.console.progress import Steps
+from muntin.measure.progress import Steps
 from muntin.model.aggregates.representations import INTEGER
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
+from muntin.model.trees import PeriodicTree
 from muntin.model.workload import Workload
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.periodic.tree import TreeRuntime
@@ -72,7 +73,9 @@ def _answer(
     spent = []
     for _ in range(2):
         before = time.thread_time()
-        sums = [column for tree in plan.trees for column in _sums(tree, values, rate, seconds)]
+        sums = [
+            column for tree in plan.periodic_trees for column in _sums(tree, values, rate, seconds)
+        ]
         spent.append(time.thread_time() - before)
     return min(spent), (
         sum(len(column) for column in sums),
@@ -81,7 +84,7 @@ def _answer(
 
 
 def _sums(
-    tree: Tree, values: NDArray[np.int64], rate: int, seconds: int
+    tree: PeriodicTree, values: NDArray[np.int64], rate: int, seconds: int
 ) -> Iterator[NDArray[np.int64]]:
     """Cuts events into the slices of a tree, and yields the answers of its nodes."""
     (component,) = tree.aggregates[0].components

@@ -12,9 +12,9 @@ import pyarrow as pa
 from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.query import Grouping
-from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
+from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows.data_windows import (
     DataWindow,
     Landmark,
@@ -27,7 +27,7 @@ from muntin.model.windows.data_windows import (
 )
 from muntin.model.windows.window import Window
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import RecordTreeRuntime
+from muntin.runtime.records.record_tree import DataTreeRuntime
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 
@@ -87,7 +87,7 @@ def per_second(rows: int, queries: int) -> float:
     batches = records(rows, tree.conditions).to_batches(max_chunksize=_ROWS_AT_ONCE)
     fastest = float("inf")
     for turn in range(3):
-        runtime = RecordTreeRuntime(tree, _layout(tree))
+        runtime = DataTreeRuntime(tree, _layout(tree))
         before = time.perf_counter()
         answers = sum(batch.num_rows for batch in runtime.run(batches))
         assert answers
@@ -96,17 +96,17 @@ def per_second(rows: int, queries: int) -> float:
     return rows / fastest
 
 
-def _tree(kinds: list[DataWindow]) -> RecordTree:
-    return RecordTree(
+def _tree(kinds: list[DataWindow]) -> DataTree:
+    return DataTree(
         grouping=Grouping(relation=SqlText(("", ""), ("",)), time="time", where=None, keys=("k",)),
         nodes=tuple(
-            RecordNode(window=kind, aggregates=(count(), max_("energy")), queries=(f"q{number}",))
+            DataNode(window=kind, aggregates=(count(), max_("energy")), queries=(f"q{number}",))
             for number, kind in enumerate(kinds)
         ),
     )
 
 
-def _layout(tree: RecordTree) -> RecordLayout:
+def _layout(tree: DataTree) -> RecordLayout:
     components = dict.fromkeys(c for aggregate in tree.aggregates for c in aggregate.components)
     columns = tuple(
         component_storage(

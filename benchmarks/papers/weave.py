@@ -16,7 +16,7 @@ from benchmarks.papers.rivals import (
 from benchmarks.papers.weave_checks import incremental, optimum
 from benchmarks.papers.weave_time import effort, incremental_time, scale
 from benchmarks.papers.weave_workload import drawn, paper_cost
-from muntin.console.progress import Steps
+from muntin.measure.progress import Steps
 from muntin.model.windows.window import Window
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
 from muntin.optimizer.weave_share.weave_share import weave_groups

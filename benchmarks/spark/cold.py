@@ -15,18 +15,18 @@ from rich.table import Table
 
 from benchmarks.harness.machine import machine
 from benchmarks.spark.cold_process import RUNS
-from muntin.console.progress import Steps
-from muntin.demo.machines import sensors
-from muntin.demo.side_by_side import dashboard, queries
+from muntin.demo.dashboard import dashboard_file, dashboard_queries
+from muntin.demo.readings import machine_readings
 from muntin.errors import RunError
-from muntin.measure.events import stored
+from muntin.measure.events import store
+from muntin.measure.progress import Steps
 
 EVENTS = 100_000
 _PROCESS = "benchmarks.spark.cold_process"
 # A set of queries of the demo's dashboard, by what the table calls it.
 _WORKLOADS = {
     "two queries": ["peak", "shift"],
-    "ten queries": [query.name for query in queries()],
+    "ten queries": [query.name for query in dashboard_queries()],
 }
 # Whose answers each process computes. The first of muntin's finds no compiled kernel, and the
 # next one what the first has compiled.
@@ -76,7 +76,7 @@ def cold_starts(session: SparkSession, *, events: int = EVENTS, repeats: int = 3
     """
     with TemporaryDirectory(prefix="muntin-cold-") as folder:
         path = Path(folder, "events")
-        stored(sensors(session, events), path)
+        store(machine_readings(session, events), path)
         costs: dict[str, dict[str, dict[str, float]]] = {}
         with Steps(1 + repeats * len(_WORKLOADS) * len(_PROCESSES)) as bar:
             with bar.step("a process that does not count"):
@@ -96,7 +96,7 @@ def cold_starts(session: SparkSession, *, events: int = EVENTS, repeats: int = 3
 def _run(side: str, names: list[str], events: Path, kernels: Path) -> dict[str, float]:
     """Returns the figures of a new process, which keeps compiled kernels in a folder."""
     done = subprocess.run(
-        [sys.executable, "-m", _PROCESS, side, ",".join(names), dashboard(), events],
+        [sys.executable, "-m", _PROCESS, side, ",".join(names), dashboard_file(), events],
         env={**os.environ, "NUMBA_CACHE_DIR": str(kernels), "PYTHONDONTWRITEBYTECODE": ""},
         capture_output=True,
         text=True,

@@ -11,10 +11,11 @@ from pyspark.sql.functions import expr
 from benchmarks.spark.factor_report import STRATEGIES, Report, Run, Side
 from benchmarks.spark.factor_settings import SETTINGS
 from benchmarks.spark.sharing import plain
-from muntin.console.progress import Steps
-from muntin.measure.events import compute, readings, stored
+from muntin.measure.events import compute, readings, store
 from muntin.measure.processes import Cost, cheapest, measure, settle
-from muntin.model.plan import Plan, Tree
+from muntin.measure.progress import Steps
+from muntin.model.plan import Plan
+from muntin.model.trees import PeriodicTree
 from muntin.spark.batch.results import run
 from muntin.spark.binding.instants import slice_start
 from muntin.spark.binding.planning import plan
@@ -55,7 +56,7 @@ def factor(
 
 def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:
     """Makes one event a second of one device, in order, as in the paper's synthetic stream."""
-    return stored(readings(session, events, 1, RATE, disorder=0), folder)
+    return store(readings(session, events, 1, RATE, disorder=0), folder)
 
 
 def _run(
@@ -69,7 +70,9 @@ def _run(
     for strategy, shared in plans.items():
         _checked(run(shared, few).together())
         sides[strategy] = _timed(_together(shared, data), repeats)
-    slices = [_least_cost(partial(_cut, tree, data), repeats) for tree in plans["auto"].trees]
+    slices = [
+        _least_cost(partial(_cut, tree, data), repeats) for tree in plans["auto"].periodic_trees
+    ]
     return Run(
         setting=setting,
         number=number,
@@ -112,7 +115,7 @@ def _timed(build: Callable[[], DataFrame], repeats: int) -> Side:
     return Side(cpu_s=best.cpu_s, wall_s=best.wall_s, rows=rows, hashes=hashes)
 
 
-def _cut(tree: Tree, data: DataFrame) -> DataFrame:
+def _cut(tree: PeriodicTree, data: DataFrame) -> DataFrame:
     """Returns the slices of a tree, without combining them further."""
     start = expr(slice_start(tree.slicing, "unix_micros(ts)")).alias("start")
     return data.groupBy("device", start).agg(expr("min(temp)"))

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from benchmarks.harness.machine import machine
 from benchmarks.harness.teams import draw_teams
-from muntin.console.progress import Steps
-from muntin.measure.events import compute, one_each, readings
+from muntin.measure.events import compute, one_event_per_key, readings
 from muntin.measure.processes import measure, memory
+from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import avg, count, max_, min_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
@@ -114,7 +114,7 @@ def peaks(
     differ in keys and filters, and one key with `events` events."""
     few, many = queries(), draw_teams(teams)
     shapes: dict[str, tuple[int, int, list[Query], Callable[[], DataFrame]]] = {
-        "many keys": (keys, keys, few, lambda: one_each(session, keys)),
+        "many keys": (keys, keys, few, lambda: one_event_per_key(session, keys)),
         "one key": (events, 1, few, lambda: readings(session, events, 1)),
         f"teams{teams}": (keys, keys, many, lambda: readings(session, keys, keys)),
     }

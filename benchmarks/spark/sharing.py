@@ -19,11 +19,10 @@ from benchmarks.harness.sets import (
     scale_of,
 )
 from benchmarks.spark.sharing_report import Measured, Report, Side
-from muntin.console.progress import Steps
 from muntin.measure.equality import compare_rows
-from muntin.measure.events import RATE, compute, readings, stored
-from muntin.measure.processes import Cost, measure
-from muntin.measure.turns import in_turns
+from muntin.measure.events import RATE, compute, readings, store
+from muntin.measure.processes import Cost, measure, measure_in_turns
+from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Session
 from muntin.optimizer.strategies import DEFAULT
@@ -60,9 +59,9 @@ def sharing(
         for number, scale in enumerate(dict.fromkeys(scales.values())):
             with bar.step(f"making {scale.events:,} events"):
                 frame = readings(session, scale.events, scale.keys)
-                data[scale] = stored(frame, Path(folder, f"events-{number}"))
+                data[scale] = store(frame, Path(folder, f"events-{number}"))
         few = {
-            scale: stored(of_few_keys(data[scale], scale.keys), Path(folder, f"few-{scale.keys}"))
+            scale: store(of_few_keys(data[scale], scale.keys), Path(folder, f"few-{scale.keys}"))
             for scale in {scales[name] for name in FEW_KEYS_FOR_PLAIN & scales.keys()}
         }
         bench = _Bench(scales, data, few, Path(folder), bar, strategy)
@@ -158,12 +157,12 @@ class _Bench:
             for way in ("muntin", "plain")
             if way == "muntin" or name not in TOO_LONG_FOR_PLAIN
         }
-        costs = in_turns(
+        costs = measure_in_turns(
             {contender.label: contender.run for contender in contenders.values()},
             self.bar,
-            warming=warming,
+            warm_up_turns=warming,
             repeats=repeats,
-            before={contender.label: contender.first for contender in contenders.values()},
+            earlier={contender.label: contender.first for contender in contenders.values()},
         )
         return {
             name: self._measured(
@@ -182,7 +181,7 @@ class _Bench:
         build = self._way(way, SETS[name](), data)
         path = self.folder / name / way
         with self.bar.step(f"{name}: {way}, first run"):
-            cost = measure(lambda: stored(build(), path))
+            cost = measure(lambda: store(build(), path))
         answers = data.sparkSession.read.parquet(str(path))
         return _Contender(name, way, build, answers, cost, times)
 
@@ -230,7 +229,7 @@ class _Bench:
         scale = self.scales[name]
         rate = RATE * few / scale.events
         session = self.data[scale].sparkSession
-        return stored(readings(session, few, scale.keys, rate), self.folder / name / "few")
+        return store(readings(session, few, scale.keys, rate), self.folder / name / "few")
 
 
 def of_few_keys(frame: DataFrame, keys: int) -> DataFrame:

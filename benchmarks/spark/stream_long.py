@@ -14,9 +14,9 @@ from rich.table import Table
 from benchmarks.harness.sets import SETS
 from benchmarks.spark.sharing import plain
 from benchmarks.spark.streaming import WATERMARK, stream_settings
-from muntin.console.progress import Steps
 from muntin.errors import RunError
-from muntin.measure.processes import resident
+from muntin.measure.processes import private_memory
+from muntin.measure.progress import Steps
 from muntin.spark.engine.jvm import live_bytes
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.reports import QueryReports
@@ -170,7 +170,7 @@ class _Bench:
         watched = [self._kept(check, reports, batch - _WATCHED + i) for i in range(_WATCHED + 1)]
         files, file_bytes, rows, rocksdb = map(max, zip(*watched, strict=True))
         gc.collect()
-        driver, workers = resident()
+        driver, workers = private_memory()
         return Size(
             batch=batch,
             heap_bytes=live_bytes(self.session),

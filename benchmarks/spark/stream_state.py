@@ -18,16 +18,17 @@ from benchmarks.spark.streaming import (
     WATERMARK,
     stream_settings,
 )
-from muntin.console.progress import Steps
 from muntin.errors import RunError
 from muntin.measure.equality import compare_rows
-from muntin.measure.events import RATE, arriving, readings
+from muntin.measure.events import RATE, readings, write_stream_files
 from muntin.measure.processes import settle
+from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 
 # Files of an hour each, one per batch: this many until the retained state has its full size, then
@@ -115,8 +116,10 @@ def state_costs(
         slow, many = folder / "slow", folder / "many"
         with bar.step("making events"):
             # Few events a second, so that they cover many hours and slices hold one or two.
-            arriving(readings(session, events, _KEYS, events / (hours * 3600), files), slow)
-            arriving(readings(session, events, keys, RATE * 10, FILES), many)
+            write_stream_files(
+                readings(session, events, _KEYS, events / (hours * 3600), files), slow
+            )
+            write_stream_files(readings(session, events, keys, RATE * 10, FILES), many)
         bench = _Bench(session, folder)
         short, long = ([_sliding(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG))
         # Many keys run first, and the short state second of three, so that it is warm.
@@ -137,14 +140,14 @@ def state_costs(
             minutes = (_DAY_FILES * _FILES_HOURS) * 60
             place = folder / "day"
             rows = readings(session, minutes * _DAY_KEYS, _DAY_KEYS, _DAY_KEYS / 60, _DAY_FILES)
-            arriving(rows, place)
+            write_stream_files(rows, place)
             day = bench.timed("dash10", place, SETS["dash10"](), "0 seconds", 1, 1)
         dash10 = None
         if dash10_keys:
             with bar.step(f"dash10 by {dash10_keys:,} keys"):
                 place = folder / "dash10s"
                 each = max(events, 5 * dash10_keys)
-                arriving(readings(session, each, dash10_keys, RATE * 10, FILES), place)
+                write_stream_files(readings(session, each, dash10_keys, RATE * 10, FILES), place)
                 dash10 = bench.timed(
                     "dash10-keys", place, SETS["dash10"](), "0 seconds", WARMING, FILES_PER_BATCH
                 )
@@ -205,7 +208,7 @@ class _Bench:
                 sink=place / "answers",
                 watermark=WATERMARK,
                 trigger="available now",
-                retain=retain,
+                options=StreamOptions(retain=retain),
             ).await_termination()
         cost = laps.after(warming)
         return State(
@@ -243,7 +246,7 @@ def _adding(session: SparkSession, place: Path, events: Path) -> float:
         checkpoint=place / "check",
         sink=place / "answers",
         watermark=WATERMARK,
-        retain="2 hours",
+        options=StreamOptions(retain="2 hours"),
     ) as pipeline:
         while pipeline.status().batches < WARMING:
             time.sleep(0.05)

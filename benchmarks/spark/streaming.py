@@ -18,15 +18,15 @@ from benchmarks.harness.sets import SETS
 from benchmarks.spark import sharing_report
 from benchmarks.spark.sharing import chosen, equal_answers, of_few_keys, plain
 from benchmarks.spark.sharing_report import Measured, Side
-from muntin.console.progress import Steps
 from muntin.errors import RunError, nearest
-from muntin.measure.events import RATE, arriving, readings
-from muntin.measure.processes import Cost
-from muntin.measure.turns import in_turns
+from muntin.measure.events import RATE, readings, write_stream_files
+from muntin.measure.processes import Cost, measure_in_turns
+from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
 from muntin.spark.output.together import QUERY, named
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 from muntin.spark.stream.source import SETTINGS
 
@@ -97,7 +97,7 @@ def streaming(
         settings(session, stream_settings()),
     ):
         with bar.step(f"making {events:,} events"):
-            arriving(readings(session, events, keys, RATE, FILES), Path(folder, "events"))
+            write_stream_files(readings(session, events, keys, RATE, FILES), Path(folder, "events"))
         bench = _Bench(session, Path(folder), bar, strategy)
         return Report(
             sets=bench.measure(sets, repeats, warming, events),
@@ -137,7 +137,7 @@ class _Bench:
             return ways[label](SETS[_streamed_by(label, name)](), place)
 
         runs = {f"{name}: {label}": partial(timed, name, label) for name in sets for label in ways}
-        costs = in_turns(runs, self.bar, warming=warming, repeats=repeats)
+        costs = measure_in_turns(runs, self.bar, warm_up_turns=warming, repeats=repeats)
         measured = {}
         for name in sets:
             labels = [f"{name}: {label}" for label in ways]
@@ -189,7 +189,7 @@ class _Bench:
                 sink=place / "answers",
                 watermark=WATERMARK,
                 trigger="available now",
-                strategy=self.strategy,
+                options=StreamOptions(strategy=self.strategy),
             ).await_termination()
         return laps.after(WARMING)
 

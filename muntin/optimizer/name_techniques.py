@@ -13,8 +13,8 @@ from dataclasses import replace
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.plan import RECALC, Node
 from muntin.model.slicing import Slicing
+from muntin.model.trees import RECALC, Node
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import cost

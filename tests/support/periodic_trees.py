@@ -6,8 +6,7 @@ import pytest
 
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
 from muntin.model.aggregates.representations import FLOAT, INTEGER
-from muntin.model.plan import Tree
-from muntin.model.record_tree import RecordTree
+from muntin.model.trees import DataTree, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.runtime.storage.component_storage import ComponentStorage
@@ -24,7 +23,7 @@ AGGREGATES = {
 }
 
 
-def layout_of(tree: Tree, *, ansi: bool = False) -> Layout:
+def layout_of(tree: PeriodicTree, *, ansi: bool = False) -> Layout:
     """The columns of slices: `x` is a float, `i` an integer."""
     return Layout(key_columns=("k",), start="start", storages=kept_columns(tree, ansi=ansi))
 
@@ -33,7 +32,9 @@ def layout_of(tree: Tree, *, ansi: bool = False) -> Layout:
 NUMBERS = {"x": FLOAT, "word": "string", "price": "decimal(20,2)", "day": "date", "name": "string"}
 
 
-def kept_columns(tree: Tree | RecordTree, *, ansi: bool = False) -> tuple[ComponentStorage, ...]:
+def kept_columns(
+    tree: PeriodicTree | DataTree, *, ansi: bool = False
+) -> tuple[ComponentStorage, ...]:
     """The columns of each component of a tree."""
     components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
     return tuple(
@@ -86,7 +87,7 @@ def naive(window: Window, rows) -> dict[tuple[str | None, int], list[tuple[float
     return held
 
 
-def check(tree: Tree, rows, batches, layout: Layout) -> None:
+def check(tree: PeriodicTree, rows, batches, layout: Layout) -> None:
     """The runtime gives each window of the tree's queries once, as the rows in it have it."""
     found: dict[int, dict[tuple[str | None, int], dict]] = {}
     for batch in TreeRuntime(tree, layout).run(batches):

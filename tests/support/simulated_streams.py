@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from muntin.model.aggregates.representations import INTEGER
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Query
+from muntin.model.trees import PeriodicTree
 from muntin.model.workload import workload
 from muntin.optimizer import levels
 from muntin.optimizer.evolve.move_queries import moving, staying
@@ -186,7 +187,7 @@ class Engine:
             self._take(lane.tree, lane.layout, answers)
         bucket.state = runtime.state.to_bytes()
 
-    def _take(self, tree: Tree, layout, answers: pa.RecordBatch) -> None:
+    def _take(self, tree: PeriodicTree, layout, answers: pa.RecordBatch) -> None:
         for row in answers.to_pylist():
             node = tree.nodes[row["node"]]
             slots = dict(zip(node.aggregates, slots_of(node, layout), strict=True))

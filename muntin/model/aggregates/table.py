@@ -52,7 +52,7 @@ class Function:
     aliases: tuple[str, ...] = ()
     # Whether it returns NaN, not null, under `spark.sql.legacy.statisticalAggregate`.
     has_legacy: bool = False
-    # Of a set of values: how the runtime sums it up (`runtime.entries.summaries`).
+    # Of a set of values: how the runtime sums it up (`runtime.storage.summaries`).
     summary: str | None = None
     # The constants behind its arguments, by name. The last may be left out if it is an ORDER, and
     # all may if calls are spelled as usual.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from muntin.model.plan import Node
+from muntin.model.trees import Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Partials
 from muntin.runtime.periodic.node import ALL_BEGINS, NodeRuntime, Position

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.plan import RECALC, Node
+from muntin.model.trees import RECALC, Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.keys import changes
 from muntin.runtime.columns.partials import Bools, Int64s, Partials

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.plan import Node, Tree
+from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.keys import KeyNumbers
@@ -29,7 +29,9 @@ class TreeRuntime:
     slots); see `layout`.
     """
 
-    def __init__(self, tree: Tree, layout: Layout, only: Collection[Window] | None = None) -> None:
+    def __init__(
+        self, tree: PeriodicTree, layout: Layout, only: Collection[Window] | None = None
+    ) -> None:
         """`only` are the windows that run, none of which reads another; None: all."""
         self._tree = tree
         self._layout = layout

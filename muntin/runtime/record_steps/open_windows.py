@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.user_aggregate import UserComponent, function_name
-from muntin.model.record_tree import RecordTree
+from muntin.model.trees import DataTree
 from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.records.custom_windows import CustomDiscretizer
@@ -91,7 +91,7 @@ def no_open_windows(
     )
 
 
-def stream_names(tree: RecordTree, streams: Sequence[tuple[int, Discretizer]]) -> list[str]:
+def stream_names(tree: DataTree, streams: Sequence[tuple[int, Discretizer]]) -> list[str]:
     """Returns the names of a tree's streams: the window, and the number among its streams."""
     names: list[str] = []
     for number, _ in streams:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.record_tree import RecordTree
+from muntin.model.trees import DataTree
 from muntin.runtime.columns.partials import Bools, Column, Int64s, Partials
 from muntin.runtime.record_steps.custom_state import restore, save
 from muntin.runtime.record_steps.new_records import StepRecords, number_keys
@@ -61,7 +61,7 @@ class StepResult:
 class Stepper:
     """Runs the steps of one tree; each starts from the state that the one before returned."""
 
-    def __init__(self, tree: RecordTree, layout: RecordLayout) -> None:
+    def __init__(self, tree: DataTree, layout: RecordLayout) -> None:
         self._tree = tree
         self._layout = layout
 
@@ -107,7 +107,7 @@ class _Step:
 
     def __init__(
         self,
-        tree: RecordTree,
+        tree: DataTree,
         layout: RecordLayout,
         streams: Sequence[tuple[int, Discretizer]],
         new: StepRecords,

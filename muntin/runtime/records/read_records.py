@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.record_tree import RecordTree
+from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.partials import Column, Int64s
 from muntin.runtime.records.periodic_edges import grow
@@ -39,10 +39,12 @@ class RecordLayout:
         looked_at = (self.conditions, self.measures, self.columns)
         return {*(name for names in looked_at for name in names.values()), *lifted}
 
-    def of_tree(self, tree: RecordTree) -> "RecordLayout":
+    def of_tree(self, tree: DataTree) -> "RecordLayout":
         """Returns the part that a tree with some of the nodes looks at."""
         wanted = {part for aggregate in tree.aggregates for part in aggregate.components}
-        seen = {sql for kind in tree.kinds if isinstance(kind, Custom) for _, sql in kind.columns}
+        seen = {
+            sql for kind in tree.data_windows if isinstance(kind, Custom) for _, sql in kind.columns
+        }
         entries = tuple(entry for entry in self.layout.storages if entry.component in wanted)
         return replace(
             self,

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.keys import KeyNumbers
 from muntin.runtime.columns.partials import Column, Int64s, Partials
@@ -26,14 +26,14 @@ from muntin.runtime.storage.layout import Layout, Slots, all_slots, fill_slots, 
 END = "end"
 
 
-class RecordTreeRuntime:
+class DataTreeRuntime:
     """Answers a tree's queries from records ordered by (keys, time).
 
     A key's records may be split over batches. Answers are rows of (node number, keys, begin, end of
     the window, slots); the end is null where the data ended first.
     """
 
-    def __init__(self, tree: RecordTree, layout: RecordLayout, *, store: str = DEFAULT) -> None:
+    def __init__(self, tree: DataTree, layout: RecordLayout, *, store: str = DEFAULT) -> None:
         self._tree = tree
         self._layout = layout
         self._slots = all_slots(tree, layout.layout)
@@ -137,7 +137,7 @@ class RecordTreeRuntime:
 
 def answers_of(
     number: int,
-    node: RecordNode,
+    node: DataNode,
     layout: Layout,
     slots: Slots,
     keys: Mapping[str, pa.Array],
@@ -155,7 +155,7 @@ def answers_of(
     return pa.RecordBatch.from_pydict(columns)
 
 
-def tree_discretizers(tree: RecordTree) -> list[tuple[int, Discretizer]]:
+def tree_discretizers(tree: DataTree) -> list[tuple[int, Discretizer]]:
     """Returns all discretizers of a tree, each with the number of its node."""
     return [
         (number, stream)
@@ -165,7 +165,7 @@ def tree_discretizers(tree: RecordTree) -> list[tuple[int, Discretizer]]:
 
 
 def cut_groups(
-    tree: RecordTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
+    tree: DataTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
 ) -> Iterator[tuple[tuple[int, ...], dict[Component, tuple[Monoid, Any]]]]:
     """Yields the streams that share slices, and the monoid and type of each component in them.
 
@@ -177,7 +177,7 @@ def cut_groups(
 
 
 def swept_groups(
-    tree: RecordTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
+    tree: DataTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
 ) -> Iterator[tuple[tuple[int, ...], dict[Component, ComponentStorage]]]:
     """Yields the streams that share rows of records, and the storage of each component in them."""
     for members, storages in _groups_of_streams(tree, layout, streams, is_cut=False):
@@ -185,7 +185,7 @@ def swept_groups(
 
 
 def _groups_of_streams(
-    tree: RecordTree,
+    tree: DataTree,
     layout: Layout,
     streams: Sequence[tuple[int, Discretizer]],
     *,

@@ -6,7 +6,7 @@ from itertools import accumulate, islice
 
 import pyarrow as pa
 
-from muntin.model.plan import Tree
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.runtime.storage.layout import Layout
 
@@ -49,7 +49,7 @@ class Lane:
     """A tree of a running plan: its number, which is never reused, and where its columns are."""
 
     number: int
-    tree: Tree
+    tree: PeriodicTree
     layout: Layout
     # How long slices are kept at least, for queries to come; microseconds.
     retain: int = 0
@@ -67,7 +67,7 @@ class Lane:
         )
 
     @cached_property
-    def flat(self) -> Tree:
+    def flat(self) -> PeriodicTree:
         """The tree with all nodes reading rows of slices and cells, which its levels choose."""
         nodes = tuple(replace(node, parent=None) for node in self.tree.nodes)
         return replace(self.tree, nodes=nodes, levels=())

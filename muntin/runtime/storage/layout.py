@@ -9,8 +9,7 @@ import pyarrow as pa
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.representations import FLOAT, INTEGER
-from muntin.model.plan import Node, Tree
-from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.trees import DataNode, DataTree, Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Partials
 from muntin.runtime.storage.component_storage import ComponentStorage, number_type
@@ -67,7 +66,7 @@ def slot_type(slot: str) -> str:
     return INTEGER if slot.startswith("i") else FLOAT
 
 
-def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
+def slots_of(node: Node | DataNode, layout: Layout) -> tuple[Slots, ...]:
     """The slots of each aggregate of a node, in order.
 
     Answers of all nodes travel in the same few columns, so a hundred queries do not make rows of a
@@ -91,7 +90,7 @@ def slots_of(node: Node | RecordNode, layout: Layout) -> tuple[Slots, ...]:
     return tuple(places)
 
 
-def all_slots(tree: Tree | RecordTree, layout: Layout) -> Slots:
+def all_slots(tree: PeriodicTree | DataTree, layout: Layout) -> Slots:
     """Every slot that some node fills, integers first, then floats."""
     names: dict[str, None] = {}
     for node in tree.nodes:
@@ -140,6 +139,6 @@ def cast_answer_rows(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch
     )
 
 
-def node_numbers(tree: Tree) -> Mapping[Window, int]:
+def node_numbers(tree: PeriodicTree) -> Mapping[Window, int]:
     """Returns the number of each node, which its answers carry."""
     return {node.window: number for number, node in enumerate(tree.nodes)}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.representations import INTEGER
 from muntin.model.aggregates.sketch_parameters import register_bits
-from muntin.model.plan import RECALC
+from muntin.model.trees import RECALC
 from muntin.runtime.columns.byte_rows import arrow_of, rows_of
 from muntin.runtime.columns.groups import Groups
 from muntin.runtime.columns.numbers import integers_of

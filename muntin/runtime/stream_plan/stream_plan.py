@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import PlainQuery, Query
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.runtime.state.lane import START, Lane
 from muntin.runtime.state.record_lane import RunningRecords
@@ -44,7 +45,7 @@ class RunningLane:
     """A tree of the running plan, with what is known of the slices that are retained for it."""
 
     number: int
-    tree: Tree
+    tree: PeriodicTree
     # The columns of its keys; a name begins with the kind of the column.
     key_columns: tuple[str, ...]
     held: tuple[Held, ...]

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
 )
 
 from muntin.model.aggregates.representations import FLOAT, INTEGER
-from muntin.model.plan import Tree
+from muntin.model.trees import PeriodicTree
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
 from muntin.runtime.storage.layout import (
@@ -40,7 +40,7 @@ _BYTES_AT_ONCE = 1 << 25
 class TreeRun:
     """A tree to run: the layout of its slices, and the number of its first node among all."""
 
-    tree: Tree
+    tree: PeriodicTree
     layout: Layout
     first: int
 

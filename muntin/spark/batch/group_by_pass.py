@@ -16,7 +16,7 @@ from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.condition_bits import ConditionBits, has_bits
 from muntin.spark.batch.safe_expressions import SafeExpressions
 from muntin.spark.batch.slices import START, Slices, native_columns, value_type_of
-from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi
@@ -33,7 +33,7 @@ class GroupByPass:
 
 
 def group_by_pass(
-    trees: Mapping[int, BoundTree],
+    trees: Mapping[int, BoundPeriodicTree],
     keys: Sequence[str],
     slicing: Slicing,
     where: str | None,
@@ -111,7 +111,7 @@ class _Columns:
         self._names: dict[tuple[Component, str | None, bool], str] = {}
         self._stems: dict[tuple[tuple[str, str], ...], str] = {}
 
-    def names_of(self, bound: BoundTree, guard: str | None) -> dict[Component, str]:
+    def names_of(self, bound: BoundPeriodicTree, guard: str | None) -> dict[Component, str]:
         """Returns the column of each component of a tree, and adds those that are new."""
         names = {}
         for aggregate in bound.tree.aggregates:
@@ -123,7 +123,7 @@ class _Columns:
                 names[component] = self._add(component, guard, value_types.get(component))
         return names
 
-    def storages(self, bound: BoundTree, guard: str | None) -> list[ComponentStorage]:
+    def storages(self, bound: BoundPeriodicTree, guard: str | None) -> list[ComponentStorage]:
         """Returns the columns of a tree that the compiled runtime takes."""
         return [
             component_storage(
@@ -135,7 +135,7 @@ class _Columns:
             for component, value_type in self._value_types(bound).items()
         ]
 
-    def _value_types(self, bound: BoundTree) -> dict[Component, str]:
+    def _value_types(self, bound: BoundPeriodicTree) -> dict[Component, str]:
         """Returns the types of values of the components that the compiled runtime takes."""
         return {
             component: value_type_of(component, aggregate, bound.types)

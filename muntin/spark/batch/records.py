@@ -7,15 +7,15 @@ from pyspark.sql.functions import col, expr, to_json
 from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, MapType
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.record_tree import RecordTree
 from muntin.model.sql_text import SqlText
+from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.slices import START, value_type_of
-from muntin.spark.binding.bind_data_windows import BoundRecordTree
+from muntin.spark.binding.bind_data_windows import BoundDataTree
 from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
@@ -35,7 +35,7 @@ class OrderedRecords:
     layout: RecordLayout
 
 
-def records_in_order(bound: BoundRecordTree, relations: Relations, *, ansi: bool) -> OrderedRecords:
+def records_in_order(bound: BoundDataTree, relations: Relations, *, ansi: bool) -> OrderedRecords:
     """Returns a tree's records: one for each event, or one for each key and grain."""
     tree = bound.tree
     layout = layout_of(tree, bound.types, ansi=ansi)
@@ -68,7 +68,7 @@ class _Columns:
     layout: RecordLayout
 
 
-def layout_of(tree: RecordTree, types: Types, *, ansi: bool) -> Layout:
+def layout_of(tree: DataTree, types: Types, *, ansi: bool) -> Layout:
     """Returns the columns of a tree's keys and partials."""
     storages: dict[Component, ComponentStorage] = {}
     for aggregate in tree.aggregates:
@@ -83,7 +83,7 @@ def layout_of(tree: RecordTree, types: Types, *, ansi: bool) -> Layout:
     return Layout(key_columns=keys, start=START, storages=tuple(storages.values()))
 
 
-def _grains(bound: BoundRecordTree, layout: Layout, *, ansi: bool) -> tuple[SqlText, _Columns]:
+def _grains(bound: BoundDataTree, layout: Layout, *, ansi: bool) -> tuple[SqlText, _Columns]:
     """Selects one record for the events of a key within a grain, from the first to the last."""
     grouping = bound.tree.grouping
     time = micros(grouping.time, bound.time_type)
@@ -95,9 +95,7 @@ def _grains(bound: BoundRecordTree, layout: Layout, *, ansi: bool) -> tuple[SqlT
     return text, _Columns(names=tuple(columns), layout=RecordLayout(layout=layout, last=LAST))
 
 
-def _events(
-    bound: BoundRecordTree, relations: Relations, layout: Layout
-) -> tuple[SqlText, _Columns]:
+def _events(bound: BoundDataTree, relations: Relations, layout: Layout) -> tuple[SqlText, _Columns]:
     """Selects every event as a record, with its keys and its time."""
     grouping = bound.tree.grouping
     columns, record_layout = looked_at(bound, relations, layout)
@@ -111,7 +109,7 @@ def _events(
 
 
 def looked_at(
-    bound: BoundRecordTree, relations: Relations, layout: Layout
+    bound: BoundDataTree, relations: Relations, layout: Layout
 ) -> tuple[dict[str, str], RecordLayout]:
     """Returns (columns of each event as Spark SQL, their layout): all that windows look at, and the
     arguments of aggregates."""
@@ -120,7 +118,7 @@ def looked_at(
     columns: dict[str, str] = {}
     conditions = {sql: f"b{index}" for index, sql in enumerate(tree.conditions)}
     measures = {sql: f"m{index}" for index, sql in enumerate(tree.measures)}
-    customs = [kind for kind in tree.kinds if isinstance(kind, Custom)]
+    customs = [kind for kind in tree.data_windows if isinstance(kind, Custom)]
     seen = dict.fromkeys(sql for kind in customs for _, sql in kind.columns)
     others = {sql: f"u{index}" for index, sql in enumerate(seen)}
     columns.update(

@@ -14,8 +14,8 @@ from muntin.optimizer.strategies import DEFAULT, optimize
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import WriteTo
-from muntin.spark.binding.bind_data_windows import bind_record_trees
-from muntin.spark.binding.bind_periodic import BoundTree, bind
+from muntin.spark.binding.bind_data_windows import bind_data_trees
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind
 from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
@@ -71,7 +71,7 @@ class Results(Mapping[str, DataFrame]):
         self._relations = Relations(data, plan.queries, for_later=True)
         # Answers are made later, under the settings of now.
         self._settings = SettingsOfAnalysis(self._relations.session)
-        plan, record_trees = bind_record_trees(plan, self._relations)
+        plan, data_trees = bind_data_trees(plan, self._relations)
         cores = cores_of(self._relations.session)
         bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
         self._bound = bound
@@ -80,7 +80,7 @@ class Results(Mapping[str, DataFrame]):
         self.plan = price_plan(bound.plan)
         # Before any statement over them is analysed.
         self._stored = [stored(self._relations.whole(each)) for each in self.plan.stored]
-        families: dict[Family, list[BoundTree]] = {}
+        families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
         self._answering: list[FamilyAnswers | RecordAnswers] = [
@@ -90,7 +90,7 @@ class Results(Mapping[str, DataFrame]):
             ),
             *(
                 RecordAnswers(tree, self.plan, self._relations, self._answer_alone)
-                for tree in record_trees
+                for tree in data_trees
             ),
         ]
         self._answers: dict[str, DataFrame] = {}
@@ -126,7 +126,7 @@ class Results(Mapping[str, DataFrame]):
     @cached_property
     def _safe(self) -> "Results | None":
         """The answers to the queries that fail for no event."""
-        native = {name for tree in self.plan.trees for name in tree.native}
+        native = {name for tree in self.plan.periodic_trees for name in tree.native}
         safe = [
             query
             for query in self.plan.queries

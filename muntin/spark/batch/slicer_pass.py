@@ -15,7 +15,7 @@ from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
 from muntin.spark.batch.safe_expressions import SafeExpressions
 from muntin.spark.batch.slices import START, value_type_of
-from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
@@ -32,7 +32,7 @@ class SlicerPass:
 
 
 def slicer_pass(
-    trees: Mapping[int, BoundTree],
+    trees: Mapping[int, BoundPeriodicTree],
     keys: Sequence[str],
     where: str | None,
     names: Mapping[str, str],
@@ -82,7 +82,7 @@ def slicer_pass(
     return SlicerPass(frame=frame, targets=tuple(targets))
 
 
-def _storages(bound: BoundTree, *, ansi: bool) -> list[ComponentStorage]:
+def _storages(bound: BoundPeriodicTree, *, ansi: bool) -> list[ComponentStorage]:
     storages: dict[Component, ComponentStorage] = {}
     for aggregate in bound.tree.aggregates:
         for component in aggregate.components:

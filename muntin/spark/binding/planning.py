@@ -148,7 +148,7 @@ def _rewritten(work: Workload, strategy: str) -> Workload:
     texts = [query.source.fill().lower() for query in work.shared]
     if sum("join" in text or "," in text for text in texts) > 1:
         # Fetched here, since few workloads need it.
-        from muntin.sql.joins import widen_joins
+        from muntin.sql.widen_joins import widen_joins
 
         queries = tuple(widen_joins(queries))
     return replace(work, queries=queries)

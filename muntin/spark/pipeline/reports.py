@@ -92,7 +92,7 @@ class _Events:
         implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
 
 
-def given_in(report: Report | None) -> int | None:
+def emitted_watermark(report: Report | None) -> int | None:
     """Returns the watermark of the batch of a report, in microseconds: windows that end by it were
     given out. None if the report tells of no batch."""
     if report is None or "addBatch" not in report["durationMs"]:

@@ -15,12 +15,9 @@ from pyspark.sql.types import DataType, StructType
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.representations import INTEGER
-from muntin.model.any_tree import AnyTree
-from muntin.model.plan import Tree
-from muntin.model.record_tree import RecordTree
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
-from muntin.model.windows.window import Window
+from muntin.model.trees import Tree
 from muntin.optimizer.slicing.edges import common_slicing
 from muntin.runtime.slicer.late_rows import LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
@@ -28,12 +25,12 @@ from muntin.runtime.slicer.slicer import Slicer
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL
-from muntin.runtime.state.record_lane import RecordLane, grains
+from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.pass_slices import PACKED
 from muntin.spark.batch.slicer_pass import TIME
-from muntin.spark.binding.bound_tree import AnyBoundTree
+from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.stream.event_columns import ROW, EventColumns
@@ -49,7 +46,7 @@ def packed_slices(
     lanes: Sequence[Lane],
     records: Sequence[RecordLane],
     carried: Mapping[int, Iterable[tuple[str, DataType]]],
-    bound: Mapping[int, AnyBoundTree],
+    bound: Mapping[int, BoundTree],
     relations: Relations,
     *,
     buckets: tuple[int, ...],
@@ -82,21 +79,21 @@ def packed_slices(
     )
 
 
-def _slices(lane: Lane, bound: AnyBoundTree, events: EventColumns) -> Target:
+def _slices(lane: Lane, bound: BoundTree, events: EventColumns) -> Target:
     """Returns what the slicer makes for a lane of periodic windows."""
     return _partials(lane.number, lane.layout, lane.tree.slicing, bound, events)
 
 
-def _grains(lane: RecordLane, bound: AnyBoundTree, events: EventColumns) -> Target:
+def _grains(lane: RecordLane, bound: BoundTree, events: EventColumns) -> Target:
     """Returns what the slicer makes for a lane whose records are grains."""
-    slicing = grains(lane.tree)
+    slicing = lane.tree.grains
     assert lane.grains is not None
     assert slicing is not None
     return _partials(lane.number, lane.grains, slicing, bound, events)
 
 
 def _partials(
-    number: int, layout: Layout, slicing: Slicing, bound: AnyBoundTree, events: EventColumns
+    number: int, layout: Layout, slicing: Slicing, bound: BoundTree, events: EventColumns
 ) -> Target:
     grouping = bound.tree.grouping
     values = {
@@ -115,7 +112,7 @@ def _partials(
 
 
 def _as_they_are(
-    number: int, carried: Iterable[tuple[str, DataType]], bound: AnyBoundTree, events: EventColumns
+    number: int, carried: Iterable[tuple[str, DataType]], bound: BoundTree, events: EventColumns
 ) -> Target:
     """Returns what the slicer makes for a lane whose records are events."""
     grouping = bound.tree.grouping
@@ -141,20 +138,15 @@ def _every_event(slicings: Sequence[Slicing]) -> Target:
     )
 
 
-def _window_filter(tree: AnyTree, events: EventColumns) -> OpenWindowFilter:
+def _window_filter(tree: Tree, events: EventColumns) -> OpenWindowFilter:
     """Returns which events a tree takes, and for how long."""
     masks = events.masks(tree.grouping)
-    if isinstance(tree, Tree):
-        return OpenWindowFilter(masks=masks, windows=tuple(node.window for node in tree.nodes))
-    assert isinstance(tree, RecordTree)
-    if not tree.kinds:
-        periodic = (node.window for node in tree.nodes if isinstance(node.window, Window))
-        return OpenWindowFilter(masks=masks, windows=tuple(periodic))
-    slicing = grains(tree)
-    return OpenWindowFilter(masks=masks, step=1 if slicing is None else slicing.edges[0].period)
+    if tree.record_step is None:
+        return OpenWindowFilter(masks=masks, windows=tree.periodic_windows)
+    return OpenWindowFilter(masks=masks, step=tree.record_step)
 
 
-def _keys(bound: AnyBoundTree, events: EventColumns) -> tuple[str, ...]:
+def _keys(bound: BoundTree, events: EventColumns) -> tuple[str, ...]:
     grouping = bound.tree.grouping
     return tuple(
         events.column(key, field.dataType, grouping)

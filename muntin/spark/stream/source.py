@@ -25,8 +25,8 @@ from muntin.runtime.stream_plan.lane_definitions import LaneDefinition, lane_def
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
 from muntin.spark.batch.slices import value_type_of
-from muntin.spark.binding.bind_data_windows import bind_record_trees
-from muntin.spark.binding.bind_periodic import BoundTree, bind, is_compiled, is_order_known
+from muntin.spark.binding.bind_data_windows import bind_data_trees
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind, is_compiled, is_order_known
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
@@ -124,6 +124,7 @@ class Source:
                 "mt.run runs the same plan on a batch"
             )
         self._data = data
+        self.session = data.sparkSession
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
         # What to tell the user of it, if nobody has said how late rows may be.
@@ -176,12 +177,10 @@ class Source:
             raise RunError(first_line(error)) from None
         relations = Relations(frame, plan.queries, streaming=True)
         bound = bind(plan, relations)
-        whole, record_trees = bind_record_trees(bound.plan, relations, is_stream=True)
+        whole, data_trees = bind_data_trees(bound.plan, relations, is_stream=True)
         for query in whole.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        # Periodic windows of a stream are on slices before they are bound.
-        assert whole.trees == bound.plan.trees
-        records = [bind_records(tree, relations) for tree in record_trees]
+        records = [bind_records(tree, relations) for tree in data_trees]
         return BoundStream(
             plan=whole,
             trees=bound.trees,
@@ -191,7 +190,7 @@ class Source:
             watched=watched,
             types=value_types(
                 [query for query in whole.queries if isinstance(query, Query)],
-                [*bound.trees, *record_trees],
+                [*bound.trees, *data_trees],
                 records,
                 relations,
             ),
@@ -264,13 +263,13 @@ class Source:
     def _grouping(self, plan: Plan) -> Grouping:
         """Returns the grouping to take the time from; refuses queries that name different times."""
         named: dict[str, str] = {}
-        for tree in plan.all_trees:
+        for tree in plan.trees:
             time = self._column(tree.grouping) or tree.grouping.time
             named.setdefault(".".join(name_parts(time)).lower(), tree.queries[0])
         if len(named) > 1:
             told = ", ".join(f"query {query!r} names {time}" for time, query in named.items())
             raise RunError(f"a stream has one time, and {told}")
-        return plan.all_trees[0].grouping
+        return plan.trees[0].grouping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +277,7 @@ class BoundStream:
     """A plan that can run on a stream, and what its trees need."""
 
     plan: Plan
-    trees: tuple[BoundTree, ...]
+    trees: tuple[BoundPeriodicTree, ...]
     needs: Sequence[Needs]
     records: Sequence[BoundRecords]
     relations: Relations
@@ -301,7 +300,7 @@ class BoundStream:
 
     def rows(self) -> StructType:
         """Returns the columns of the rows that the queries read."""
-        (relation, *_) = (tree.grouping.relation for tree in self.plan.all_trees)
+        (relation, *_) = (tree.grouping.relation for tree in self.plan.trees)
         schema = self.relations.sql(relation.inside("SELECT * FROM ", "")).schema
         return StructType([field for field in schema.fields if field.name != _WATCHED])
 
@@ -363,7 +362,7 @@ def _delay(own: Watermarks, watermark: Duration | None) -> int:
     return longest
 
 
-def _needs(bound: BoundTree, plan: Plan, relations: Relations) -> Needs:
+def _needs(bound: BoundPeriodicTree, plan: Plan, relations: Relations) -> Needs:
     """Returns what a tree needs columns for; an error names the query that cannot be streamed."""
     queries = plan.queries_of(bound.tree)
     try:

@@ -21,7 +21,7 @@ from muntin.runtime.state.record_lane import RecordLane, RecordNeeds, RunningRec
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.records import layout_of, looked_at
-from muntin.spark.binding.bind_data_windows import BoundRecordTree
+from muntin.spark.binding.bind_data_windows import BoundDataTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
@@ -33,7 +33,7 @@ from muntin.spark.stream.key_codes import key_code
 class BoundRecords:
     """A tree of data windows on a stream: what its records carry, and of which types."""
 
-    bound: BoundRecordTree
+    bound: BoundDataTree
     layout: RecordLayout
     # The columns of records as Spark SQL, and their types; grains have none.
     columns: Mapping[str, str]
@@ -83,7 +83,7 @@ def _check_aggregate(query: Query, aggregate: Aggregate, own: dict[str, UserAggr
             )
 
 
-def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
+def bind_records(bound: BoundDataTree, relations: Relations) -> BoundRecords:
     """Find out what the records of a tree carry, or say why that cannot be streamed."""
     layout = layout_of(bound.tree, bound.types, ansi=is_ansi(relations.session))
     name = bound.tree.nodes[0].queries[0]
@@ -120,7 +120,7 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
     )
 
 
-def _only_counted(bound: BoundRecordTree, layout: RecordLayout) -> set[str]:
+def _only_counted(bound: BoundDataTree, layout: RecordLayout) -> set[str]:
     """Returns the columns of values that are counted, so that it is enough to tell them apart."""
     assert layout.values is not None
     others = set(layout.columns.values())
@@ -132,7 +132,7 @@ def _only_counted(bound: BoundRecordTree, layout: RecordLayout) -> set[str]:
     return counted - others
 
 
-def _of_grains(bound: BoundRecordTree, layout: Layout) -> dict[Component, str]:
+def _of_grains(bound: BoundDataTree, layout: Layout) -> dict[Component, str]:
     """Returns what a grain has: its first and its last instant, and the partials of its events."""
     time = micros(bound.tree.grouping.time, bound.time_type)
     first, last = Component(kind="min", argument=time), Component(kind="max", argument=time)

@@ -23,7 +23,7 @@ from benchmarks.spark.sharing import chosen, plain, sharing
 from benchmarks.spark.sharing_figure import draw
 from benchmarks.spark.sharing_report import Measured, Report, Side
 from muntin.errors import RunError
-from muntin.measure.events import readings, stored
+from muntin.measure.events import readings, store
 from muntin.spark.batch.results import run
 from tests.support.executed_plans import columns_read, scans
 
@@ -121,7 +121,7 @@ def test_teams_and_sparse_keys_are_measured_and_equal(spark, monkeypatch):
 @pytest.mark.slow
 def test_the_answers_of_ten_teams_are_compared_by_all_keys(spark, tmp_path):
     # Over eight hours, so that windows fill and slide.
-    events = stored(readings(spark, 300, 30, rate=0.01), tmp_path / "events")
+    events = store(readings(spark, 300, 30, rate=0.01), tmp_path / "events")
     queries = ten_teams()
     ours = run(queries, events).together().localCheckpoint()
     theirs = plain(queries, events).localCheckpoint()
@@ -131,7 +131,7 @@ def test_the_answers_of_ten_teams_are_compared_by_all_keys(spark, tmp_path):
 
 @pytest.fixture(scope="module")
 def events(spark, tmp_path_factory):
-    return stored(readings(spark, 500, 20), tmp_path_factory.mktemp("bench") / "events")
+    return store(readings(spark, 500, 20), tmp_path_factory.mktemp("bench") / "events")
 
 
 def test_columns_that_a_set_does_not_use_are_not_read(events):

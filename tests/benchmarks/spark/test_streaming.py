@@ -7,7 +7,7 @@ from benchmarks.spark.sharing_report import Measured, Side
 from benchmarks.spark.stream_state import State, StateReport, state_costs
 from benchmarks.spark.streaming import Report, streamed, streaming
 from muntin.errors import RunError
-from muntin.measure.events import arriving, readings
+from muntin.measure.events import readings, write_stream_files
 
 SIDE = Side(cpu_s=2.0, wall_s=1.0, rows=1_000)
 DEAR = Side(cpu_s=29.0, wall_s=15.0, rows=1_000)
@@ -80,7 +80,7 @@ def test_the_figures_of_state_are_in_a_table(capsys):
 
 
 def test_files_arrive_in_the_order_of_their_times(spark, tmp_path):
-    files = arriving(readings(spark, 1000, 3, parts=4), tmp_path / "in")
+    files = write_stream_files(readings(spark, 1000, 3, parts=4), tmp_path / "in")
     assert len(files) == 4
     changed = [file.stat().st_mtime for file in files]
     assert changed == sorted(set(changed))

@@ -15,8 +15,7 @@ from muntin.model.windows.window import Window
 from muntin.runtime.record_steps.stepper import Stepper
 from muntin.runtime.storage.layout import slots_of
 from muntin.runtime.storage.user_numbers import intern_monoid
-from tests.support.examples import examples
-from tests.support.record_trees import (
+from tests.support.data_trees import (
     AGGREGATES,
     KINDS,
     LAST_THREE,
@@ -30,6 +29,7 @@ from tests.support.record_trees import (
     table_of,
     tree_of,
 )
+from tests.support.examples import examples
 from tests.support.record_windows import Event, is_closed, tied, windows
 from tests.support.windows import session
 

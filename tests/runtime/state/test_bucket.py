@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muntin.model.aggregates.aggregate import max_
-from muntin.model.plan import Tree
 from muntin.model.query import Query
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.on_slices import on_slices
@@ -49,7 +49,7 @@ class Memory:
         del self.data[number]
 
 
-def tree_of(windows, strategy="shared") -> Tree:
+def tree_of(windows, strategy="shared") -> PeriodicTree:
     queries = [
         Query(name=f"q{n}", window=one, aggregates=AGGREGATES, keys=["k"], time="t")
         for n, one in enumerate(windows)

@@ -39,7 +39,7 @@ QUERIES = [
 
 
 def lane(**more):
-    (tree,) = on_slices(optimize(workload(QUERIES), "shared")).record_trees
+    (tree,) = on_slices(optimize(workload(QUERIES), "shared")).data_trees
     (component,) = MAPS.components
     layout = Layout(
         key_columns=("k",),

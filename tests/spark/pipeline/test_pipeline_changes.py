@@ -13,8 +13,9 @@ from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import writing
+from muntin.spark.sinks.sink import naming_batch
 from tests.support.streams import (
     MINUTE,
     SITES,
@@ -90,7 +91,11 @@ def test_a_batch_without_rows_does_not_settle_a_change(spark, tmp_path, monkeypa
     monkeypatch.setattr(FolderSink, "write", slow)
     queries = [MINUTE, SITES]
     with start(
-        queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=1
+        queries,
+        source.stream(),
+        checkpoint=tmp_path / "check",
+        sink=out,
+        options=StreamOptions(buckets=1),
     ) as pipeline:
         assert is_writing.wait(60)
         # The batch after the one that is written only moves the watermark.
@@ -126,7 +131,7 @@ def test_a_query_of_spark_s_that_is_stopped_in_the_first_batch_does_not_refuse_t
 
     def slow(sink, batch, answers):
         is_writing.set()
-        with writing(batch, "minute"):
+        with naming_batch(batch, "minute"):
             spark.range(1).select(udf(lambda _: time.sleep(60))("id")).collect()
         write(sink, batch, answers)
 
@@ -179,7 +184,13 @@ def test_a_batch_that_was_written_and_not_finished_keeps_its_answers(spark, tmp_
             raise OSError("the power is gone")
 
     def go(queries):
-        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=3)
+        return start(
+            queries,
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=out,
+            options=StreamOptions(buckets=3),
+        )
 
     with monkeypatch.context() as patch:
         patch.setattr(FolderSink, "write", crash)
