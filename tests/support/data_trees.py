@@ -37,7 +37,7 @@ from muntin.model.trees import DataNode, DataTree
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.runtime.storage.table import component_storage
-from tests.support.periodic_trees import kept_columns
+from tests.support.periodic_trees import storages_of
 from tests.support.record_windows import Event, windows
 from tests.support.windows import hopping, session, tumbling
 
@@ -171,7 +171,7 @@ def layout_of(tree: DataTree) -> RecordLayout:
     """The columns of events: `x` is a float, `i` an integer."""
     components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
     return RecordLayout(
-        layout=Layout(key_columns=("k",), start="time", storages=kept_columns(tree)),
+        layout=Layout(key_columns=("k",), start="time", storages=storages_of(tree)),
         conditions={"a": "a", "b": "b"},
         measures={"km": "km"},
         columns={"a": "a"},

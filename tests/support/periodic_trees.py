@@ -25,14 +25,14 @@ AGGREGATES = {
 
 def layout_of(tree: PeriodicTree, *, ansi: bool = False) -> Layout:
     """The columns of slices: `x` is a float, `i` an integer."""
-    return Layout(key_columns=("k",), start="start", storages=kept_columns(tree, ansi=ansi))
+    return Layout(key_columns=("k",), start="start", storages=storages_of(tree, ansi=ansi))
 
 
 # How the partials of an argument are kept, if they are no integers.
 NUMBERS = {"x": FLOAT, "word": "string", "price": "decimal(20,2)", "day": "date", "name": "string"}
 
 
-def kept_columns(
+def storages_of(
     tree: PeriodicTree | DataTree, *, ansi: bool = False
 ) -> tuple[ComponentStorage, ...]:
     """The columns of each component of a tree."""

@@ -162,7 +162,7 @@ class Engine:
                 columns[START] = pa.array([start for _, start in here], pa.int64())
                 layout = lane.at_run_time(ansi=False, retain=0).layout
                 for each in lane.held:
-                    if each.component.part.is_of_entries:
+                    if each.component.is_set_of_values:
                         columns |= _sets(layout.of(each.component).columns, list(here.values()))
                         continue
                     partials = [_partial(each.component.kind, values) for values in here.values()]
