@@ -16,9 +16,10 @@ from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.state.lane import START, Lane
 from muntin.runtime.state.record_lane import RunningRecords
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.value_types import ValueTypes
 
@@ -59,8 +60,10 @@ class RunningLane:
         layout = Layout(
             key_columns=self.key_columns,
             start=START,
-            kept=tuple(
-                kept(entry.component, number=entry.number, name=entry.name, ansi=ansi)
+            storages=tuple(
+                component_storage(
+                    entry.component, value_type=entry.number, name=entry.name, ansi=ansi
+                )
                 for entry in self.held
             ),
         )

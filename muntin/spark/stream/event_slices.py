@@ -14,19 +14,20 @@ from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.trees import Tree
 from muntin.optimizer.slicing.edges import common_slicing
-from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.slicer.late_rows import LateRows, Taker
+from muntin.runtime.slicer.late_rows import LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
 from muntin.runtime.slicer.slicer import Slicer
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL
 from muntin.runtime.state.record_lane import RecordLane
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.pass_slices import PACKED
 from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import BoundTree
@@ -38,7 +39,7 @@ from muntin.spark.worker import Task
 # The setting in which a task finds the watermark up to which answers are out: Spark hands settings
 # of the session to its tasks.
 GIVEN = "spark.muntin.given"
-_EVENTS = kept(Component(kind="count"), number=INTEGER, name=EVENTS, ansi=False)
+_EVENTS = component_storage(Component(kind="count"), value_type=INTEGER, name=EVENTS, ansi=False)
 
 
 def packed_slices(
@@ -69,12 +70,12 @@ def packed_slices(
         else:
             targets.append(_grains(record_lane, bound[number], events))
     targets.append(_every_event([target.slicing for target in targets]))
-    takers = None
+    filters = None
     if late is not None:
-        takers = tuple(_taker(each.tree, events) for each in bound.values())
+        filters = tuple(_window_filter(each.tree, events) for each in bound.values())
         events.whole_rows(late)
     return relations.sql(events.sql()).mapInArrow(
-        Task(_slice, targets=tuple(targets), buckets=buckets, takers=takers), PACKED
+        Task(_slice, targets=tuple(targets), buckets=buckets, filters=filters), PACKED
     )
 
 
@@ -96,11 +97,14 @@ def _partials(
 ) -> Target:
     grouping = bound.tree.grouping
     values = {
-        entry.component: events.arguments.of(entry, events.guard(grouping)) for entry in layout.kept
+        entry.component: events.arguments.of(entry, events.guard(grouping))
+        for entry in layout.storages
     }
     return Target(
         number=number,
-        layout=Layout(key_columns=_keys(bound, events), start=START, kept=(*layout.kept, _EVENTS)),
+        layout=Layout(
+            key_columns=_keys(bound, events), start=START, storages=(*layout.storages, _EVENTS)
+        ),
         slicing=slicing,
         masks=events.masks(grouping),
         values={**values, _EVENTS.component: values.get(_EVENTS.component, ())},
@@ -114,7 +118,7 @@ def _as_they_are(
     grouping = bound.tree.grouping
     return Target(
         number=number,
-        layout=Layout(key_columns=_keys(bound, events), start=START, kept=()),
+        layout=Layout(key_columns=_keys(bound, events), start=START, storages=()),
         # A watermark is in whole milliseconds, so it tells events apart by these.
         slicing=Slicing(edges=(Edges(period=MILLISECOND),), rate=SECOND / MILLISECOND),
         masks=events.masks(grouping),
@@ -128,18 +132,18 @@ def _every_event(slicings: Sequence[Slicing]) -> Target:
     """Returns what the slicer makes to count the events that are late."""
     return Target(
         number=ALL,
-        layout=Layout(key_columns=(), start=START, kept=(_EVENTS,)),
+        layout=Layout(key_columns=(), start=START, storages=(_EVENTS,)),
         slicing=common_slicing(slicings),
         values={_EVENTS.component: ()},
     )
 
 
-def _taker(tree: Tree, events: EventColumns) -> Taker:
+def _window_filter(tree: Tree, events: EventColumns) -> OpenWindowFilter:
     """Returns which events a tree takes, and for how long."""
     masks = events.masks(tree.grouping)
     if tree.record_step is None:
-        return Taker(masks=masks, windows=tree.periodic_windows)
-    return Taker(masks=masks, step=tree.record_step)
+        return OpenWindowFilter(masks=masks, windows=tree.periodic_windows)
+    return OpenWindowFilter(masks=masks, step=tree.record_step)
 
 
 def _keys(bound: BoundTree, events: EventColumns) -> tuple[str, ...]:
@@ -155,7 +159,7 @@ def _slice(
     *,
     targets: tuple[Target, ...],
     buckets: tuple[int, ...],
-    takers: tuple[Taker, ...] | None,
+    filters: tuple[OpenWindowFilter, ...] | None,
 ) -> Iterator[pa.RecordBatch]:
     # Every bucket is called in every batch, so that it knows the watermark of the one before.
     yield pa.RecordBatch.from_pydict(
@@ -167,8 +171,8 @@ def _slice(
     )
     labels = pa.array(buckets, pa.int32())
     late = None
-    if takers is not None:
-        late = LateRows(takers, time=TIME, column=ROW, buckets=buckets, given=_given())
+    if filters is not None:
+        late = LateRows(filters, time=TIME, column=ROW, buckets=buckets, given=_given())
         batches = late.without(iter(batches))
     for rows in Slicer(targets, time=TIME, buckets=len(buckets)).run(batches):
         place = rows.schema.get_field_index(BUCKET)

@@ -24,7 +24,7 @@ from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
 from muntin.runtime.stream_plan.lane_definitions import LaneDefinition, lane_definitions
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
-from muntin.spark.batch.slices import number_of
+from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding.bind_data_windows import bind_data_trees
 from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind, is_compiled, is_order_known
 from muntin.spark.binding.instants import micros
@@ -385,7 +385,7 @@ def _needs(bound: BoundPeriodicTree, plan: Plan, relations: Relations) -> Needs:
                     f"intervals of days and seconds"
                 )
     numbers = {
-        component: number_of(component, aggregate, bound.types)
+        component: value_type_of(component, aggregate, bound.types)
         for aggregate in bound.tree.aggregates
         for component in aggregate.components
     }

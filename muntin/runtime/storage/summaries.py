@@ -1,56 +1,70 @@
-"""Sums up sets of values: what functions of the table answer from the sets of windows."""
+"""Summaries of sets of values: what functions of the table answer from the sets of windows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.parts import INTEGER
-from muntin.model.aggregates.precision import bits_of, count_min, is_true, kll_accuracy
-from muntin.model.aggregates.table import TEXT
-from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.entry_codes import decode, floats, in_order
-from muntin.runtime.entries.entry_column import EntryColumn, ends
-from muntin.runtime.entries.entry_lists import list_of
-from muntin.runtime.entries.entry_ranges import EntryRanges
-from muntin.runtime.entries.top_items import top_items
+from muntin.model.aggregates.representations import INTEGER
+from muntin.model.aggregates.sketch_parameters import (
+    allows_different_sizes,
+    count_min,
+    hll_bits,
+    kll_accuracy,
+    theta_bits,
+)
+from muntin.model.aggregates.table import ITEMS, STATE, TEXT
+from muntin.runtime.columns.partials import Int64s, scalars_of
+from muntin.runtime.columns.value_codes import decode, floats
 from muntin.runtime.sketches import hll, kll, theta
 from muntin.runtime.sketches.bitmaps import bitmaps_of_positions, combined_bitmaps
 from muntin.runtime.sketches.count_min import sketches
-from muntin.runtime.sketches.items_sketch import items_sketches
+from muntin.runtime.sketches.items_sketch import items_sketches, with_null_counts
+from muntin.runtime.storage.top_items import top_items, with_nulls
+from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
+from muntin.runtime.value_sets.window_sets import WindowSets
 from muntin.techniques.sweeps import latest_occurrence, ranked_counts
 
 _INT64 = np.iinfo(np.int64)
 # How many entries of windows are hashed at a time.
 _AT_ONCE = 1 << 20
 
-_Summary = Callable[[Aggregate, EntryRanges, str], tuple[pa.Array, ...]]
+_Summary = Callable[[Aggregate, WindowSets, str], tuple[pa.Array, ...]]
 
 
-def summed_up(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+def summarize(
+    aggregate: Aggregate, columns: Sequence[Any], value_type: str
+) -> tuple[pa.Array, ...]:
     """Returns an aggregate's answers over the sets of windows, a column for each of its slots.
 
-    Values are stored as `number`.
+    `columns` has the sets, with values of a type, and for some aggregates the counts of nulls.
     """
-    summary = aggregate.definition.summary
-    assert summary is not None
-    return _SUMMARIES[summary](aggregate, sets, number)
+    row = aggregate.definition
+    assert row.summary is not None
+    answers = _SUMMARIES[row.summary](aggregate, columns[0], value_type)
+    if row.result == ITEMS:
+        nulls = scalars_of(columns[1]).scalars[0]
+        return (with_nulls(answers[0], nulls, aggregate.parameters),)
+    if row.result == STATE:
+        return (with_null_counts(answers[0], scalars_of(columns[1]).scalars[0]),)
+    return answers
 
 
-def _count(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+def _count(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     return (pa.array(sets.sizes),)
 
 
-def _sum(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+def _sum(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     missing = sets.sizes == 0
-    if number != INTEGER:
+    if value_type != INTEGER:
         return (pa.array(_float_sums(sets), mask=missing),)
     return tuple(pa.array(summand, mask=missing) for summand in _summands(*_halves(sets)))
 
 
-def _mean(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    if number == INTEGER:
+def _mean(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    if value_type == INTEGER:
         lower, upper = _halves(sets)
         totals = np.where(_fits(lower, upper), (upper << 32) + lower, 0).astype(np.float64)
         totals = np.where(_fits(lower, upper), totals, upper * 2.0**32 + lower)
@@ -59,15 +73,15 @@ def _mean(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Arra
     return (pa.array(totals / np.maximum(sets.sizes, 1), mask=sets.sizes == 0),)
 
 
-def _values(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    return (list_of(sets.column),)
+def _values(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    return (sets.column.lists(),)
 
 
-def _ordered(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+def _ordered(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     """Lists the values of each window in their order, each as often as it occurs."""
     column = sets.column
     windows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
-    ranks = in_order(column)
+    ranks = column.ranks()
     order = np.lexsort((~ranks if aggregate.is_descending else ranks, windows))
     counts = np.ones(len(order), np.int64) if column.counts is None else column.counts
     places = np.repeat(order, counts[order])
@@ -76,12 +90,14 @@ def _ordered(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.A
     # A text of no values is null.
     missing = pa.array(sizes == 0) if is_text else None
     lists = pa.ListArray.from_arrays(
-        pa.array(ends(sizes), pa.int32()), decode(column.codes[places], column.coding), mask=missing
+        pa.array(offsets_of(sizes), pa.int32()),
+        decode(column.codes[places], column.coding),
+        mask=missing,
     )
     return (lists,)
 
 
-def _percentile(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+def _percentile(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     """Interpolates between the values on both sides of a percentage, as Spark does, bit by bit."""
     asked = aggregate.percentages
     many = asked if isinstance(asked, tuple) else (asked,)
@@ -90,7 +106,7 @@ def _percentile(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[p
     entries = sets.folding.ranked
     find = find.reshape(len(many), 3)
     totals, found = ranked_counts.positions_of(entries, sets.lows, sets.highs, find)
-    of_rank = _as_floats(sets, entries.entries, number)
+    of_rank = _as_floats(sets, entries.entries, value_type)
     missing = totals == 0
     answers = [
         _between(of_rank, places, (totals - 1) * percentage)
@@ -117,7 +133,7 @@ def _between(of_rank: np.ndarray, places: Int64s, positions: np.ndarray) -> np.n
     return found
 
 
-def _mode(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+def _mode(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     entries = sets.folding.ranked
     places = ranked_counts.most_frequent(
         entries, sets.lows, sets.highs, is_descending=aggregate.is_descending
@@ -127,44 +143,40 @@ def _mode(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Arra
     return (values.take(pa.array(places, mask=places < 0)),)
 
 
-def _bitmap(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+def _bitmap(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     return (bitmaps_of_positions(sets.column),)
 
 
-def _bits(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+def _bits(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     is_union = aggregate.definition.summary == "bits_of_some"
     return (combined_bitmaps(sets.column, is_union=is_union),)
 
 
-def _count_min(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    shape = count_min(aggregate.parameters)
-    assert shape is not None
-    return (sketches(sets.column, shape),)
+def _count_min(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    return (sketches(sets.column, count_min(aggregate.parameters)),)
 
 
-def _kll(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    k = kll_accuracy(aggregate.parameters)
-    assert k is not None
+def _kll(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     kind = (aggregate.definition.summary or "").removeprefix("kll_")
-    return (kll.kll_sketches(sets, k, _KLL_TYPES[kind]),)
+    return (kll.kll_sketches(sets, kll_accuracy(aggregate.parameters), _KLL_TYPES[kind]),)
 
 
 # The types of a sketch's items, as numpy calls them.
 _KLL_TYPES = {"bigint": "<i8", "double": "<f8", "float": "<f4"}
 
 
-def _top(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+def _top(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
     return (top_items(sets, aggregate.parameters),)
 
 
-def _items(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
-    return (items_sketches(sets, aggregate.parameters, number),)
+def _items(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    return (items_sketches(sets, aggregate.parameters, value_type),)
 
 
-def _made_in_parts(make: Callable[[EntryColumn, tuple[str, ...]], pa.Array]) -> _Summary:
+def _made_in_parts(make: Callable[[SetColumn, tuple[str, ...]], pa.Array]) -> _Summary:
     """Returns what sums up sets as sketches, which are much smaller than the sets of windows."""
 
-    def sketches(aggregate: Aggregate, sets: EntryRanges, number: str) -> tuple[pa.Array, ...]:
+    def sketches(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
         made = [make(column, aggregate.parameters) for column in sets.columns(_AT_ONCE)]
         return (pa.concat_arrays(made),)
 
@@ -194,22 +206,24 @@ _SUMMARIES: dict[str, _Summary] = {
     **{f"united_kll_{kind}": _united_kll(number) for kind, number in _KLL_TYPES.items()},
     "top": _top,
     "items": _items,
-    "theta": _made_in_parts(lambda sets, given: theta.sketches_of_values(sets, bits_of(given))),
-    "united_theta": _made_in_parts(lambda sets, given: theta.united_sketches(sets, bits_of(given))),
+    "theta": _made_in_parts(lambda sets, given: theta.sketches_of_values(sets, theta_bits(given))),
+    "united_theta": _made_in_parts(
+        lambda sets, given: theta.united_sketches(sets, theta_bits(given))
+    ),
     "common_theta": _made_in_parts(lambda sets, given: theta.common_sketches(sets)),
-    "hll": _made_in_parts(lambda sets, given: hll.sketches_of_values(sets, bits_of(given))),
+    "hll": _made_in_parts(lambda sets, given: hll.sketches_of_values(sets, hll_bits(given))),
     "united_hll": _made_in_parts(
-        lambda sets, given: hll.united_sketches(sets, may_differ=is_true(given))
+        lambda sets, given: hll.united_sketches(sets, may_differ=allows_different_sizes(given))
     ),
 }
 
 
-def _as_floats(sets: EntryRanges, entries: Int64s, number: str) -> np.ndarray:
+def _as_floats(sets: WindowSets, entries: Int64s, value_type: str) -> np.ndarray:
     codes = sets.folding.column.codes[entries]
-    return codes.astype(np.float64) if number == INTEGER else floats(codes)
+    return codes.astype(np.float64) if value_type == INTEGER else floats(codes)
 
 
-def _float_sums(sets: EntryRanges) -> np.ndarray:
+def _float_sums(sets: WindowSets) -> np.ndarray:
     column, following = sets.folding.column, sets.folding.following
     values = floats(column.codes)
     sums: np.ndarray = latest_occurrence.sum_floats(
@@ -218,7 +232,7 @@ def _float_sums(sets: EntryRanges) -> np.ndarray:
     return sums
 
 
-def _halves(sets: EntryRanges) -> tuple[Int64s, Int64s]:
+def _halves(sets: WindowSets) -> tuple[Int64s, Int64s]:
     """The sum of each window's integers: `(upper << 32) + lower`."""
     column, following = sets.folding.column, sets.folding.following
     lower, upper = latest_occurrence.sum_integers(

@@ -3,14 +3,14 @@
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.entries.entry_codes import encode
-from muntin.runtime.entries.entry_column import EntryColumn, ends
+from muntin.runtime.columns.value_codes import encode
+from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
 
 
-def entry_column(rows, kind=None) -> EntryColumn:
+def set_column(rows, kind=None) -> SetColumn:
     """Returns a column of the given sets; without a kind, of 64-bit integers."""
     sets = [list(row) for row in rows]
     values = pa.array([value for each in sets for value in each], kind or pa.int64())
     codes, coding = encode(values, in_order=False)
     lengths = np.array([len(each) for each in sets], np.int64)
-    return EntryColumn(offsets=ends(lengths), codes=codes, counts=None, coding=coding)
+    return SetColumn(offsets=offsets_of(lengths), codes=codes, counts=None, coding=coding)

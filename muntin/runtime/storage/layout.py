@@ -8,44 +8,11 @@ import pyarrow as pa
 
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import ADD_WIDE, Monoid
-from muntin.model.aggregates.parts import FLOAT, INTEGER, is_typed
-from muntin.model.aggregates.table import COUNT, DOUBLE
+from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.trees import DataNode, DataTree, Node, PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.answer_storage import answer_storage
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """A component as columns of the slices: its storage, monoid and column names."""
-
-    component: Component
-    # `INTEGER`, `FLOAT`, or the name of the type of its only column.
-    number: str
-    monoid: Monoid
-    columns: tuple[str, ...]
-
-    @property
-    def is_of_entries(self) -> bool:
-        """Whether its partials are sets of values, stored as lists of so stored values."""
-        return self.monoid.sweep is not None
-
-    @property
-    def column_type(self) -> pa.DataType:
-        """The type of its columns where they have no values."""
-        return pa.null() if self.is_of_entries else column_type(self.number)
-
-
-def kept(component: Component, *, number: str, name: str, ansi: bool) -> Kept:
-    """Returns the layout of a component in a storage.
-
-    With `ansi`, integer sums detect overflow, as Spark's do under ANSI.
-    """
-    monoid = component.combines_by(number, ansi=ansi)
-    width = 1 if is_typed(number) and monoid.sweep is None else monoid.width
-    columns = tuple(f"{name}_{index}" for index in range(width)) if width > 1 else (name,)
-    return Kept(component=component, number=number, monoid=monoid, columns=columns)
+from muntin.runtime.columns.partials import Partials
+from muntin.runtime.storage.component_storage import ComponentStorage, number_type
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,21 +21,19 @@ class Layout:
 
     key_columns: tuple[str, ...]
     start: str
-    kept: tuple[Kept, ...]
+    storages: tuple[ComponentStorage, ...]
 
-    def of(self, component: Component) -> Kept:
-        """Returns the layout of a component."""
-        for entry in self.kept:
-            if entry.component == component:
-                return entry
+    def of(self, component: Component) -> ComponentStorage:
+        """Returns the storage of a component."""
+        for storage in self.storages:
+            if storage.component == component:
+                return storage
         raise PlanError(f"the slices keep no {component}")
 
-
-def column_type(storage: str) -> pa.DataType:
-    """Returns the type of a column without values; of other types the data knows more."""
-    if is_typed(storage):
-        return pa.null()
-    return pa.int64() if storage == INTEGER else pa.float64()
+    def lower(self, aggregate: Aggregate, partials: Partials) -> tuple[pa.Array, ...]:
+        """Returns an aggregate's answers from partials, an Arrow column for each of its slots."""
+        columns = [partials.columns[component] for component in aggregate.components]
+        return self.of(aggregate.components[0]).lower(aggregate, columns)
 
 
 # The columns of one answer. Integers, floats, and values of each other type have separate slots.
@@ -85,15 +50,15 @@ def float_slot(index: int) -> str:
     return f"f{index}"
 
 
-def typed_slot(index: int, storage: str) -> str:
+def typed_slot(index: int, value_type: str) -> str:
     """The name of a slot for values of another type."""
-    return f"v{index}:{storage}"
+    return f"v{index}:{value_type}"
 
 
-def slot_storage(slot: str) -> str:
-    """Returns how the values of a slot are stored, from its name.
+def slot_type(slot: str) -> str:
+    """Returns the type of the values of a slot, from its name.
 
-    >>> slot_storage("i0"), slot_storage("v1:decimal(20,2)")
+    >>> slot_type("i0"), slot_type("v1:decimal(20,2)")
     ('integer', 'decimal(20,2)')
     """
     if slot.startswith("v"):
@@ -111,32 +76,18 @@ def slots_of(node: Node | DataNode, layout: Layout) -> tuple[Slots, ...]:
     typed: Counter[str] = Counter()
     places: list[Slots] = []
     for aggregate in node.aggregates:
-        storage, width = _storage(aggregate, layout)
-        if storage == INTEGER:
+        value_type, width = layout.of(aggregate.components[0]).answer_type(aggregate)
+        if value_type == INTEGER:
             slots = range(integers, integers + width)
             places.append(tuple(map(integer_slot, slots)))
             integers += width
-        elif is_typed(storage):
-            places.append((typed_slot(typed[storage], storage),))
-            typed[storage] += 1
-        else:
+        elif value_type == FLOAT:
             places.append((float_slot(floats),))
             floats += 1
+        else:
+            places.append((typed_slot(typed[value_type], value_type),))
+            typed[value_type] += 1
     return tuple(places)
-
-
-def _storage(aggregate: Aggregate, layout: Layout) -> tuple[str, int]:
-    """Returns how an aggregate's answers are stored, and in how many slots."""
-    first = layout.of(aggregate.components[0])
-    row = aggregate.definition
-    if first.is_of_entries:
-        storage = answer_storage(aggregate, first.number)
-        return storage, 2 if storage == INTEGER and row.summary == "sum" else 1
-    if row.result == COUNT:
-        return INTEGER, 1
-    if first.number == INTEGER and row.result == DOUBLE:
-        return FLOAT, 1
-    return first.number, 2 if first.monoid == ADD_WIDE else 1
 
 
 def all_slots(tree: PeriodicTree | DataTree, layout: Layout) -> Slots:
@@ -158,15 +109,15 @@ def in_slot_order(slots: Iterable[str]) -> Slots:
     return tuple(sorted(slots, key=place))
 
 
-def filled_slots(filled: Mapping[str, pa.Array], slots: Slots, rows: int) -> dict[str, pa.Array]:
+def fill_slots(filled: Mapping[str, pa.Array], slots: Slots, rows: int) -> dict[str, pa.Array]:
     """Returns a column for every slot, null where there is none."""
     return {
-        slot: filled[slot] if slot in filled else pa.nulls(rows, column_type(slot_storage(slot)))
+        slot: filled[slot] if slot in filled else pa.nulls(rows, number_type(slot_type(slot)))
         for slot in slots
     }
 
 
-def fitted(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def cast_answers(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Returns a column of answers in the type in which Spark takes it."""
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), kind)
@@ -174,12 +125,12 @@ def fitted(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
-def fitted_rows(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def cast_answer_rows(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Returns answers in the columns and types in which Spark takes them; others are null."""
     there = set(batch.schema.names)
     return pa.RecordBatch.from_arrays(
         [
-            fitted(batch.column(field.name), field.type)
+            cast_answers(batch.column(field.name), field.type)
             if field.name in there
             else pa.nulls(batch.num_rows, field.type)
             for field in schema

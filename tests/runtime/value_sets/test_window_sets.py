@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from muntin.runtime.entries.entry_ranges import EntryFolding
-from tests.support.entries import entry_column
+from muntin.runtime.value_sets.window_sets import SetFolding
+from tests.support.value_sets import set_column
 
 
 def sets_of(column):
@@ -20,7 +20,7 @@ def sets_of(column):
 def test_a_few_windows_at_a_time(seed):
     rng = random.Random(seed)
     rows = [{rng.randrange(40) for _ in range(rng.randrange(1, 9))} for _ in range(60)]
-    folding = EntryFolding(entry_column(rows), np.zeros(len(rows), np.int64))
+    folding = SetFolding(set_column(rows), np.zeros(len(rows), np.int64))
     lows = np.arange(50)
     ranges = folding.over(lows, lows + 10, "latest_occurrence")
     expected = [set().union(*rows[low : low + 10]) for low in range(50)]

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pytest
 
 import muntin as mt
-from muntin.model.aggregates.parts import FLOAT, INTEGER
-from muntin.runtime.columns.layout import Layout, kept, slots_of
-from muntin.runtime.periodic.rollups import combined
+from muntin.model.aggregates.representations import FLOAT, INTEGER
+from muntin.runtime.periodic.rollups import combine_into_cells
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
-from muntin.runtime.slicer.packing import unpacked
+from muntin.runtime.slicer.packing import unpack
 from muntin.runtime.slicer.target import Target
+from muntin.runtime.storage.layout import Layout, slots_of
+from muntin.runtime.storage.table import component_storage
 from tests.support.slicing import sliced
 
 SECOND = 1_000_000
@@ -72,8 +73,13 @@ def slices_of(tree, rows, *, rows_at_once):
     layout = Layout(
         key_columns=("k",),
         start="start",
-        kept=tuple(
-            kept(part, number=part.storage or STORAGE[part.argument], name=f"c{index}", ansi=False)
+        storages=tuple(
+            component_storage(
+                part,
+                value_type=part.value_type or STORAGE[part.argument],
+                name=f"c{index}",
+                ansi=False,
+            )
             for index, part in enumerate(entries)
         ),
     )
@@ -85,7 +91,7 @@ def slices_of(tree, rows, *, rows_at_once):
     )
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
     packed = sliced([target], [batch], buckets=1, rows_at_once=rows_at_once)
-    return unpacked(packed[0][0], layout), layout
+    return unpack(packed[0][0], layout), layout
 
 
 def answers_of(tree, layout, batches):
@@ -191,7 +197,7 @@ def test_cells_of_a_level_are_unions(seed):
     (tree,) = plan_of("shared").trees
     rows = events_of(seed)
     slices, layout = slices_of(tree, rows, rows_at_once=7)
-    cells = combined(pa.Table.from_batches([slices]), layout, mt.tumbling("5 seconds"))
+    cells = combine_into_cells(pa.Table.from_batches([slices]), layout, mt.tumbling("5 seconds"))
     assert cells.num_rows == len({(row["k"], row["t"] // (5 * SECOND)) for row in rows})
     answers = TreeRuntime(tree, layout).run(cells.combine_chunks().to_batches())
     assert_like(answers_of(tree, layout, answers), rows)

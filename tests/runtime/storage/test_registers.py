@@ -5,28 +5,23 @@ from itertools import chain
 from math import floor, inf, log
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.runtime.columns.join_partials import joined
+from muntin.model.aggregates.aggregate import Component, function_call
+from muntin.runtime.columns.byte_rows import arrow_of, rows_of
+from muntin.runtime.columns.groups import Groups
 from muntin.runtime.registers import union
-from muntin.runtime.registers.columns import (
-    distinct_counts,
-    of_hashes,
-    read_registers,
-    united,
-    united_by_group,
-    written,
-)
 from muntin.runtime.registers.estimate import bias_tables, estimates
-from muntin.runtime.registers.rows import arrow_of, codes_of, rows_of
+from muntin.runtime.storage.table import component_storage
 
 WORD = 1 << 64
 # Few bits of address, so that rows fill up; hashes with many zeros have high ranks.
 COMPONENT = Component(kind="registers", argument="x", parameters=("0.25",))
 BITS = 5
+STORAGE = component_storage(COMPONENT, value_type="binary", name="c", ansi=False)
 hashes = st.one_of(
     st.integers(-(1 << 63), (1 << 63) - 1),
     st.tuples(st.integers(0, 31), st.integers(0, 59)).map(
@@ -50,7 +45,7 @@ def naive(values):
 def read(column):
     """The ranks of each row."""
     found = []
-    for row in written(column).to_pylist():
+    for row in STORAGE.write(column)["c"].to_pylist():
         if len(row) == 1 << BITS:
             found.append(list(row))
             continue
@@ -62,13 +57,35 @@ def read(column):
     return found
 
 
+def grouped(lifted, numbers, count):
+    """The registers of each group of rows."""
+    return STORAGE.combine(lifted, Groups(rows=None, numbers=numbers, firsts=np.arange(count)))
+
+
+def united(column, lows, highs, *, anew):
+    """The registers of each window of rows."""
+    technique = "recalc" if anew else "two_stacks_lite"
+    return STORAGE.folding(column, np.zeros(len(column), np.int64)).over(lows, highs, technique)
+
+
+def reread(rows):
+    """The registers of an Arrow column."""
+    return STORAGE.read(pa.RecordBatch.from_arrays([rows], ["c"]))
+
+
+def distinct_counts(column):
+    """The estimates of rows of registers."""
+    (answers,) = STORAGE.lower(function_call("approx_count_distinct")("x", 0.25), [column])
+    return answers
+
+
 def slices_of(made):
     """The partial of each of twelve slices, and the hashes that are in it."""
     numbers = np.array([number for number, _, _ in made], np.int32)
-    there = np.array([is_there for _, _, is_there in made])
-    column = of_hashes(COMPONENT, np.array([value for _, value, _ in made], np.int64), there)
+    hashed = pa.array([value if is_there else None for _, value, is_there in made], pa.int64())
+    lifted = STORAGE.lift(pa.RecordBatch.from_arrays([hashed], ["h"]), ["h"])
     held = [[v for n, v, ok in made if n == number and ok] for number in range(12)]
-    return united_by_group(column, None, numbers, 12), held
+    return grouped(lifted, numbers, 12), held
 
 
 @given(events)
@@ -76,10 +93,10 @@ def slices_of(made):
 def test_slices_have_the_registers_of_their_events(made):
     column, held = slices_of(made)
     assert read(column) == [naive(values) for values in held]
-    again = read_registers(COMPONENT, written(column))
+    again = reread(STORAGE.write(column)["c"])
     assert read(again) == read(column)
     numbers = np.arange(12, dtype=np.int32) % 3
-    by_three = united_by_group(column, None, numbers, 3)
+    by_three = grouped(column, numbers, 3)
     assert read(by_three) == [naive(chain(*held[number::3])) for number in range(3)]
 
 
@@ -96,7 +113,7 @@ def test_windows_unite_their_slices(made, size, slide, anew, room):
     finally:
         union._MOST_BYTES = before
     assert read(windows) == [naive(chain(*held[low : low + size])) for low in lows]
-    both = joined(column, windows)
+    both = column.concatenate(windows)
     assert read(both) == read(column) + read(windows)
     assert read(both.where(np.array([3, 1]))) == [read(column)[3], read(column)[1]]
 
@@ -117,7 +134,7 @@ def test_estimates_are_near_what_they_estimate(bits):
     for count in (0, 1, 10, 1000, 30_000, 300_000):
         made = random.integers(-(1 << 63), (1 << 63) - 1, count)
         groups = np.zeros(count, np.int32)
-        rows = arrow_of(*union.of_groups(codes_of(made, bits), None, groups, 1, bits))
+        rows = arrow_of(*union.of_groups(union.codes_of(made, bits), None, groups, 1, bits))
         (found,) = estimates(rows_of(rows), np.array([0]), bits)
         assert abs(found - count) <= max(5 * 1.04 / 2 ** (bits / 2) * count, 1)
 
@@ -152,10 +169,12 @@ high_ranks = st.lists(st.sampled_from([0, 1, 2, 46, 47, 48, 58, 60]), min_size=3
 def test_estimates_are_sparks(rows):
     data = np.array(rows, np.uint8).reshape(-1)
     dense = arrow_of(np.arange(len(rows) + 1) * 32, data)
-    column = read_registers(COMPONENT, dense)
+    column = reread(dense)
     wanted = [naive_estimate(row) for row in rows]
     assert distinct_counts(column).to_pylist() == wanted
     # Written as they are kept, those with few registers another way.
-    kept = united_by_group(column, None, np.arange(len(rows), dtype=np.int32), len(rows))
-    twice = united(joined(kept, kept), np.arange(len(rows)), np.arange(len(rows)) + 1, anew=True)
+    kept = grouped(column, np.arange(len(rows), dtype=np.int32), len(rows))
+    twice = united(
+        kept.concatenate(kept), np.arange(len(rows)), np.arange(len(rows)) + 1, anew=True
+    )
     assert distinct_counts(twice).to_pylist() == wanted

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.aggregates.monoids import ADD_LIMBS, MAX, MIN
-from muntin.runtime.columns.fold_ranges import Folding
-from muntin.runtime.columns.join_partials import joined
-from muntin.runtime.columns.typed_partials import read_typed, write_typed
+from muntin.model.aggregates.aggregate import Component
+from muntin.runtime.storage.table import component_storage
 from tests.support.examples import examples
 
 DECIMALS = st.decimals(min_value=-(10**27) + 1, max_value=10**27 - 1, places=0)
@@ -28,10 +26,29 @@ KINDS = {
 }
 
 
-def folded(column, monoid, technique="recalc"):
+def storage(kind, value_type="string"):
+    """The storage of a part of x, or of x and y, in a column c."""
+    others = ("y",) if kind == "max_by" else ()
+    component = Component(kind=kind, argument="x", others=others)
+    return component_storage(component, value_type=value_type, name="c", ansi=False)
+
+
+SUMS, MIN, MAX = storage("sum", "decimal(27,0)"), storage("min"), storage("max")
+
+
+def read(column, storage):
+    return storage.read(pa.RecordBatch.from_arrays([column], ["c"]))
+
+
+def write(column, storage=MIN):
+    return storage.write(column)["c"]
+
+
+def folded(column, storage, technique="recalc"):
     """The partial of all rows."""
-    ends = np.array([0]), np.array([len(column.scalars[0])])
-    return write_typed(Folding(column, monoid).over(*ends, technique)).to_pylist()[0]
+    folding = storage.folding(column, np.zeros(len(column), np.int64))
+    partial = folding.over(np.array([0]), np.array([len(column)]), technique)
+    return write(partial, storage).to_pylist()[0]
 
 
 def in_order(value):
@@ -40,18 +57,18 @@ def in_order(value):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize(("monoid", "extreme"), [(MIN, min), (MAX, max)], ids=["min", "max"])
-def test_extremes(kind, monoid, extreme):
+@pytest.mark.parametrize(("storage", "extreme"), [(MIN, min), (MAX, max)], ids=["min", "max"])
+def test_extremes(kind, storage, extreme):
     some = st.lists(st.one_of(st.none(), KINDS[kind]), min_size=1, max_size=6)
 
     @settings(max_examples=examples(16))
     @given(some, some)
     def check(first, second):
-        codes = [read_typed(pa.array(rows, kind), monoid) for rows in (first, second)]
-        assert [row for each in codes for row in write_typed(each).to_pylist()] == first + second
+        codes = [read(pa.array(rows, kind), storage) for rows in (first, second)]
+        assert [row for each in codes for row in write(each, storage).to_pylist()] == first + second
         there = [value for value in first + second if value is not None]
         expected = extreme(there, key=in_order) if there else None
-        assert folded(joined(*codes), monoid) == expected
+        assert folded(codes[0].concatenate(codes[1]), storage) == expected
 
     check()
 
@@ -60,37 +77,35 @@ def test_extremes(kind, monoid, extreme):
 def test_sums_of_decimals_are_exact(rows, cut):
     column = pa.array(rows, pa.decimal128(27, 0))
     parts = [column.slice(0, cut), column.slice(cut)] if 0 < cut < len(rows) else [column]
-    codes = [read_typed(part, ADD_LIMBS) for part in parts]
-    whole = joined(*codes) if len(codes) == 2 else codes[0]
+    codes = [read(part, SUMS) for part in parts]
+    whole = codes[0].concatenate(codes[1]) if len(codes) == 2 else codes[0]
     there = [value for value in rows if value is not None]
     for technique in ("recalc", "subtract", "two_stacks"):
-        assert folded(whole, ADD_LIMBS, technique) == (sum(there) if there else None)
+        assert folded(whole, SUMS, technique) == (sum(there) if there else None)
 
 
 def test_a_sum_has_the_scale_of_its_values():
-    codes = read_typed(
-        pa.array([Decimal("-0.05"), Decimal("0.03")], pa.decimal128(5, 2)), ADD_LIMBS
-    )
-    assert folded(codes, ADD_LIMBS) == Decimal("-0.02")
+    codes = read(pa.array([Decimal("-0.05"), Decimal("0.03")], pa.decimal128(5, 2)), SUMS)
+    assert folded(codes, SUMS) == Decimal("-0.02")
 
 
 def test_columns_that_were_not_kept_hold_no_values():
-    for monoid in (MIN, ADD_LIMBS):
-        nothing = read_typed(pa.nulls(2), monoid)
-        assert write_typed(nothing).to_pylist() == [None, None]
-        some = read_typed(pa.array([Decimal(3)], pa.decimal128(5, 0)), monoid)
-        assert folded(joined(nothing, some), monoid) == 3
-        assert folded(joined(some, nothing), monoid) == 3
+    for storage in (MIN, SUMS):
+        nothing = read(pa.nulls(2), storage)
+        assert write(nothing, storage).to_pylist() == [None, None]
+        some = read(pa.array([Decimal(3)], pa.decimal128(5, 0)), storage)
+        assert folded(nothing.concatenate(some), storage) == 3
+        assert folded(some.concatenate(nothing), storage) == 3
 
 
 def test_the_zone_of_a_session_is_not_kept():
     at = datetime(2024, 1, 1, tzinfo=UTC)
     zones = [pa.array([at], pa.timestamp("us", zone)) for zone in ("UTC", "Europe/Berlin")]
-    kinds = {write_typed(read_typed(column, MAX)).type for column in zones}
+    kinds = {write(read(column, MAX)).type for column in zones}
     assert kinds == {pa.timestamp("us", "UTC")}
     day = pa.array([date(1, 1, 1)], pa.date32())
-    assert write_typed(read_typed(day, MAX)).to_pylist() == [date(1, 1, 1)]
-    assert write_typed(read_typed(pa.array([timedelta(-1)]), MIN)).to_pylist() == [timedelta(-1)]
+    assert write(read(day, MAX)).to_pylist() == [date(1, 1, 1)]
+    assert write(read(pa.array([timedelta(-1)]), MIN)).to_pylist() == [timedelta(-1)]
 
 
 pairs = st.lists(
@@ -105,14 +120,15 @@ pairs = st.lists(
 @settings(deadline=None)
 def test_a_value_is_chosen_among_those_of_its_window(rows, size, technique):
     kind = pa.struct([("y", pa.int64()), ("x", pa.int64())])
-    column = read_typed(pa.array(rows, kind), MAX)
+    chosen = storage("max_by", "bigint")
+    column = read(pa.array(rows, kind), chosen)
     lows = np.arange(len(rows))
     highs = np.minimum(lows + size, len(rows))
-    found = write_typed(Folding(column, MAX).over(lows, highs, technique)).to_pylist()
+    found = write(chosen.folding(column, lows).over(lows, highs, technique), chosen).to_pylist()
     for low, high, row in zip(lows, highs, found, strict=True):
         there = [one for one in rows[low:high] if one is not None]
         most = max((one["y"] for one in there), default=None)
         assert row in [one for one in there if one["y"] == most] or (row is None and not there)
     half = len(rows) // 2
-    turned = joined(column.rows(half), column.where(np.arange(half)))
-    assert write_typed(turned).to_pylist() == rows[half:] + rows[:half]
+    turned = column.rows(half).concatenate(column.where(np.arange(half)))
+    assert write(turned, chosen).to_pylist() == rows[half:] + rows[:half]
