@@ -94,8 +94,9 @@ def _entries(bound: BoundTree, *, ansi: bool) -> list[Kept]:
 class Arguments:
     """The columns of arguments, each once; computed only where the filter of its tree holds."""
 
-    def __init__(self, safe: SafeExpressions) -> None:
-        self._safe = safe
+    def __init__(self, safe: SafeExpressions, prefix: str = "") -> None:
+        """`prefix` is what the names of its columns begin with."""
+        self._safe, self._prefix = safe, prefix
         self._names: dict[str, str] = {}
 
     @property
@@ -116,7 +117,9 @@ class Arguments:
             values = tuple(component.values(sql_type(FLOAT)).values())
         else:
             values = arguments_of(replace(entry, component=component))
-        return tuple(self._names.setdefault(sql, f"v{len(self._names)}") for sql in values)
+        return tuple(
+            self._names.setdefault(sql, f"{self._prefix}v{len(self._names)}") for sql in values
+        )
 
     def _is_count_of_floats(self, component: Component) -> bool:
         return (

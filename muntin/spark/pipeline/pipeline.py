@@ -44,7 +44,8 @@ from muntin.spark.session import one_line
 from muntin.spark.sinks.late_rows import LateLike
 from muntin.spark.sinks.sink import Sink
 from muntin.spark.sinks.sink_like import FileOptions, SinkLike
-from muntin.spark.stream.source import Queries, Source
+from muntin.spark.stream.joined_source import source_of
+from muntin.spark.stream.source import Queries
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
 
@@ -53,7 +54,7 @@ log = logging.getLogger("muntin")
 
 def start(
     queries: Queries | Mapping[str, DataFrame],
-    data: DataFrame | None = None,
+    data: DataFrame | Mapping[str, DataFrame] | None = None,
     *,
     checkpoint: str | Path,
     name: str | None = None,
@@ -98,8 +99,13 @@ def start(
     """
     check_policy(on_error)
     given = stream_input(queries, data, watermark)
-    data = given.data
-    source = Source(data, given.watermark)
+    source = source_of(given)
+    session = source.session
+    folder = Checkpoint(session, str(checkpoint))
+    stored = folder.tried()
+    if stored is not None and not stored.running.names_joins:
+        given = given.without_names()
+        source = source_of(given)
     plan = plan_for_stream(
         given.queries,
         strategy,
@@ -107,10 +113,7 @@ def start(
         latency=latency,
         approximate=approximate,
     )
-    session = data.sparkSession
-    folder = Checkpoint(session, str(checkpoint))
     retained = parse_duration(retain)
-    stored = folder.tried()
     if stored is not None and on_error == DROP_QUERY:
         plan = _without_dropped(plan, stored.running)
     bound = source.bind(plan)
@@ -132,7 +135,7 @@ def start(
     if late_sink is not None and late_sink.output is not None:
         check_late_folder(session, late_sink.output, written)
         written["folder of late rows"] = late_sink.output
-    check_apart(session, paths_of_stream(data), written)
+    check_apart(session, paths_of_stream(source.data), written)
     pipeline = Pipeline(session, where)
     runner = pipeline._runner = Runner(
         site=site,
