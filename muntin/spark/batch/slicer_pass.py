@@ -98,8 +98,9 @@ def _storages(bound: BoundPeriodicTree, *, ansi: bool) -> list[ComponentStorage]
 class Arguments:
     """The columns of arguments, each once; computed only where the filter of its tree holds."""
 
-    def __init__(self, safe: SafeExpressions) -> None:
-        self._safe = safe
+    def __init__(self, safe: SafeExpressions, prefix: str = "") -> None:
+        """`prefix` is what the names of its columns begin with."""
+        self._safe, self._prefix = safe, prefix
         self._names: dict[str, str] = {}
 
     @property
@@ -120,7 +121,9 @@ class Arguments:
             values = tuple(component.values(sql_type(FLOAT)).values())
         else:
             values = component.event_values(storage.value_type)
-        return tuple(self._names.setdefault(sql, f"v{len(self._names)}") for sql in values)
+        return tuple(
+            self._names.setdefault(sql, f"{self._prefix}v{len(self._names)}") for sql in values
+        )
 
     def _is_count_of_floats(self, component: Component) -> bool:
         return (
