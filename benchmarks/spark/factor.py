@@ -14,7 +14,8 @@ from benchmarks.spark.sharing import plain_spark
 from muntin.measure.events import compute, readings, store
 from muntin.measure.processes import Cost, cheapest, measure, settle
 from muntin.measure.progress import Steps
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
+from muntin.model.trees import PeriodicTree
 from muntin.spark.batch.results import run
 from muntin.spark.binding.instants import slice_start
 from muntin.spark.binding.planning import plan
@@ -69,7 +70,9 @@ def _run(
     for strategy, shared in plans.items():
         _compute_hash(run(shared, few).together())
         sides[strategy] = _time(_together(shared, data), repeats)
-    slices = [_least_cost(partial(_slices, tree, data), repeats) for tree in plans["auto"].trees]
+    slices = [
+        _least_cost(partial(_slices, tree, data), repeats) for tree in plans["auto"].periodic_trees
+    ]
     return Run(
         setting=setting,
         number=number,
@@ -112,7 +115,7 @@ def _time(build: Callable[[], DataFrame], repeats: int) -> Side:
     return Side(cpu_s=best.cpu_s, wall_s=best.wall_s, rows=rows, hashes=hashes)
 
 
-def _slices(tree: Tree, data: DataFrame) -> DataFrame:
+def _slices(tree: PeriodicTree, data: DataFrame) -> DataFrame:
     """Returns the slices of a tree, without combining them further."""
     start = expr(slice_start(tree.slicing, "unix_micros(ts)")).alias("start")
     return data.groupBy("device", start).agg(expr("min(temp)"))

@@ -3,8 +3,9 @@
 from typing import Any
 
 from muntin.explain import words
-from muntin.explain.tree_text import AnyTree, describe_reading, pass_texts, window_rows
-from muntin.model.plan import Plan, Tree
+from muntin.explain.tree_text import pass_texts, tree_text
+from muntin.model.plan import Plan
+from muntin.model.trees import Tree
 
 
 def figures(plan: Plan) -> dict[str, Any]:
@@ -36,20 +37,21 @@ def figures(plan: Plan) -> dict[str, Any]:
             {"about": story.about, "reading": story.reading, "cost": price(story.cost)}
             for story in pass_texts(plan)
         ],
-        "trees": [_tree(tree, price(tree.cost)) for tree in plan.all_trees],
+        "trees": [_tree(tree, price(tree.cost)) for tree in plan.trees],
         "answered_by_spark_alone": {query.name: query.reason for query in plan.plain},
     }
 
 
-def _tree(tree: AnyTree, cost: dict[str, float]) -> dict[str, Any]:
-    grouping, rows = tree.grouping, window_rows(tree)
+def _tree(tree: Tree, cost: dict[str, float]) -> dict[str, Any]:
+    grouping, text = tree.grouping, tree_text(tree)
+    rows = text.rows
     return {
         "relation": words.relation(grouping),
         "time": grouping.time,
         "where": grouping.where,
         "keys": list(grouping.keys),
-        "pass": tree.made_in.number + 1 if isinstance(tree, Tree) and tree.made_in else None,
-        "reading": describe_reading(tree),
+        "pass": tree.made_in.number + 1 if tree.made_in else None,
+        "reading": text.reading,
         "cost": cost,
         "windows": [
             {

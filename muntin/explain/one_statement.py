@@ -13,14 +13,14 @@ windows_2  node 0 as it is, node 2 [12:00, 13:00)  made of node 0
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from muntin.errors import ModelError
 from muntin.explain.slice_tables import GroupedEvents, join_columns
 from muntin.explain.statements import Types, indent, lower_sql
-from muntin.model.plan import Node, Plan, Tree, by_family
+from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.sql_text import literal, quoted, squeeze
+from muntin.model.trees import Node, PeriodicTree, by_family
 from muntin.model.windows.window import Window
 from muntin.optimizer.slicing.edges import common_slicing
 
@@ -38,7 +38,7 @@ def one_statement(plan: Plan, types: Types | None = None) -> str:
     """
     left_out = _left_out(plan)
     plan = _only_native(plan)
-    families = by_family(plan.trees)
+    families = by_family(plan.periodic_trees)
     if not families:
         raise ModelError("no query of the plan is answered from slices; ask for one by its name")
     many = len(families) > 1
@@ -79,14 +79,16 @@ def _only_native(plan: Plan) -> Plan:
     if len(left) == len(plan.queries):
         return plan
     parts = parts_of(left)
-    trees = [tree.answering(parts) for tree in plan.trees]
-    return replace(plan, trees=tuple(tree for tree in trees if tree.nodes), queries=tuple(left))
+    trees = [tree.answering(parts) for tree in plan.periodic_trees]
+    return plan.with_trees(periodic=(tree for tree in trees if tree.nodes), queries=tuple(left))
 
 
 class _Family:
     """The trees of one relation and time."""
 
-    def __init__(self, trees: Sequence[Tree], plan: Plan, types: Types, *, suffix: str) -> None:
+    def __init__(
+        self, trees: Sequence[PeriodicTree], plan: Plan, types: Types, *, suffix: str
+    ) -> None:
         self._types, self._suffix = types, suffix
         slicing = common_slicing(tree.slicing for tree in trees)
         keys = sorted({key for tree in trees for key in tree.grouping.keys})
@@ -100,7 +102,7 @@ class _Family:
             parent = self._parent(tree, node)
             self._depth.append(1 if parent is None else self._depth[parent] + 1)
         # Each query, or grouping set of one, with the place of its node.
-        self._asked: list[tuple[int, Tree, Query]] = [
+        self._asked: list[tuple[int, PeriodicTree, Query]] = [
             (self._number[id(tree), plan.place(query.name)[1].window], tree, query)
             for tree in trees
             for query in plan.queries_of(tree).values()
@@ -185,10 +187,10 @@ class _Family:
             return key
         return f"CASE WHEN target.node IN ({_numbers(have)}) THEN {key} END"
 
-    def _keys_of(self, tree: Tree) -> tuple[str, ...]:
+    def _keys_of(self, tree: PeriodicTree) -> tuple[str, ...]:
         return self._events.keys_of(tree)
 
-    def _target(self, place: int, tree: Tree, node: Node) -> str:
+    def _target(self, place: int, tree: PeriodicTree, node: Node) -> str:
         """Returns an array of the intervals of a node that contain a row."""
         parent = self._parent(tree, node)
         inside = _intervals(node.window, 1 if node.parent is None else node.parent.size)
@@ -204,7 +206,7 @@ class _Family:
             conditions += [] if count is None else [f"{count} > 0"]
         return _if(" AND ".join(conditions), found) if conditions else found
 
-    def _parent(self, tree: Tree, node: Node) -> int | None:
+    def _parent(self, tree: PeriodicTree, node: Node) -> int | None:
         return None if node.parent is None else self._number[id(tree), node.parent]
 
     def _rows_by_query(self, source: str) -> str:

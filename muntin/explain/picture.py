@@ -25,18 +25,14 @@ from muntin.explain.ruler import HEIGHT as RULER_HEIGHT
 from muntin.explain.ruler import draw_ruler
 from muntin.explain.scales import CostScale, TimeScale
 from muntin.explain.tree_text import (
-    AnyTree,
     PassText,
+    TreeText,
     WindowRow,
-    describe_answering,
-    describe_reading,
     pass_texts,
-    tree_notes,
-    window_rows,
+    tree_text,
 )
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, PlainQuery
-from muntin.model.record_tree import RecordTree
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 
@@ -58,7 +54,7 @@ Block = tuple[list[str], float]
 
 def svg(plan: Plan) -> str:
     """Returns the plan as a picture on a light card of its own."""
-    trees = [(tree, window_rows(tree)) for tree in plan.all_trees]
+    trees = [tree_text(tree) for tree in plan.trees]
     columns = _Columns.of(trees)
     width = max(_NARROWEST, (columns.width + 2 * _PADDING if trees else 0.0) + 2 * _MARGIN)
     inner = width - 2 * _MARGIN
@@ -67,15 +63,15 @@ def svg(plan: Plan) -> str:
     for story in pass_texts(plan):
         band, height = _pass_band(story, y, inner)
         elements, y = elements + band, y + height + 12
-    for tree, rows in trees:
-        colour = colours.setdefault(tree.grouping, _COLOURS[len(colours) % len(_COLOURS)])
-        band, height = _TreeBand(tree, rows, columns, colour).draw(y, inner)
+    for each in trees:
+        colour = colours.setdefault(each.tree.grouping, _COLOURS[len(colours) % len(_COLOURS)])
+        band, height = _TreeBand(each, columns, colour).draw(y, inner)
         elements, y = elements + band, y + height + 12
     if plan.plain:
         band, height = _plain_band(plan.plain, y, inner)
         elements, y = elements + band, y + height + 12
     if trees:
-        has_factors = any(row.is_factor for _, rows in trees for row in rows)
+        has_factors = any(row.is_factor for each in trees for row in each.rows)
         legend, height = _legend(_MARGIN, y + 14, has_factors=has_factors)
         elements, y = elements + legend, y + height
     title = f"{words.clean(plan.strategy)} plan: {words.headline(plan)}"
@@ -89,7 +85,7 @@ def _heading(plan: Plan) -> Block:
     name = clip(f"{words.clean(plan.strategy)} plan", 400, 20, bold=True)
     elements = [text(_MARGIN, 42, name, size=20, bold=True), text(_MARGIN, 64, about, fill=MUTED)]
     y, left = 84.0, _MARGIN + 124
-    if not plan.all_trees:
+    if not plan.trees:
         return elements, y
     costs = list(words.comparison(plan))
     largest = max(cost for _, cost, _ in costs) or 1.0
@@ -168,9 +164,9 @@ class _Columns:
     cost: CostScale
 
     @staticmethod
-    def of(trees: Sequence[tuple[AnyTree, Sequence[WindowRow]]]) -> "_Columns":
+    def of(trees: Sequence[TreeText]) -> "_Columns":
         """Returns columns that fit the widest row, within limits."""
-        rows = [row for _, some in trees for row in some]
+        rows = [row for each in trees for row in each.rows]
         deepest = max((row.depth for row in rows), default=0)
         indent = min(_INDENT, _DEEPEST_INDENT / (deepest + 1))
 
@@ -187,7 +183,7 @@ class _Columns:
         windows = [row.periodic for row in rows if row.periodic is not None]
         low = min((window.slide for window in windows), default=SECOND)
         high = max((window.size for window in windows), default=SECOND)
-        costs = [row.cost for row in rows] + [tree.cut_cost for tree, _ in trees]
+        costs = [row.cost for row in rows] + [each.tree.cut_cost for each in trees]
         return _Columns(
             answers=answers,
             aggregates=aggregates,
@@ -208,23 +204,22 @@ class _Columns:
 class _TreeBand:
     """Draws one tree: its events, its slices to scale, and a box for each window."""
 
-    def __init__(
-        self, tree: AnyTree, rows: Sequence[WindowRow], columns: _Columns, colour: str
-    ) -> None:
-        self._tree, self._rows, self._columns, self._colour = tree, rows, columns, colour
+    def __init__(self, text: TreeText, columns: _Columns, colour: str) -> None:
+        self._text, self._tree, self._rows = text, text.tree, text.rows
+        self._columns, self._colour = columns, colour
         self._x = _MARGIN + _PADDING
 
     def draw(self, top: float, width: float) -> Block:
         """Draws the band from `top` down."""
         tree, columns, x, y = self._tree, self._columns, self._x, top + _PADDING
-        is_cut = not isinstance(tree, RecordTree)
+        edges = self._text.with_edges
         left = columns.glyph - 2 * _PADDING
-        lines = self._about(left if is_cut else columns.width - 2 * _PADDING)
-        head = max(22 + _LINE * len(lines), 24 + RULER_HEIGHT if is_cut else 0.0) + 14
+        lines = self._about(left if edges else columns.width - 2 * _PADDING)
+        head = max(22 + _LINE * len(lines), 24 + RULER_HEIGHT if edges else 0.0) + 14
         boxes = _CAPTIONS + (_BOX + _BOX_GAP) * (len(self._rows) + 1) - _BOX_GAP
         height = head + boxes + 2 * _PADDING
         relation = words.relation(tree.grouping)
-        title = [relation, *words.conditions(tree.grouping), describe_answering(tree)]
+        title = [relation, *words.conditions(tree.grouping), self._text.answering]
         costs = [words.figure(cost) for cost in (tree.cut_cost, tree.cost - tree.cut_cost)]
         total = f"{words.READING} {costs[0]} + {words.ANSWERING} {costs[1]}"
         elements = [
@@ -239,9 +234,9 @@ class _TreeBand:
             ),
             text(x + columns.width, y + 13, f"{total} = {words.cost(tree.cost)}", anchor="end"),
         ]
-        if not isinstance(tree, RecordTree):
+        if edges is not None:
             strip = columns.width - columns.glyph
-            elements.append(draw_ruler(tree, x + columns.glyph, y + 24, strip, self._colour))
+            elements.append(draw_ruler(edges, x + columns.glyph, y + 24, strip, self._colour))
         return [*elements, *self._table(y + head, y + head + boxes)], height
 
     def _about(self, width: float) -> list[str]:
@@ -249,7 +244,7 @@ class _TreeBand:
         conditions = words.conditions(self._tree.grouping)
         filters = 1 if self._tree.grouping.where else 0
         texts = [*conditions[:filters], " ".join(conditions[filters:])]
-        texts += [describe_answering(self._tree), *tree_notes(self._tree)]
+        texts += [self._text.answering, *self._text.notes()]
         return [each for content in texts for each in wrap(content, width, 12, most=2)]
 
     def _table(self, top: float, bottom: float) -> Iterator[str]:
@@ -284,7 +279,7 @@ class _TreeBand:
         return rect(left, y, width, _BOX, fill=CARD, **outline, **style)
 
     def _reading_box(self, y: float) -> str:
-        reading, cost, x = describe_reading(self._tree), self._tree.cut_cost, self._x
+        reading, cost, x = self._text.reading, self._tree.cut_cost, self._x
         start = 20 + measure(words.READING, 12, bold=True)
         content = clip(reading, self._columns.glyph - _BETWEEN - start, 11)
         return group(

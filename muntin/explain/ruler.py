@@ -3,9 +3,9 @@
 from math import lcm
 
 from muntin.explain.drawing import INK, MUTED, clip, group, line, measure, rect, text
-from muntin.model.plan import Tree
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
+from muntin.model.trees import PeriodicTree
 
 HEIGHT = 40.0
 _STRIP = 22.0
@@ -14,7 +14,7 @@ MOST_EDGES = 100
 _ENOUGH_EDGES = 24
 
 
-def stretch_length(tree: Tree) -> int:
+def stretch_length(tree: PeriodicTree) -> int:
     """Returns the length of time to draw: the whole pattern of edges, if that is readable.
 
     The pattern repeats after the composite slide. If that is too long, the stretch is the longest
@@ -40,7 +40,7 @@ def edges_within(slicing: Slicing, length: int) -> list[int]:
     )
 
 
-def draw_ruler(tree: Tree, x: float, y: float, width: float, colour: str) -> str:
+def draw_ruler(tree: PeriodicTree, x: float, y: float, width: float, colour: str) -> str:
     """Returns a strip with edges as lines and every second slice shaded, and a caption below."""
     length = stretch_length(tree)
     edges = edges_within(tree.slicing, length)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.passes import GROUP_BY, common_filter
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.optimizer.slicing.edges import grid
 
@@ -34,7 +35,7 @@ class SliceTables:
     names: dict[Component, str]
 
 
-def slice_tables(tree: Tree, plan: Plan) -> SliceTables:
+def slice_tables(tree: PeriodicTree, plan: Plan) -> SliceTables:
     """Returns the expressions that make the slices of a tree.
 
     A pass of Spark's GROUP BY is an expression of its own, the same for all its trees.
@@ -59,7 +60,9 @@ def slice_tables(tree: Tree, plan: Plan) -> SliceTables:
 class GroupedEvents:
     """One GROUP BY of events for several trees. Components of a tree are under its filter."""
 
-    def __init__(self, trees: Sequence[Tree], keys: Sequence[str], slicing: Slicing) -> None:
+    def __init__(
+        self, trees: Sequence[PeriodicTree], keys: Sequence[str], slicing: Slicing
+    ) -> None:
         self._grouping = trees[0].grouping
         self._common = common_filter([tree.grouping.where for tree in trees])
         # A key that is more than a column is computed only for events that pass the tree's filter.
@@ -75,7 +78,7 @@ class GroupedEvents:
             for component in (*_components(tree), *([] if guard is None else [_COUNT])):
                 self._names.setdefault((component, guard), f"c{len(self._names)}")
 
-    def keys_of(self, tree: Tree) -> tuple[str, ...]:
+    def keys_of(self, tree: PeriodicTree) -> tuple[str, ...]:
         """Returns the columns of a tree's keys."""
         return tuple(self._keys[self._key(key, tree)] for key in tree.grouping.keys)
 
@@ -89,12 +92,12 @@ class GroupedEvents:
         """The component in each column of components."""
         return {name: part.under(guard) for (part, guard), name in self._names.items()}
 
-    def names_of(self, tree: Tree) -> dict[Component, str]:
+    def names_of(self, tree: PeriodicTree) -> dict[Component, str]:
         """Returns the columns of a tree's components."""
         guard = self._guard(tree)
         return {component: self._names[component, guard] for component in _components(tree)}
 
-    def count_for(self, tree: Tree) -> str | None:
+    def count_for(self, tree: PeriodicTree) -> str | None:
         """Returns the column that counts the events of a tree; None if it has all events."""
         guard = self._guard(tree)
         return None if guard is None else self._names[_COUNT, guard]
@@ -116,16 +119,16 @@ class GroupedEvents:
         relation = self._grouping.relation.fill(NAMES).strip()
         return f"SELECT {join_columns(columns)}\nFROM {relation}{where}\nGROUP BY {groups}"
 
-    def _key(self, key: str, tree: Tree) -> tuple[str, str | None]:
+    def _key(self, key: str, tree: PeriodicTree) -> tuple[str, str | None]:
         return key, None if _COLUMN.fullmatch(key) else self._guard(tree)
 
-    def _guard(self, tree: Tree) -> str | None:
+    def _guard(self, tree: PeriodicTree) -> str | None:
         """Returns the filter of a tree, or None if the WHERE clause has it already."""
         where = tree.grouping.where
         return None if where == self._common else where
 
 
-def _fold_pass(tree: Tree, events: GroupedEvents, source: str) -> str:
+def _fold_pass(tree: PeriodicTree, events: GroupedEvents, source: str) -> str:
     """Returns the SELECT that folds the slices of a pass into those of a tree."""
     keys = events.keys_of(tree)
     columns = [*keys, "window AS w"]
@@ -136,7 +139,7 @@ def _fold_pass(tree: Tree, events: GroupedEvents, source: str) -> str:
     return f"SELECT {join_columns(columns)}\nFROM {source}{where}\nGROUP BY {groups}"
 
 
-def _components(tree: Tree) -> dict[Component, None]:
+def _components(tree: PeriodicTree) -> dict[Component, None]:
     return dict.fromkeys(part for aggregate in tree.aggregates for part in aggregate.components)
 
 

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 
 from muntin.explain import words
 from muntin.explain.tree_text import (
-    AnyTree,
     PassText,
+    TreeText,
     WindowRow,
-    describe_answering,
-    describe_events,
-    describe_reading,
     pass_texts,
     stored_relations,
-    tree_notes,
-    window_rows,
+    tree_text,
 )
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery
@@ -102,8 +98,8 @@ def text(plan: Plan, width: int | None = None) -> str:
         width = shutil.get_terminal_size((WIDEST, 24)).columns
     room = width if width == UNLIMITED else max(NARROWEST, min(WIDEST, width))
     width = min(WIDEST, room)
-    trees = plan.all_trees
-    windows = [list(_lines(window_rows(tree))) for tree in trees]
+    trees = [tree_text(tree) for tree in plan.trees]
+    windows = [list(_lines(tree.rows)) for tree in trees]
     columns = _Columns.of([line for lines in windows for line in lines], room)
     page = [*_heading(plan, width), *_strategies(plan, width)]
     for line in words.sets_of_values(plan):
@@ -117,7 +113,7 @@ def text(plan: Plan, width: int | None = None) -> str:
         page += ["", *_root(tree, name, width)]
         if lines:
             page += ["", columns.heading, *map(columns.align, lines)]
-    if any(node.is_factor for tree in plan.trees for node in tree.nodes):
+    if any(node.is_factor for tree in plan.periodic_trees for node in tree.nodes):
         page += ["", *textwrap.wrap(words.FACTOR_MEANING, width)]
     if plan.plain:
         page += ["", words.PLAIN_HEADING, *_plain(plan.plain, room)]
@@ -136,7 +132,7 @@ def _heading(plan: Plan, width: int) -> Iterator[str]:
     about = f"{words.clean(plan.strategy)} plan: {words.headline(plan)}"
     yield from textwrap.wrap(about, width, subsequent_indent="  ")
     trees, rate, keys = words.facts(plan)
-    if not plan.all_trees:
+    if not plan.trees:
         return
     yield from _indent(f"{trees}; costs for {rate} and {keys}", width)
     table = []
@@ -153,7 +149,7 @@ def _heading(plan: Plan, width: int) -> Iterator[str]:
 
 def _strategies(plan: Plan, width: int) -> Iterator[str]:
     """Yields the costs of all strategies, the cheapest first, and why one was chosen."""
-    if not (plan.considered and plan.trees):
+    if not (plan.considered and plan.periodic_trees):
         return
     yield ""
     before = ", before filters and keys share passes" if words.groupings_share(plan) else ""
@@ -176,16 +172,16 @@ def _pass(story: PassText, width: int) -> Iterator[str]:
     yield from _table([(words.READING, words.cost(story.cost), story.reading)], width)
 
 
-def _root(tree: AnyTree, name: str, width: int) -> Iterator[str]:
-    yield from textwrap.wrap(name + describe_events(tree), width, subsequent_indent=" " * len(name))
+def _root(text: TreeText, name: str, width: int) -> Iterator[str]:
+    yield from textwrap.wrap(name + text.events, width, subsequent_indent=" " * len(name))
     yield from _table(
         [
-            (words.READING, words.cost(tree.cut_cost), describe_reading(tree)),
-            (words.ANSWERING, words.cost(tree.cost - tree.cut_cost), describe_answering(tree)),
+            (words.READING, words.cost(text.tree.cut_cost), text.reading),
+            (words.ANSWERING, words.cost(text.tree.cost - text.tree.cut_cost), text.answering),
         ],
         width,
     )
-    for note in tree_notes(tree):
+    for note in text.notes():
         yield from _indent(note, width)
 
 

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 from muntin.explain import words
 from muntin.model.passes import SLICER
-from muntin.model.plan import Plan, Tree
-from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.plan import Plan
 from muntin.model.time import format_duration
+from muntin.model.trees import DataTree, PeriodicTree, Tree, TreeNode
 from muntin.model.windows.data_windows import Absent, CountWindow, Custom, DataWindow, Delta
 from muntin.model.windows.window import Window
-from muntin.runtime.state.record_lane import grains
-
-AnyTree = Tree | RecordTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,113 +43,156 @@ class WindowRow:
         return "\n".join([*lines, f"computes {', '.join(self.aggregates)}", words.cost(self.cost)])
 
 
-def window_rows(tree: AnyTree) -> list[WindowRow]:
-    """Returns a row for each window of a tree; a window comes after the one that it reads."""
-    if isinstance(tree, RecordTree):
-        return [_record_row(node) for node in tree.nodes]
-    rows: list[WindowRow] = []
-    places: dict[Window, int] = {}
-    for node, depth in words.nodes_with_depth(tree):
-        places[node.window] = len(rows)
-        rows.append(
-            WindowRow(
-                window=str(node.window),
-                periodic=node.window,
-                aggregates=words.aggregates(node),
-                answers=words.answers(node),
-                cost=node.cost,
-                depth=depth,
-                parent=None if node.parent is None else places[node.parent],
-                is_factor=node.is_factor,
-                reads="the slices" if node.parent is None else str(node.parent),
-                kind=words.FACTOR if node.is_factor else None,
+class TreeText:
+    """Describes a tree; `tree_text` returns that of its kind."""
+
+    # The tree, if its edges are known before the data is, so that they can be drawn.
+    with_edges: PeriodicTree | None = None
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    @cached_property
+    def rows(self) -> list[WindowRow]:
+        """A row for each window; a window comes after the one that it reads."""
+        rows: list[WindowRow] = []
+        places: dict[Window | DataWindow, int] = {}
+        for node, depth in words.nodes_with_depth(self.tree):
+            places[node.window] = len(rows)
+            rows.append(
+                WindowRow(
+                    window=words.clean(str(node.window)),
+                    periodic=node.window if isinstance(node.window, Window) else None,
+                    aggregates=words.aggregates(node),
+                    answers=words.answers(node),
+                    cost=node.cost,
+                    depth=depth,
+                    parent=None if node.parent is None else places[node.parent],
+                    is_factor=node.is_factor,
+                    reads=self._reads(node),
+                    kind=self._kind(node),
+                )
             )
-        )
-    return rows
+        return rows
+
+    @property
+    def events(self) -> str:
+        """The relation, filter, keys and time of the events that the tree reads."""
+        grouping = self.tree.grouping
+        return f"{words.relation(grouping)} {' '.join(words.conditions(grouping))}"
+
+    @property
+    def reading(self) -> str:
+        """What the tree does with each event."""
+        raise NotImplementedError
+
+    @property
+    def answering(self) -> str:
+        """What the windows are built from."""
+        raise NotImplementedError
+
+    def notes(self) -> Iterator[str]:
+        """Yields what Spark computes itself, and what a stream keeps."""
+        raise NotImplementedError
+
+    def _reads(self, node: TreeNode) -> str | None:
+        """What a node reads, if the nodes of the tree differ in that."""
+        return None
+
+    def _kind(self, node: TreeNode) -> str | None:
+        """What kind of window a node is, if that is not obvious."""
+        raise NotImplementedError
 
 
-def _record_row(node: RecordNode) -> WindowRow:
-    return WindowRow(
-        window=words.clean(str(node.window)),
-        periodic=node.window if isinstance(node.window, Window) else None,
-        aggregates=tuple(words.clean(str(aggregate)) for aggregate in node.aggregates),
-        answers=tuple(map(words.clean, node.queries)),
-        cost=node.cost,
-        kind="found in the data" if isinstance(node.window, DataWindow) else "periodic",
-    )
+class _PeriodicText(TreeText):
+    def __init__(self, tree: PeriodicTree) -> None:
+        super().__init__(tree)
+        self._tree = self.with_edges = tree
 
+    @property
+    def reading(self) -> str:
+        tree, shared, slices = self._tree, self._tree.made_in, words.slices(self._tree.slicing)
+        if shared is None:
+            return f"events are added to {slices}"
+        if shared.maker == SLICER:
+            return f"pass {shared.number + 1} adds events to {slices}"
+        if shared.keys == tree.grouping.keys and shared.slicing == tree.slicing:
+            return f"pass {shared.number + 1} makes these {slices}"
+        return f"those of pass {shared.number + 1} are folded into {slices}"
 
-def describe_events(tree: AnyTree) -> str:
-    """Returns the relation, filter, keys and time of the events that a tree reads."""
-    return f"{words.relation(tree.grouping)} {' '.join(words.conditions(tree.grouping))}"
+    @property
+    def answering(self) -> str:
+        if any(node.parent is not None for node in self._tree.nodes):
+            return "windows are merged from slices, or from the window that they hang below"
+        return "windows are merged from slices"
 
-
-def describe_reading(tree: AnyTree) -> str:
-    """Returns what a tree does with each event."""
-    if not isinstance(tree, RecordTree):
-        return _describe_slices(tree)
-    if tree.is_alone:
-        return "each event is read once"
-    if tree.grain is not None:
-        return f"events within {format_duration(tree.grain)} become one record, in order of time"
-    return "each event is put in its place in time"
-
-
-def _describe_slices(tree: Tree) -> str:
-    shared, slices = tree.made_in, words.slices(tree.slicing)
-    if shared is None:
-        return f"events are added to {slices}"
-    if shared.maker == SLICER:
-        return f"pass {shared.number + 1} adds events to {slices}"
-    if shared.keys == tree.grouping.keys and shared.slicing == tree.slicing:
-        return f"pass {shared.number + 1} makes these {slices}"
-    return f"those of pass {shared.number + 1} are folded into {slices}"
-
-
-def describe_answering(tree: AnyTree) -> str:
-    """Returns what the windows of a tree are built from."""
-    if isinstance(tree, RecordTree):
+    def notes(self) -> Iterator[str]:
+        tree = self._tree
         if tree.is_alone:
+            yield "one query whose windows are the slices: in a batch Spark alone answers it"
+        if tree.native:
+            names = ", ".join(map(words.clean, tree.native))
+            yield f"merged by Spark, as the compiled runtime does not take their types: {names}"
+        bounded = [str(each) for each in tree.aggregates if each.definition.is_bounded]
+        if bounded and not tree.is_alone:
+            yield f"Spark's only within their errors: {', '.join(map(words.clean, bounded))}"
+        if tree.time_part is not None:
+            yield f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
+        if tree.levels:
+            times = map(format_duration, accumulate(tree.keeps, max))
+            steps = zip(("slices", *tree.levels), times, strict=True)
+            levels = "; ".join(f"{name} for {time}" for name, time in steps)
+            yield f"in a stream, kept behind the watermark at least: {levels}"
+
+    def _reads(self, node: TreeNode) -> str | None:
+        return "the slices" if node.parent is None else str(node.parent)
+
+    def _kind(self, node: TreeNode) -> str | None:
+        return words.FACTOR if node.is_factor else None
+
+
+class _DataText(TreeText):
+    def __init__(self, tree: DataTree) -> None:
+        super().__init__(tree)
+        self._tree = tree
+
+    @property
+    def reading(self) -> str:
+        if self._tree.is_alone:
+            return "each event is read once"
+        if (grain := self._tree.grain) is not None:
+            return f"events within {format_duration(grain)} become one record, in order of time"
+        return "each event is put in its place in time"
+
+    @property
+    def answering(self) -> str:
+        if self._tree.is_alone:
             return "Spark's own session_window, in a batch: no other query shares these events"
         return "windows are merged from slices, which begin where a window begins"
-    if any(node.parent is not None for node in tree.nodes):
-        return "windows are merged from slices, or from the window that they hang below"
-    return "windows are merged from slices"
+
+    def notes(self) -> Iterator[str]:
+        waiting, tree = "each record waits", self._tree
+        if tree.grains is not None:
+            waiting = f"slices of {format_duration(tree.grains.edges[0].period)} wait"
+        text = f"in a stream: {waiting} for the watermark"
+        if tree.is_alone:
+            text += ", and sessions are merged from them"
+        remembering = CountWindow | Delta | Custom | Absent
+        if any(isinstance(window, remembering) for window in tree.data_windows):
+            yield f"{text}; every key is remembered"
+        else:
+            yield f"{text}; a key is forgotten once its windows have closed"
+
+    def _kind(self, node: TreeNode) -> str | None:
+        return "found in the data" if isinstance(node.window, DataWindow) else "periodic"
 
 
-def tree_notes(tree: AnyTree) -> Iterator[str]:
-    """Yields what Spark computes itself, and what a stream keeps."""
-    if isinstance(tree, RecordTree):
-        yield _describe_record_state(tree)
-        return
-    if tree.is_alone:
-        yield "one query whose windows are the slices: in a batch Spark alone answers it"
-    if tree.native:
-        names = ", ".join(map(words.clean, tree.native))
-        yield f"merged by Spark, as the compiled runtime does not take their types: {names}"
-    bounded = [str(each) for each in tree.aggregates if each.definition.is_bounded]
-    if bounded and not tree.is_alone:
-        yield f"Spark's only within their errors: {', '.join(map(words.clean, bounded))}"
-    if tree.time_part is not None:
-        yield f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
-    if tree.levels:
-        times = map(format_duration, accumulate(tree.keeps, max))
-        steps = zip(("slices", *tree.levels), times, strict=True)
-        levels = "; ".join(f"{name} for {time}" for name, time in steps)
-        yield f"in a stream, kept behind the watermark at least: {levels}"
-
-
-def _describe_record_state(tree: RecordTree) -> str:
-    cut = grains(tree)
-    waiting = "each record waits"
-    if cut is not None:
-        waiting = f"slices of {format_duration(cut.edges[0].period)} wait"
-    text = f"in a stream: {waiting} for the watermark"
-    if tree.is_alone:
-        text += ", and sessions are merged from them"
-    if any(isinstance(kind, CountWindow | Delta | Custom | Absent) for kind in tree.kinds):
-        return f"{text}; every key is remembered"
-    return f"{text}; a key is forgotten once its windows have closed"
+def tree_text(tree: Tree) -> TreeText:
+    """Returns the description of a tree."""
+    if isinstance(tree, PeriodicTree):
+        return _PeriodicText(tree)
+    assert isinstance(tree, DataTree)
+    return _DataText(tree)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,12 @@
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Family, Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
+from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
 from muntin.optimizer.costs.cost import occupied
@@ -106,7 +107,7 @@ def facts(plan: Plan) -> tuple[str, ...]:
         rate += " (assumed)"
     if not plan.keys_known and plan.keys == ASSUMED_KEYS:
         keys += " (assumed)"
-    return pluralize(len(plan.all_trees), "tree"), rate, keys
+    return pluralize(len(plan.trees), "tree"), rate, keys
 
 
 def cpu(plan: Plan, value: float) -> str:
@@ -137,7 +138,7 @@ def comparison(plan: Plan) -> Iterator[tuple[str, float, str]]:
 def cost_parts(plan: Plan) -> dict[str, float]:
     """Returns the cost of reading events into slices, of answering from slices, and of the
     queries that Spark answers alone, if there are any."""
-    reading = sum(tree.cut_cost for tree in plan.all_trees)
+    reading = sum(tree.cut_cost for tree in plan.trees)
     reading += sum(shared.cost for shared in plan.passes)
     spent = {READING: reading, ANSWERING: plan.cost - plan.cost_of_plain - reading}
     return spent | ({SPARK_ALONE: plan.cost_of_plain} if plan.plain else {})
@@ -171,7 +172,7 @@ def explain_choice(plan: Plan) -> str:
     """Returns why a plan shares or not: how many events of a key fall into one slice."""
     windows: dict[Grouping, list[Window]] = {}
     readings: dict[Grouping, set[object]] = {}
-    for number, tree in enumerate(plan.trees):
+    for number, tree in enumerate(plan.periodic_trees):
         readings.setdefault(tree.grouping, set()).add(tree.made_in or number)
         asked = [node.window for node in tree.nodes if node.queries]
         windows.setdefault(tree.grouping, []).extend(asked)
@@ -192,9 +193,8 @@ def explain_choice(plan: Plan) -> str:
 def sets_of_values(plan: Plan) -> Iterator[str]:
     """Yields a sentence for each set of values in the slices, with its mean size."""
     told: set[str] = set()
-    for tree in plan.trees:
-        sets = (each for each in tree.aggregates if each.definition.is_of_entries)
-        parts = (part for aggregate in sets for part in aggregate.components_of_entries)
+    for tree in plan.periodic_trees:
+        parts = (part for aggregate in tree.aggregates for part in aggregate.sets_of_values)
         for value in dict.fromkeys(part.value_in_set for part in parts):
             if tree.is_alone or value in told:
                 continue
@@ -249,7 +249,7 @@ def frequency(per_second: float) -> str:
     return f"{amount(times[name]) if times[name] >= 1 else f'{times[name]:.2g}'} a {name}"
 
 
-def aggregates(node: Node) -> tuple[str, ...]:
+def aggregates(node: TreeNode) -> tuple[str, ...]:
     """Returns the aggregates of a node with their techniques.
 
     Neighbours with the same techniques have them only after the last of them.
@@ -263,17 +263,17 @@ def aggregates(node: Node) -> tuple[str, ...]:
 
 
 def _by(techniques: Sequence[str]) -> str:
-    return f" by {' and '.join(dict.fromkeys(techniques))}"
+    return f" by {' and '.join(dict.fromkeys(techniques))}" if techniques else ""
 
 
-def answers(node: Node) -> tuple[str, ...]:
+def answers(node: TreeNode) -> tuple[str, ...]:
     """Returns the names of the queries that a node answers, or that it is a factor window."""
     return tuple(clean(name) for name in node.queries) or (FACTOR,)
 
 
-def nodes_with_depth(tree: Tree) -> list[tuple[Node, int]]:
+def nodes_with_depth(tree: Tree) -> list[tuple[TreeNode, int]]:
     """Returns every node with its depth below the slices, parents before children."""
-    children: dict[object, list[Node]] = {}
+    children: dict[object, list[TreeNode]] = {}
     for node in tree.nodes:
         children.setdefault(node.parent, []).append(node)
     # A stack instead of recursion: a tree may be as deep as it has windows.

@@ -22,11 +22,12 @@ from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.aggregates.monoids import ADD_FLOAT
 from muntin.model.passes import GROUP_BY, SLICER, Pass
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND
+from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.optimizer.costs.operations import steady_operations
 from muntin.spark.batch.results import run
@@ -186,9 +187,11 @@ def _plan(
         for query in queries
     ]
     grouping, own = queries[0].grouping, len(nodes) - len(more)
-    trees = [Tree(grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), made_in=shared)]
+    trees = [
+        PeriodicTree(grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), made_in=shared)
+    ]
     trees += [
-        Tree(grouping=grouping, slicing=_grid(node.window), nodes=(node,), made_in=shared)
+        PeriodicTree(grouping=grouping, slicing=_grid(node.window), nodes=(node,), made_in=shared)
         for node in nodes[own:]
     ]
     return Plan(

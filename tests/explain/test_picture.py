@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from muntin import explain
 from muntin.explain import ruler, words
 from muntin.explain.scales import CostScale, TimeScale
-from muntin.model.plan import Node
 from muntin.model.slicing import Edges
+from muntin.model.trees import Node
 from muntin.model.windows.window import Window
 from tests.support.hand_made_plans import LOW, every_plan, hundred, pair, plan_of, small, tree_of
 

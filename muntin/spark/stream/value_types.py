@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from muntin.model.query import Query
 from muntin.model.sql_text import SqlText
 from muntin.runtime.stream_plan.value_types import ValueTypes, read_by
-from muntin.spark.binding.bound_tree import AnyBoundTree
+from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations
 from muntin.spark.stream.stream_records import BoundRecords
 
 
 def value_types(
     queries: Sequence[Query],
-    bound: Sequence[AnyBoundTree],
+    bound: Sequence[BoundTree],
     records: Sequence[BoundRecords],
     relations: Relations,
 ) -> ValueTypes:
