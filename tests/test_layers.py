@@ -25,10 +25,11 @@ BELOW = {
     "console": {"errors"},
     "measure": {"errors", "model", "sql", "techniques", "optimizer", "runtime", "spark", "console"},
 }
+BELOW["api"] = set(BELOW)
 ABOVE = set(BELOW) | {"demo", "cli", "__main__"}
 # Libraries that one layer alone may import; what stands above the engine may name its types.
 ONLY_IN = {
-    "pyspark": {"spark", "console", "measure", "demo", "cli"},
+    "pyspark": {"spark", "console", "measure", "api", "demo", "cli"},
     "py4j": {"spark", "demo", "cli"},
     "sqlglot": {"sql"},
     "numba": {"techniques"},

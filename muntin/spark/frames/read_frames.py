@@ -5,6 +5,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
+from muntin.model.query import PlainQuery
 from muntin.spark.engine.catalyst import Expression, Plan, analyzed, identity, items
 from muntin.spark.engine.same_rows import same_rows
 from muntin.spark.engine.session_kind import is_connect
@@ -14,7 +15,6 @@ from muntin.spark.frames.frame_queries import (
     FrameGroup,
     ReadFrames,
     own_table,
-    plain_query,
     session_of,
     table_of_group,
     whole_frame,
@@ -29,7 +29,7 @@ from muntin.spark.frames.unresolved.read_unresolved import read_unresolved
 def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
     """Returns the queries that DataFrames are; one that cannot share is a plain query.
 
-    What is to share has to be `confirmed`.
+    Those that are not answered by their own DataFrames have to be confirmed: see `misread`.
     """
     session = session_of(frames)
     found = read_unresolved(frames) if is_connect(session) else _read_resolved(frames, session)
@@ -41,10 +41,11 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
         queries=tuple(
             queries[name]
             if name in queries
-            else plain_query(
-                name,
-                reasons[name],
-                None if is_connect(session) else first_window(analyzed(frames[name])),
+            else PlainQuery(
+                name=name,
+                statement=whole_frame(name),
+                reason=reasons[name],
+                window=None if is_connect(session) else first_window(analyzed(frames[name])),
             )
             for name in frames
         ),

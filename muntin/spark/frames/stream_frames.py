@@ -39,8 +39,8 @@ def stream_input(queries: Any, data: DataFrame | None, watermark: Duration | Non
 
 
 def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> StreamInput:
-    read = read_frames(frames).confirmed()
-    for name, reason in read.reasons.items():
+    read = read_frames(frames)
+    for name, reason in {**read.reasons, **read.misread()}.items():
         raise RunError(f"query {name!r} cannot be streamed: {reason}")
     if len(read.relations) > 1:
         readers = {query.source: query.name for query in read.queries if isinstance(query, Query)}

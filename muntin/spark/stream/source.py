@@ -18,6 +18,7 @@ from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
+from muntin.optimizer.on_slices import plan_for_stream
 from muntin.optimizer.strategies import STEADY
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
@@ -28,7 +29,6 @@ from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.bind_data_windows import bind_data_trees
 from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind, is_compiled, is_order_known
 from muntin.spark.binding.instants import micros
-from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.engine.watermarks import Watermarks, watermarks_of
 from muntin.spark.frames.stream_frames import WATERMARK, stream_input

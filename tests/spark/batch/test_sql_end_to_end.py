@@ -2,8 +2,8 @@
 
 import pytest
 
+from muntin.api.batch import run
 from muntin.model.query import PlainQuery
-from muntin.spark.batch.results import run
 from muntin.sql import parse_sql
 from tests.support.answers import assert_same
 

@@ -1,18 +1,40 @@
-"""Decides who computes what in a batch, when the plan is bound, and records it in the plan."""
+"""Binds a plan to the data of a batch, and records in the plan who computes what."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from muntin.model.passes import SLICER, Pass
 from muntin.model.plan import Plan
 from muntin.model.sql_text import SqlText
 from muntin.model.trees import NATIVE, Node, PeriodicTree
+from muntin.optimizer.price_plan import price_plan
 from muntin.spark.batch.time_split import part_width
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree, BoundPlan
+from muntin.spark.binding.bind_data_windows import BoundDataTree, bind_data_trees
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree, BoundPlan, bind
 from muntin.spark.binding.relations import Relations
+from muntin.spark.engine.session_kind import cores_of
 
 
-def decide_batch(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
+@dataclass(frozen=True, kw_only=True)
+class BoundBatch:
+    """A plan for a batch that can run on its data, with the trees that are not left to Spark."""
+
+    plan: Plan
+    periodic_trees: tuple[BoundPeriodicTree, ...]
+    data_trees: tuple[BoundDataTree, ...]
+
+
+def bind_batch(plan: Plan, relations: Relations) -> BoundBatch:
+    """Returns the plan that runs: queries that cannot share because of their types are plain ones,
+    trees say who computes what, and costs are those of all that."""
+    plan, data_trees = bind_data_trees(plan, relations)
+    bound = _decide(bind(plan, relations), relations, cores=cores_of(relations.session))
+    return BoundBatch(
+        plan=price_plan(bound.plan), periodic_trees=bound.trees, data_trees=data_trees
+    )
+
+
+def _decide(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
     """Returns the plan with trees that say which queries Spark combines, and how few keys are split
     by time over `cores`; and with the relations that are computed for several passes."""
     apart = [part for each in bound.trees for part in _by_combiner(each, bound.plan)]
