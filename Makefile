@@ -18,7 +18,7 @@ help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
 	@echo "make test    everything that must hold"
 	@echo "make quick   all of it that needs no Spark (a minute)"
-	@echo "make lint    ruff and mypy"
+	@echo "make lint    ruff, mypy and import-linter"
 	@echo "make docs    the site of these documents, in build/site; a broken link is an error"
 	@echo "make notebook  the outputs of examples/notebook.ipynb, computed and saved anew"
 	@echo "make bench   the benchmark of the README"
@@ -55,6 +55,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 figures: setup
 	$(BIN)/python -m tools.readme_figure

@@ -1,4 +1,4 @@
-"""A new process of `bench cold`: starts Spark, answers queries twice, and prints what each cost.
+"""A new process of `cold`: starts Spark, answers queries twice, and prints what each cost.
 
 It imports of muntin only what measures. The rest is loaded in the first run, where it counts.
 """

@@ -14,7 +14,7 @@ from muntin.model.sql_text import SqlText, is_same_table
 from muntin.spark.engine.estimates import operators_of, rows_read
 from muntin.spark.engine.safe import may_fail
 from muntin.spark.engine.same_rows import DistinctReads, unlike_others
-from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.engine.statements import (
     shown_expressions,
     sql_over,
@@ -167,7 +167,7 @@ class Relations:
             return True
         texts = dict.fromkeys(text for query in queries for text in query.expressions)
         computed = [text for text in texts if not is_reference(text)]
-        if is_connect(self.session):
+        if not may_use_internals(self.session):
             return bool(computed)
         selected = ", ".join(f"({text})" for text in computed) or "*"
         return may_fail(self.sql(queries[0].source.inside(f"SELECT {selected} FROM ", "")))

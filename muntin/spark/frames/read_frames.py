@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.model.query import PlainQuery
 from muntin.spark.engine.catalyst import Expression, Plan, analyzed, identity, items
 from muntin.spark.engine.same_rows import same_rows
-from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.session_kind import is_connect, may_use_internals
 from muntin.spark.frames.chain import Chain, NotSharedError, Watermark, chain_of
 from muntin.spark.frames.frame_queries import (
     FoundFrames,
@@ -25,6 +25,11 @@ from muntin.spark.frames.time_window import WindowOperator, first_window
 from muntin.spark.frames.to_query import WrittenQuery, confirm, write_query
 from muntin.spark.frames.unresolved.read_unresolved import read_unresolved
 
+_NOT_READ = (
+    "plans of DataFrames are internal to Spark, and MUNTIN_JVM or spark.muntin.jvm is 'public'; "
+    "write the query as SQL"
+)
+
 
 def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
     """Returns the queries that DataFrames are; one that cannot share is a plain query.
@@ -32,7 +37,12 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
     Those that are not answered by their own DataFrames have to be confirmed: see `misread`.
     """
     session = session_of(frames)
-    found = read_unresolved(frames) if is_connect(session) else _read_resolved(frames, session)
+    if is_connect(session):
+        found = read_unresolved(frames)
+    elif may_use_internals(session):
+        found = _read_resolved(frames, session)
+    else:
+        found = FoundFrames(groups=[], reasons=dict.fromkeys(frames, _NOT_READ))
     queries = {name: query for group in found.groups for name, query in group.queries.items()}
     reasons = dict(found.reasons)
     for group in found.groups:
@@ -45,7 +55,7 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
                 name=name,
                 statement=whole_frame(name),
                 reason=reasons[name],
-                window=None if is_connect(session) else first_window(analyzed(frames[name])),
+                window=first_window(analyzed(frames[name])) if may_use_internals(session) else None,
             )
             for name in frames
         ),

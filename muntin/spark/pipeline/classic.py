@@ -254,7 +254,7 @@ class Listener(ReportListener):
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_end` is called when the query that is followed ends by itself."""
-        self._session = session
+        super().__init__(session)
         self._figures = figures
         self._name = name
         self._on_end = on_end

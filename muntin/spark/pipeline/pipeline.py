@@ -126,7 +126,7 @@ def _check_outputs(
     if outputs.late is not None:
         if not bound.is_one_stream:
             raise RunError(
-                "late= does not go with a stream that was joined or united of several with a "
+                "late= does not go with a stream that is, or may be, united of several with a "
                 "watermark each: nobody knows which of its rows are too late; leave it out"
             )
         if outputs.late.output is not None:

@@ -139,7 +139,7 @@ def _changed(
     for query in bound.plan.queries:
         if not bound.is_one_stream and before.get(query.name) != definition(query):
             raise RunError(
-                f"query {query.name!r} cannot be added to a stream that was joined or united of "
+                f"query {query.name!r} cannot be added to a stream that is, or may be, united of "
                 f"several with a watermark each: nobody knows from when it would be complete; "
                 f"start it with a checkpoint of its own"
             )
