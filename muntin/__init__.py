@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from muntin.spark.sinks.folder_sink import Files
     from muntin.spark.sinks.sink import Sink
     from muntin.spark.sinks.tables import Tables
-    from muntin.spark.stream.source import stream
+    from muntin.spark.stream.long_form import stream
     from muntin.sql import parse_sql
 
 # Loaded when first used: a Spark worker starts sooner without parser, optimizers and pipelines.
@@ -73,7 +73,7 @@ _LATER = {
     "share": "muntin.api.batch",
     "Pipeline": "muntin.spark.pipeline.pipeline",
     "start": "muntin.spark.pipeline.pipeline",
-    "stream": "muntin.spark.stream.source",
+    "stream": "muntin.spark.stream.long_form",
     "Status": "muntin.spark.pipeline.status",
     "Files": "muntin.spark.sinks.folder_sink",
     "Sink": "muntin.spark.sinks.sink",

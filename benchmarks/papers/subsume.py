@@ -12,7 +12,7 @@ from benchmarks.harness.report import Claim, Experiment, Figure, Lines
 from benchmarks.papers.generators import subsumption_gen
 from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import sum_
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.slicing import Slicing
@@ -22,8 +22,9 @@ from muntin.model.windows.window import Window
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.strategies import optimize
 from muntin.optimizer.subsumption import Stairs, subsume_windows
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.periodic.tree import TreeRuntime
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 
 # The paper's classes, by their longest slide in seconds.
 CLASSES = {"smooth": 10, "medium": 20, "abrupt": 30}
@@ -201,8 +202,8 @@ def _sums(
 ) -> Iterator[NDArray[np.int64]]:
     """Cuts events into the slices of a tree, and yields the answers of its nodes."""
     (component,) = tree.aggregates[0].components
-    column = kept(component, number=INTEGER, name="total", ansi=False)
-    layout = Layout(key_columns=(), start=_START, kept=(column,))
+    column = component_storage(component, value_type=INTEGER, name="total", ansi=False)
+    layout = Layout(key_columns=(), start=_START, storages=(column,))
     starts = _edges(tree.slicing, seconds)
     cut = np.add.reduceat(values, starts * rate // SECOND)
     batch = pa.RecordBatch.from_pydict({_START: starts, "total": cut})

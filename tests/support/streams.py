@@ -18,7 +18,8 @@ from muntin.model.query import Query
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.spark.settings import settings as configured
-from muntin.spark.stream.source import SETTINGS, stream
+from muntin.spark.stream.long_form import stream
+from muntin.spark.stream.source import SETTINGS
 from tests.support.answers import assert_same, plain
 
 SCHEMA = "t LONG, device STRING, site LONG, temp DOUBLE, load INT"

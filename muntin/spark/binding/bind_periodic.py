@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql.types import (
     BooleanType,
-    DecimalType,
     DoubleType,
     NumericType,
 )
 
 from muntin.errors import MuntinError, RefusedError, RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import ADD_LIMBS, Monoid
+from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parts import PARTS, TYPED
 from muntin.model.aggregates.table import DOUBLE
 from muntin.model.plan import Plan
@@ -21,8 +20,7 @@ from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText, quoted
 from muntin.model.trees import PeriodicTree, by_family, with_own_passes
 from muntin.optimizer.name_techniques import with_techniques
-from muntin.runtime.columns.layout import kept
-from muntin.spark.batch.slices import number_of
+from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding.argument_types import reason_of_arguments
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import (
@@ -39,10 +37,10 @@ from muntin.spark.binding.relations import (
     is_case_sensitive,
 )
 from muntin.spark.binding.runtime_types import (
-    MOST_DIGITS,
     NUMERIC,
     is_carried,
     is_ordered,
+    is_represented,
     sums_up,
 )
 from muntin.sql.filters import is_reference
@@ -253,8 +251,8 @@ def _with_techniques(
     ansi = is_ansi(relations.session)
 
     def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
-        number = number_of(component, aggregate, bound.types)
-        return (kept(component, number=number, name="", ansi=ansi).monoid,)
+        value_type = value_type_of(component, aggregate, bound.types)
+        return (component.representation(value_type, ansi=ansi).monoid,)
 
     tree = bound.tree
     nodes = with_techniques(
@@ -269,18 +267,14 @@ def _with_techniques(
 
 def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     """Whether the compiled runtime takes an aggregate of these types."""
-    if aggregate.definition.is_of_entries:
-        return all(sums_up(aggregate, types[part]) for part in aggregate.components_of_entries)
+    sets = aggregate.sets_of_values
+    if sets:
+        return all(sums_up(aggregate, types[component]) for component in sets)
     kind = types[aggregate]
-    if aggregate.definition.is_chosen:
-        return is_carried(kind)
     if isinstance(kind, NUMERIC):
         return True
-    monoids = [PARTS[part].monoids.get(TYPED) for part in aggregate.definition.parts]
-    if monoids == [ADD_LIMBS]:
-        # A sum of 38 digits may have overflowed.
-        return isinstance(kind, DecimalType) and kind.precision < MOST_DIGITS
-    return all(monoids) and is_ordered(kind)
+    typed = [PARTS[part].representations.get(TYPED) for part in aggregate.definition.parts]
+    return all(each is not None and is_represented(each, kind) for each in typed)
 
 
 def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:

@@ -46,7 +46,7 @@ class AnswerTypes:
         self, grouping: Grouping, aggregates: Sequence[Aggregate]
     ) -> tuple[tuple[StructField, ...], DataType, Types]:
         """Returns the types of a grouping's keys, its time and some aggregates."""
-        asked: tuple[Aggregate | Component, ...] = (*aggregates, *components_of_entries(aggregates))
+        asked: tuple[Aggregate | Component, ...] = (*aggregates, *sets_of_values(aggregates))
         return (
             tuple(self.keys[key] for key in grouping.keys),
             self.time,
@@ -54,15 +54,10 @@ class AnswerTypes:
         )
 
 
-def components_of_entries(aggregates: Iterable[Aggregate]) -> tuple[Component, ...]:
+def sets_of_values(aggregates: Iterable[Aggregate]) -> tuple[Component, ...]:
     """Returns the components that are sets of values, each once."""
-    found = (
-        component
-        for aggregate in aggregates
-        if aggregate.definition.is_of_entries
-        for component in aggregate.components_of_entries
-    )
-    return tuple(dict.fromkeys(found))
+    sets = (component for aggregate in aggregates for component in aggregate.sets_of_values)
+    return tuple(dict.fromkeys(sets))
 
 
 def answer_types(
@@ -78,9 +73,9 @@ def answer_types(
     # A filter may stand for others only if each is a condition.
     asked = [f"first(({where}))" for where in filters] if len(groupings) > 1 else []
     window = f"window({first.time}, '1 second')"
-    sets = components_of_entries(aggregates)
+    sets = sets_of_values(aggregates)
     calls = [aggregate.to_sql() for aggregate in aggregates]
-    calls += (f"first(({component.entry}))" for component in sets)
+    calls += (f"first(({component.value}))" for component in sets)
     columns = [*keys, window, *calls, *asked]
     conditions = filters if len(filters) == 1 else [f"({where})" for where in filters]
     where = f" WHERE {' AND '.join(conditions)}" if filters else ""
@@ -108,7 +103,7 @@ def types_of_alone(
     columns: then `answer_types` asks Spark for them.
     """
     (query, *others) = queries.values()
-    if not tree.is_alone or others or query.whole or components_of_entries(tree.aggregates):
+    if not tree.is_alone or others or query.whole or sets_of_values(tree.aggregates):
         return None
     fields = relations.check(query).schema.fields
     by_name = {
@@ -136,9 +131,3 @@ def selected(grouping: Grouping, columns: dict[str, str]) -> SqlText:
     return grouping.relation.inside(
         f"SELECT {', '.join(items)} FROM ", f" WHERE {' AND '.join(reversed(conditions))}"
     )
-
-
-def call(function: str, component: Component) -> str:
-    """An aggregate function of a component's argument, under its filter."""
-    only = "" if component.where is None else f" FILTER (WHERE {component.where})"
-    return f"{function}({', '.join(component.arguments)}){only}"

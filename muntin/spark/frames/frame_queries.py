@@ -27,6 +27,11 @@ class ReadFrames:
     confirmations: Mapping[str, Callable[[], None]]
 
     @property
+    def shared(self) -> list[Query]:
+        """The queries that can share."""
+        return [query for query in self.queries if isinstance(query, Query)]
+
+    @property
     def data(self) -> dict[str, DataFrame]:
         """All that statements of the queries read."""
         return {**self.frames, **self.relations}

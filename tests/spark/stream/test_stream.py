@@ -13,7 +13,7 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.stream.source import stream
+from muntin.spark.stream.long_form import stream
 from tests.support.answers import assert_same
 from tests.support.streams import (
     ALL,
