@@ -106,8 +106,8 @@ def _of_tables(
 
 
 def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> StreamInput:
-    read = read_frames(frames).confirmed()
-    for name, reason in read.reasons.items():
+    read = read_frames(frames)
+    for name, reason in {**read.reasons, **read.misread()}.items():
         raise RunError(f"query {name!r} cannot be streamed: {reason}")
     # A query of each relation, to be named in errors.
     readers = {query.source.tables[0]: query.name for query in read.shared}

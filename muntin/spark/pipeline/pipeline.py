@@ -19,8 +19,8 @@ from muntin.model.workload import Workload, workload
 from muntin.optimizer.evolve.move_queries import without
 from muntin.optimizer.evolve.outlook import Outlook, outlook
 from muntin.optimizer.evolve.replan import Replanned, Replanner
+from muntin.optimizer.on_slices import plan_for_stream
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
-from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.file_system import paths_of_stream

@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import RunError
 from muntin.model.windows.window import Duration
+from muntin.optimizer.on_slices import plan_for_stream
 from muntin.optimizer.strategies import STEADY
 from muntin.runtime.stream_plan.lane_definitions import lane_definitions
-from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.stream.joined_source import source_of
 from muntin.spark.stream.source import PROVIDER, ROCKSDB, Queries
