@@ -4,21 +4,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 N ?= 2000
 KILLS ?= 100
-# Processes that share the tests, and one Spark of at most 4 GB. One more than two cores have room for:
-# tests of streams wait.
+# Processes that share the tests, each with a Spark of at most 2 GB. One more than two cores have room
+# for: tests of streams wait.
 JOBS ?= 3
 # Of each generated test that needs no Spark, in `make fuzz`; other tests have theirs.
 EXAMPLES ?= 400
 # Compiled tests are kept, whatever the environment says: each process would compile them anew.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 
-.PHONY: help setup demo test quick lint docs notebook figures bench fuzz slow kills faults test-versions clean java classes
+.PHONY: help setup demo test quick lint docs notebook figures bench fuzz slow kills faults test-versions clean java
 
 help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
 	@echo "make test    everything that must hold"
 	@echo "make quick   all of it that needs no Spark (a minute)"
-	@echo "make lint    ruff and mypy"
+	@echo "make lint    ruff, mypy and import-linter"
 	@echo "make docs    the site of these documents, in build/site; a broken link is an error"
 	@echo "make notebook  the outputs of examples/notebook.ipynb, computed and saved anew"
 	@echo "make bench   the benchmark of the README"
@@ -45,12 +45,7 @@ java:
 demo: setup
 	$(BIN)/muntin demo
 
-# Spark's classes, for a quicker start of the tests' JVMs; made once. Without them all runs, too.
-classes: setup
-	@$(BIN)/python -m tests.support.class_archive 2> $(VENV)/classes.log || \
-		echo "Spark's classes could not be put into an archive: see $(VENV)/classes.log"
-
-test: classes
+test: setup
 	$(PYTEST) -n $(JOBS) --dist worksteal -m "not slow"
 
 quick: $(VENV)/.ready
@@ -60,6 +55,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 figures: setup
 	$(BIN)/python -m tools.readme_figure
@@ -84,24 +80,24 @@ bench: setup
 # Other examples in every run, unless the seed of an earlier run is given: make fuzz SEED=7.
 fuzz: SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 fuzz: export MUNTIN_SEED = $(SEED)
-fuzz: classes
+fuzz: setup
 	@echo "make fuzz SEED=$(SEED) repeats this run"
 	MUNTIN_FUZZ=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/batch/test_equal_to_spark.py
 	MUNTIN_EXAMPLES=$(EXAMPLES) $(PYTEST) --hypothesis-seed=$(SEED) -n $(JOBS) --dist worksteal -m "not slow and not spark"
 
 faults: N := 50
-faults: classes
+faults: setup
 	MUNTIN_FAULTS=$(N) $(PYTEST) -n $(JOBS) --dist worksteal tests/spark/pipeline/test_faults.py \
 		tests/spark/pipeline/test_generated_restarts.py
 
-kills: classes
+kills: setup
 	MUNTIN_KILLS=$(KILLS) $(PYTEST) tests/spark/pipeline/test_stream_kills.py -k test_kills
 
 # Of the versions of Spark that it is given, such as SPARK=4.0; of all of them without.
 test-versions: java
 	$(PYTHON) tools/test_versions.py $(SPARK)
 
-slow: classes
+slow: setup
 	$(PYTEST) -m slow
 
 clean:

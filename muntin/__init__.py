@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from muntin.spark.frames.share import share
     from muntin.spark.pipeline.pipeline import Pipeline, start
     from muntin.spark.pipeline.status import Status
+    from muntin.spark.pipeline.stream_options import StreamOptions
+    from muntin.spark.sinks.folder_sink import Files
     from muntin.spark.sinks.sink import Sink
     from muntin.spark.sinks.tables import Tables
     from muntin.spark.stream.long_form import stream
@@ -73,7 +75,9 @@ _LATER = {
     "start": "muntin.spark.pipeline.pipeline",
     "stream": "muntin.spark.stream.long_form",
     "Status": "muntin.spark.pipeline.status",
+    "Files": "muntin.spark.sinks.folder_sink",
     "Sink": "muntin.spark.sinks.sink",
+    "StreamOptions": "muntin.spark.pipeline.stream_options",
     "Tables": "muntin.spark.sinks.tables",
     "parse_sql": "muntin.sql",
 }
@@ -105,6 +109,7 @@ __all__ = [
     "Column",
     "Comparison",
     "DataWindow",
+    "Files",
     "GroupingSets",
     "Mark",
     "ModelError",
@@ -120,6 +125,7 @@ __all__ = [
     "RunError",
     "Sink",
     "Status",
+    "StreamOptions",
     "Tables",
     "Window",
     "Workload",

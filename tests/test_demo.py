@@ -5,24 +5,30 @@ import pytest
 from rich.console import Console
 
 from muntin.cli import main
-from muntin.demo import side_by_side as side_by_side_module
-from muntin.demo.machines import MACHINES, sensors
-from muntin.demo.show import commands, show
-from muntin.demo.side_by_side import check_output, dashboard, queries, side_by_side, warm_up
+from muntin.demo.dashboard import (
+    check_output,
+    dashboard_file,
+    dashboard_queries,
+    run_demo,
+    warm_up,
+)
+from muntin.demo.readings import MACHINES, machine_readings
+from muntin.demo.report import commands, print_demo
 from muntin.errors import RunError
+from muntin.measure.compare import _Sides
 from muntin.spark.binding.planning import plan
 
 
 def test_the_ten_queries_share_one_tree():
-    found = plan(queries())
+    found = plan(dashboard_queries())
     assert len(found.queries) == 10
     assert len(found.trees) == 1
-    assert dashboard().exists()
+    assert dashboard_file().exists()
 
 
 def test_readings_are_seeded_and_at_100_hertz(spark):
-    rows = sensors(spark, 2000)
-    assert rows.collect() == sensors(spark, 2000).collect()
+    rows = machine_readings(spark, 2000)
+    assert rows.collect() == machine_readings(spark, 2000).collect()
     assert rows.select("machine").distinct().count() == MACHINES
     times = sorted(row.ts for row in rows.where("machine = 'machine-1'").collect())
     assert {(b - a).microseconds for a, b in pairwise(times)} == {10_000}
@@ -32,13 +38,15 @@ def test_readings_are_seeded_and_at_100_hertz(spark):
 @pytest.mark.slow
 def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsys):
     output = tmp_path / "demo"
-    demo = side_by_side(spark, 500, output, runs=1, warm_up_events=0)
-    assert demo.equal
-    assert all(answer.rows for name, answer in demo.answers.items() if name != "unsteady")
+    demo = run_demo(spark, 500, output, repeats=1, warm_up_events=0)
+    assert demo.comparison.equal
+    rows = demo.comparison.rows
+    assert len(rows) == 10
+    assert all(counts.left for name, counts in rows.items() if name != "unsteady")
     assert (output / "plan.svg").read_text().startswith("<svg")
-    for name in demo.answers:
-        assert (output / "answers" / name).is_dir()
-    show(demo, Console(width=80))
+    for name in rows:
+        assert (output / "muntin" / name).is_dir()
+    print_demo(demo, Console(width=80))
     said = capsys.readouterr().out
     assert "500 readings of 5 machines" in said
     assert "…" not in said.split("try next")[0].split("the queries")[0]
@@ -57,19 +65,26 @@ def test_the_demo_compares_every_row_and_leaves_its_files(spark, tmp_path, capsy
 
 def test_warming_up_answers_both_ways_and_leaves_nothing(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    asked = queries()[:1]
-    both = []
-    for side in ("_plain", "_muntin"):
-        answer = getattr(side_by_side_module, side)
+    asked = dashboard_queries()[:1]
+    folders = []
 
-        def watched(data, what, folder, answer=answer):
-            answer(data, what, folder)
-            both.append(folder.name)
-            assert (folder / asked[0].name).is_dir()
+    def watch(side):
+        write = getattr(_Sides, side)
 
-        monkeypatch.setattr(side_by_side_module, side, watched)
-    warm_up(sensors(spark, 500), asked, plan(asked))
-    assert both == ["plain", "answers"]
+        def run(self):
+            cost = write(self)
+            folders.extend(path.relative_to(self._folder) for path in self._folder.glob("*/*"))
+            return cost
+
+        return run
+
+    for side in ("run_plain", "run_muntin"):
+        monkeypatch.setattr(_Sides, side, watch(side))
+    warm_up(machine_readings(spark, 500), asked)
+    assert {str(folder) for folder in folders} == {
+        f"plain Spark/{asked[0].name}",
+        f"muntin/{asked[0].name}",
+    }
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import muntin as mt
-from muntin.demo.side_by_side import dashboard
+from muntin.demo.dashboard import dashboard_file
 from tests.support.pages import ROOT, blocks
-from tests.support.session import settings
+from tests.support.session import SETTINGS
 
 # What the README takes to be there, and a line that fails if the checkout is imported.
 SESSION = """
@@ -129,7 +129,7 @@ def test_the_installed_package_runs_the_readme_every_representation_and_the_comm
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     examples = [block.text for block in blocks(ROOT / "README.md") if block.language == "python"]
     parts = [
-        SESSION.format(settings=as_users_run_it()),
+        SESSION.format(settings=SETTINGS),
         *examples[:3],
         REPRESENTATIONS,
         COMMANDS,
@@ -137,11 +137,6 @@ def test_the_installed_package_runs_the_readme_every_representation_and_the_comm
     (tmp_path / "script.py").write_text("\n".join(parts))
     (tmp_path / "hot.sql").write_text(HOT)
     assert "hottest" in run([python, "script.py"], tmp_path)
-    installed = packages / dashboard().relative_to(ROOT)
+    installed = packages / dashboard_file().relative_to(ROOT)
     plan = run([environment / "bin" / "muntin", "explain", installed], tmp_path)
-    assert f"{len(mt.parse_sql(dashboard().read_text()))} queries" in plan
-
-
-def as_users_run_it():
-    """The settings of the tests, without modules that are only in the checkout."""
-    return {name: value for name, value in settings().items() if "daemon" not in name}
+    assert f"{len(mt.parse_sql(dashboard_file().read_text()))} queries" in plan

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from benchmarks.spark.sharing_figure import Pair, draw
+from benchmarks.spark.sharing_figure import Pair, draw_pairs
 
 ROOT = Path(__file__).parents[1]
 TITLE = "5 million events, 100 keys: the cost of answering all queries of a set"
@@ -26,4 +26,4 @@ def pairs(readme: str) -> list[Pair]:
 
 if __name__ == "__main__":
     table = pairs((ROOT / "README.md").read_text())
-    print(draw(table, ROOT / "docs" / "pictures" / "sharing.png", title=TITLE))
+    print(draw_pairs(table, ROOT / "docs" / "pictures" / "sharing.png", title=TITLE))

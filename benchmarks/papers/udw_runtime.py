@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import count, max_
-from muntin.model.aggregates.parts import FLOAT, INTEGER
+from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.query import Grouping
-from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
+from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows.data_windows import (
     DataWindow,
     Landmark,
@@ -26,9 +26,10 @@ from muntin.model.windows.data_windows import (
     threshold,
 )
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import RecordTreeRuntime
+from muntin.runtime.records.record_tree import DataTreeRuntime
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 
 _ROWS_AT_ONCE = 65_536
 # A record every hundredth of a second, and now and then a pause.
@@ -86,7 +87,7 @@ def per_second(rows: int, queries: int) -> float:
     batches = records(rows, tree.conditions).to_batches(max_chunksize=_ROWS_AT_ONCE)
     fastest = float("inf")
     for turn in range(3):
-        runtime = RecordTreeRuntime(tree, _layout(tree))
+        runtime = DataTreeRuntime(tree, _layout(tree))
         before = time.perf_counter()
         answers = sum(batch.num_rows for batch in runtime.run(batches))
         assert answers
@@ -95,24 +96,26 @@ def per_second(rows: int, queries: int) -> float:
     return rows / fastest
 
 
-def _tree(kinds: list[DataWindow]) -> RecordTree:
-    return RecordTree(
+def _tree(kinds: list[DataWindow]) -> DataTree:
+    return DataTree(
         grouping=Grouping(relation=SqlText(("", ""), ("",)), time="time", where=None, keys=("k",)),
         nodes=tuple(
-            RecordNode(window=kind, aggregates=(count(), max_("energy")), queries=(f"q{number}",))
+            DataNode(window=kind, aggregates=(count(), max_("energy")), queries=(f"q{number}",))
             for number, kind in enumerate(kinds)
         ),
     )
 
 
-def _layout(tree: RecordTree) -> RecordLayout:
+def _layout(tree: DataTree) -> RecordLayout:
     components = dict.fromkeys(c for aggregate in tree.aggregates for c in aggregate.components)
     columns = tuple(
-        kept(c, number=FLOAT if c.argument else INTEGER, name=f"c{index}", ansi=False)
+        component_storage(
+            c, value_type=FLOAT if c.argument else INTEGER, name=f"c{index}", ansi=False
+        )
         for index, c in enumerate(components)
     )
     return RecordLayout(
-        layout=Layout(key_columns=("k",), start="time", kept=columns),
+        layout=Layout(key_columns=("k",), start="time", storages=columns),
         conditions={sql: sql for sql in tree.conditions},
         measures={sql: sql for sql in tree.measures},
         values={c: (c.argument,) if c.argument else () for c in components},

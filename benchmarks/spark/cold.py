@@ -1,4 +1,4 @@
-"""`bench cold`: what the first queries of a new process cost, without and with compiled kernels."""
+"""`cold`: what the first queries of a new process cost, without and with compiled kernels."""
 
 import json
 import os
@@ -10,26 +10,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
-from rich.box import SIMPLE
 from rich.table import Table
 
-from benchmarks.harness.machine import machine
+from benchmarks.harness.report import machine, make_table
 from benchmarks.spark.cold_process import RUNS
-from muntin.console.progress import Steps
-from muntin.demo.machines import sensors
-from muntin.demo.side_by_side import dashboard, queries
+from muntin.demo.dashboard import dashboard_file, dashboard_queries
+from muntin.demo.readings import machine_readings
 from muntin.errors import RunError
-from muntin.measure.events import stored
+from muntin.measure.events import store
+from muntin.measure.progress import Steps
 
 EVENTS = 100_000
 _PROCESS = "benchmarks.spark.cold_process"
-# A set of queries of the demo's dashboard, by what the table calls it.
+# Queries of the demo's dashboard, by the name in the table.
 _WORKLOADS = {
     "two queries": ["peak", "shift"],
-    "ten queries": [query.name for query in queries()],
+    "ten queries": [query.name for query in dashboard_queries()],
 }
-# Whose answers each process computes. The first of muntin's finds no compiled kernel, and the
-# next one what the first has compiled.
+# What each process runs. The first of muntin's finds no compiled kernels; the second finds those
+# that the first has compiled.
 _PROCESSES = {
     "plain Spark": "plain",
     "muntin, no kernels yet": "muntin",
@@ -45,28 +44,26 @@ class ColdReport:
     repeats: int
 
     def to_json(self) -> dict[str, object]:
-        """The figures, and the machine."""
+        """Returns the figures, and the machine."""
         return {"cpu_s": self.cpu_s, "repeats": self.repeats, "machine": machine()}
 
-    def table(self) -> Table:
-        """A row for each run of each process, a column for each workload."""
+    def tables(self) -> list[Table]:
+        """Returns a row for each run of each process, and a column for each workload."""
         start = min(costs["session"] for each in self.cpu_s.values() for costs in each.values())
-        table = Table(
-            box=SIMPLE,
-            title="CPU seconds of the first runs of a new process",
-            caption="driver, JVM and Python workers, from when Spark has started, which takes "
-            f"{start:.1f}; best of {self.repeats}",
-            title_justify="left",
-            caption_justify="left",
+        rows = (
+            [
+                f"{process}: {run} run",
+                *(f"{each[process][run]:.1f}" for each in self.cpu_s.values()),
+            ]
+            for process in _PROCESSES
+            for run in RUNS
         )
-        table.add_column("")
-        for workload in self.cpu_s:
-            table.add_column(workload, justify="right")
-        for process in _PROCESSES:
-            for run in RUNS:
-                figures = (f"{each[process][run]:.1f}" for each in self.cpu_s.values())
-                table.add_row(f"{process}: {run} run", *figures)
-        return table
+        title = "CPU seconds of the first runs of a new process"
+        note = (
+            f"driver, JVM and Python workers, from when Spark has started, which takes "
+            f"{start:.1f}; best of {self.repeats}"
+        )
+        return [make_table(title, ["", *(f">{name}" for name in self.cpu_s)], rows, note)]
 
 
 def cold_starts(session: SparkSession, *, events: int = EVENTS, repeats: int = 3) -> ColdReport:
@@ -76,7 +73,7 @@ def cold_starts(session: SparkSession, *, events: int = EVENTS, repeats: int = 3
     """
     with TemporaryDirectory(prefix="muntin-cold-") as folder:
         path = Path(folder, "events")
-        stored(sensors(session, events), path)
+        store(machine_readings(session, events), path)
         costs: dict[str, dict[str, dict[str, float]]] = {}
         with Steps(1 + repeats * len(_WORKLOADS) * len(_PROCESSES)) as bar:
             with bar.step("a process that does not count"):
@@ -96,7 +93,7 @@ def cold_starts(session: SparkSession, *, events: int = EVENTS, repeats: int = 3
 def _run(side: str, names: list[str], events: Path, kernels: Path) -> dict[str, float]:
     """Returns the figures of a new process, which keeps compiled kernels in a folder."""
     done = subprocess.run(
-        [sys.executable, "-m", _PROCESS, side, ",".join(names), dashboard(), events],
+        [sys.executable, "-m", _PROCESS, side, ",".join(names), dashboard_file(), events],
         env={**os.environ, "NUMBA_CACHE_DIR": str(kernels), "PYTHONDONTWRITEBYTECODE": ""},
         capture_output=True,
         text=True,

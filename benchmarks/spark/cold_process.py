@@ -1,4 +1,4 @@
-"""A new process of `bench cold`: starts Spark, answers queries twice, and prints what each cost.
+"""A new process of `cold`: starts Spark, answers queries twice, and prints what each cost.
 
 It imports of muntin only what measures. The rest is loaded in the first run, where it counts.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.measure.processes import settle, so_far
+from muntin.measure.processes import cost_so_far, settle
 from muntin.spark.session import local_session
 
 # Twice in one process: the second run finds everything loaded.
@@ -34,7 +34,7 @@ def main(side: str, names: list[str], sql: Path, events: str) -> None:
 def _spent() -> float:
     """Returns the CPU seconds so far, once all processes are idle."""
     settle()
-    return so_far().cpu_s
+    return cost_so_far().cpu_s
 
 
 def _frames(session: SparkSession, sql: Path, names: list[str]) -> dict[str, DataFrame]:

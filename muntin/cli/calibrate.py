@@ -8,7 +8,7 @@ from rich.console import Console
 
 from muntin.cli.paths import check_file
 from muntin.measure.calibrate import calibrate
-from muntin.measure.session import measured_session
+from muntin.measure.processes import measured_session
 
 
 def calibrate_verb(

@@ -1,4 +1,4 @@
-"""The command `muntin`: its table of verbs, and how errors are printed."""
+"""The command `muntin`: the table of verbs, and how errors are printed."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +11,8 @@ from muntin.cli.calibrate import calibrate_verb
 from muntin.cli.compare import compare_verb
 from muntin.cli.demo import demo_verb
 from muntin.cli.explain import explain_verb
-from muntin.cli.interrupt import INTERRUPTED, interruptible
+from muntin.cli.interrupt import INTERRUPTED, handle_interrupts
+from muntin.cli.options import with_option_groups
 from muntin.cli.run import run_verb
 from muntin.cli.stream import stream_verb
 from muntin.cli.warmup import warmup_verb
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-# Each verb, and what the list of commands says of it.
+# The function of each verb, and its line in the list of commands.
 _VERBS: dict[str, tuple[Callable[..., None], str]] = {
     "explain": (explain_verb, "Show what queries share, and what it costs."),
     "run": (run_verb, "Answer queries over files, in one pass."),
@@ -36,11 +37,11 @@ _VERBS: dict[str, tuple[Callable[..., None], str]] = {
     "demo": (demo_verb, "See it work: plain Spark beside muntin."),
 }
 for _name, (_verb, _summary) in _VERBS.items():
-    app.command(_name, short_help=_summary)(_verb)
+    app.command(_name, short_help=_summary)(with_option_groups(_verb))
 
 
 @app.callback(invoke_without_command=True)
-def _top(
+def _show_help_or_version(
     context: typer.Context,
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
@@ -58,9 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_command(commands: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:
-    """Runs one of these commands and returns its exit code: 0, 2 with a line on stderr that says
-    why, or 130 after Ctrl-C."""
-    with interruptible() as interrupt:
+    """Runs a command; returns its exit code: 0, 2 with the reason on stderr, 130 after Ctrl-C."""
+    with handle_interrupts() as interrupt:
         try:
             code = commands(arguments, prog_name=name, standalone_mode=False)
             return code if isinstance(code, int) else 0
@@ -69,7 +69,7 @@ def run_command(commands: typer.Typer, name: str, arguments: Sequence[str] | Non
         except Exception as error:
             if interrupt.asked:
                 return _end(name, "stopped", INTERRUPTED)
-            line = _line(error)
+            line = _error_line(error)
             if line is None:
                 raise
             return _end(name, line, 2)
@@ -80,13 +80,13 @@ def _end(name: str, line: str, code: int) -> int:
     return code
 
 
-def _line(error: Exception) -> str | None:
-    """Returns the line for an error that the user can fix, or None for a bug of ours."""
+def _error_line(error: Exception) -> str | None:
+    """Returns the message of an error that the user can fix, or None for a bug in muntin."""
     if isinstance(error, MuntinError):
         return " ".join(str(error).split())
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    # Usage errors are typer's or click's, by version; in either they format themselves.
+    # Usage errors are classes of typer or of click, by version; both have this method.
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         hint = f". See `{context.command_path} --help`." if context else ""

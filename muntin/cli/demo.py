@@ -1,4 +1,4 @@
-"""`muntin demo`: ten queries over generated events, plain Spark beside muntin."""
+"""`muntin demo`: runs ten queries over generated events, in plain Spark and in muntin."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,9 +7,9 @@ import typer
 from rich.console import Console
 
 from muntin.cli.paths import check_folder
-from muntin.demo.show import show
-from muntin.demo.side_by_side import check_output, side_by_side
-from muntin.measure.session import measured_session
+from muntin.demo.dashboard import check_output, run_demo
+from muntin.demo.report import print_demo
+from muntin.measure.processes import measured_session
 
 
 def demo_verb(
@@ -31,4 +31,4 @@ def demo_verb(
     check_output(output)
     check_folder(output, "--output")
     session = measured_session()
-    show(side_by_side(session, events, output), Console())
+    print_demo(run_demo(session, events, output), Console())

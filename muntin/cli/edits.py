@@ -1,4 +1,4 @@
-"""A file of queries that its user edits while they run."""
+"""Edits of a file of queries while its queries run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,27 +13,28 @@ class Edits:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        # Why the file could not be read in the last two polls, if it could not.
+        # Why the file could not be read in the last two polls; None if it was read.
         self.problem: str | None = None
-        self._known = self._seen = self._read()
+        self._reported = self._latest = self._read()
 
-    def arrived(self) -> bool:
-        """Whether the file has changed since the last True, and was the same in the last two polls.
+    def poll(self) -> bool:
+        """Reads the file again; returns whether it has new text that did not change since the
+        last poll.
 
-        Editors write a file in pieces, or replace it: a file that is still changing, or missing
-        for a moment, does not count as edited yet.
+        Editors write a file in pieces or replace it, so a file that is still changing, or missing
+        for a moment, has no new text yet.
         """
-        before, self._seen = self._seen, self._read()
-        if self._seen != before:
+        previous, self._latest = self._latest, self._read()
+        if self._latest != previous:
             return False
-        self.problem = self._seen if isinstance(self._seen, str) else None
-        if self.problem is not None or self._seen == self._known:
+        self.problem = self._latest if isinstance(self._latest, str) else None
+        if self.problem is not None or self._latest == self._reported:
             return False
-        self._known = self._seen
+        self._reported = self._latest
         return True
 
     def _read(self) -> bytes | str:
-        """Returns what is in the file, or why it cannot be read."""
+        """Returns the bytes of the file, or why it cannot be read."""
         try:
             return self.file.read_bytes()
         except OSError as error:
@@ -41,8 +42,8 @@ class Edits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
-    """What an edit does to the queries: names, in the order of the file."""
+class QueryChanges:
+    """The names of the queries that an edit adds, removes and changes, in the order of the file."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -51,12 +52,12 @@ class Difference:
     @staticmethod
     def between(
         old: Iterable[Query | PlainQuery], new: Iterable[Query | PlainQuery]
-    ) -> "Difference":
+    ) -> "QueryChanges":
         """Compares two lists of queries by their names and definitions."""
         before, after = (
             {query.name: definition(query) for query in queries} for queries in (old, new)
         )
-        return Difference(
+        return QueryChanges(
             added=tuple(name for name in after if name not in before),
             removed=tuple(name for name in before if name not in after),
             changed=tuple(name for name in after if before.get(name, after[name]) != after[name]),

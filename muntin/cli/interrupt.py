@@ -1,4 +1,4 @@
-"""Handles Ctrl-C: most commands end at once, a stream ends after its batch."""
+"""Handles Ctrl-C: most commands end at once; a stream ends after its batch."""
 
 import os
 import signal
@@ -13,9 +13,9 @@ from pyspark import SparkContext
 
 # The exit code of a command that Ctrl-C ended.
 INTERRUPTED = 130
-# How long what runs may take to end and to clean up after itself, and how often that is looked at.
-_PATIENCE_S = 5.0
-_EVERY_S = 0.2
+# How long running work may take to end and clean up, and how often this is checked.
+_GRACE_S = 5.0
+_INTERVAL_S = 0.2
 
 
 class Interrupt:
@@ -34,21 +34,21 @@ class Interrupt:
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Handles SIGINT."""
         if self.asked and self._raised:
-            _exit()
+            _exit_now()
         self.asked = True
-        if not _is_running() and _is_in_call(frame):
+        if not _has_spark() and _is_in_call(frame):
             # Spark is starting: there is nothing to clean up yet.
-            _exit()
-        threading.Thread(target=_cancel, daemon=True).start()
-        signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
+            _exit_now()
+        threading.Thread(target=_cancel_jobs, daemon=True).start()
+        signal.setitimer(signal.ITIMER_REAL, _INTERVAL_S, _INTERVAL_S)
         self._raise_outside_calls(frame)
 
     def on_tick(self, number: int, frame: FrameType | None) -> None:
         """Handles SIGALRM, from Ctrl-C on."""
         self._ticks += 1
-        if self._ticks * _EVERY_S > _PATIENCE_S:
-            _exit()
-        # While an error unwinds, for example that of the cancelled job, it does the same.
+        if self._ticks * _INTERVAL_S > _GRACE_S:
+            _exit_now()
+        # An error that unwinds, such as that of the cancelled job, ends the command as well.
         if sys.exc_info()[1] is None:
             self._raise_outside_calls(frame)
 
@@ -59,8 +59,8 @@ class Interrupt:
 
 
 @contextmanager
-def interruptible() -> Iterator[Interrupt]:
-    """While the block runs, Ctrl-C ends it; outside of the main thread nothing changes."""
+def handle_interrupts() -> Iterator[Interrupt]:
+    """Makes Ctrl-C end the block. Does nothing outside of the main thread."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
@@ -76,22 +76,22 @@ def interruptible() -> Iterator[Interrupt]:
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[threading.Event]:
-    """Returns an event that Ctrl-C or SIGTERM sets while the block runs.
+def stop_event() -> Iterator[threading.Event]:
+    """Yields an event that Ctrl-C or SIGTERM sets while the block runs.
 
-    A second one does what Ctrl-C did before the block. Used in the main thread.
+    A second Ctrl-C does what it did before the block. Call this in the main thread.
     """
     asked = threading.Event()
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         if not asked.is_set():
             asked.set()
-        elif callable(interrupted := before[signal.SIGINT]):
-            interrupted(number, frame)
+        elif callable(handler := before[signal.SIGINT]):
+            handler(number, frame)
         else:
             raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked
     finally:
@@ -99,13 +99,12 @@ def asked_to_stop() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _is_running() -> bool:
-    """Whether Spark has started."""
+def _has_spark() -> bool:
     return getattr(SparkContext._active_spark_context, "_jsc", None) is not None
 
 
 def _is_in_call(frame: FrameType | None) -> bool:
-    """Whether the main thread waits for an answer of Spark's."""
+    """Whether the main thread waits for an answer from the JVM."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("py4j."):
             return True
@@ -113,16 +112,16 @@ def _is_in_call(frame: FrameType | None) -> bool:
     return False
 
 
-def _cancel() -> None:
+def _cancel_jobs() -> None:
     context = SparkContext._active_spark_context
-    if context is not None and _is_running():
+    if context is not None and _has_spark():
         # Spark may be ending already.
         with suppress(Exception):
             context.cancelAllJobs()
 
 
-def _exit() -> None:
-    """Kill Spark's process, which may hang while it starts, and end this one."""
+def _exit_now() -> None:
+    """Kills the JVM, which may hang while it starts, and ends this process."""
     if sys.stderr.isatty():
         # A progress bar hides the cursor.
         sys.stderr.write("\r\x1b[2K\x1b[?25h")
@@ -131,7 +130,7 @@ def _exit() -> None:
     if jvm is not None:
         jvm.terminate()
         try:
-            jvm.wait(_PATIENCE_S)
+            jvm.wait(_GRACE_S)
         except subprocess.TimeoutExpired:
             jvm.kill()
     os._exit(INTERRUPTED)

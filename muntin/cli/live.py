@@ -1,4 +1,4 @@
-"""A pipeline's figures as they change: a table on a terminal, lines in a pipe."""
+"""Shows the status of a pipeline while it runs: a table on a terminal, lines in a pipe."""
 
 from datetime import UTC, datetime
 from typing import Protocol
@@ -14,30 +14,30 @@ from muntin.spark.pipeline.status import Status
 _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 
 
-class View(Protocol):
-    """Shows what happens, until the end of its block."""
+class StatusView(Protocol):
+    """Shows a pipeline's status and events while the block runs."""
 
-    def __enter__(self) -> "View": ...
+    def __enter__(self) -> "StatusView": ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def show(self, status: Status) -> None:
-        """The figures as they are now."""
+        """Shows the current status."""
 
     def say(self, text: str, *, wrong: bool = False) -> None:
-        """Something that has happened."""
+        """Shows a message; `wrong` marks an error."""
 
 
-def view(console: Console) -> View:
+def status_view(console: Console) -> StatusView:
     """Returns a live table for a terminal, and plain lines for a pipe."""
-    return LiveTable(console) if console.is_terminal else Lines(console)
+    return LiveTable(console) if console.is_terminal else StatusLines(console)
 
 
 class LiveTable:
-    """A table that is drawn anew in its place, and below it what happened last."""
+    """A table that is redrawn in place, with the last message below it."""
 
     def __init__(self, console: Console) -> None:
-        self._said = Text("")
+        self._message = Text("")
         self._status: Status | None = None
         self._live = Live(console=console, auto_refresh=False)
 
@@ -49,42 +49,42 @@ class LiveTable:
         self._live.stop()
 
     def show(self, status: Status) -> None:
-        """Draw the table."""
+        """Redraws the table."""
         self._status = status
         self._draw()
 
     def say(self, text: str, *, wrong: bool = False) -> None:
-        """Put it below the table."""
-        self._said = Text(f"{_clock()}  {text}", style="red" if wrong else "dim")
+        """Shows the message below the table."""
+        self._message = Text(f"{_clock()}  {text}", style="red" if wrong else "dim")
         self._draw()
 
     def _draw(self) -> None:
-        parts = [table(self._status)] if self._status is not None else []
-        self._live.update(Group(*parts, self._said), refresh=True)
+        parts = [_status_table(self._status)] if self._status is not None else []
+        self._live.update(Group(*parts, self._message), refresh=True)
 
 
-class Lines:
-    """A line for each batch, and for each thing that happens."""
+class StatusLines:
+    """Prints a line for each batch and each message."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._batches = 0
 
-    def __enter__(self) -> "Lines":
+    def __enter__(self) -> "StatusLines":
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
 
     def show(self, status: Status) -> None:
-        """A line, if there was a batch since the last one."""
+        """Prints a line if there was a batch since the last call."""
         if status.batches != self._batches:
             self._batches = status.batches
             rows = ", ".join(f"{name} {query.rows}" for name, query in status.queries.items())
-            self._print(f"{_sums(status)}; rows out: {rows}")
+            self._print(f"{_totals(status)}; rows out: {rows}")
 
     def say(self, text: str, *, wrong: bool = False) -> None:
-        """A line."""
+        """Prints the message."""
         self._print(f"error: {text}" if wrong else text)
 
     def _print(self, text: str) -> None:
@@ -92,9 +92,8 @@ class Lines:
         self._console.file.flush()
 
 
-def table(status: Status) -> Table:
-    """A row for each query; the sums are the caption."""
-    table = Table(box=SIMPLE, caption=_sums(status), caption_justify="left")
+def _status_table(status: Status) -> Table:
+    table = Table(box=SIMPLE, caption=_totals(status), caption_justify="left")
     table.add_column("query")
     for column in ("rows out", "last window", "complete from"):
         table.add_column(column, justify="right")
@@ -102,47 +101,46 @@ def table(status: Status) -> Table:
         table.add_row(
             name,
             f"{query.rows:,}",
-            "-" if query.last_window is None else instant(query.last_window),
-            since(query.complete_from),
+            "-" if query.last_window is None else format_instant(query.last_window),
+            format_start(query.complete_from),
         )
     return table
 
 
-def _sums(status: Status) -> str:
-    said = [f"{status.batches:,} batches", f"{status.rows_in:,} rows in"]
-    said.append(f"{status.late_rows:,} late")
+def _totals(status: Status) -> str:
+    parts = [f"{status.batches:,} batches", f"{status.rows_in:,} rows in"]
+    parts.append(f"{status.late_rows:,} late")
     if status.watermark is not None:
-        said.append(f"watermark {_iso(status.watermark)}")
+        parts.append(f"watermark {_format_iso(status.watermark)}")
     if status.batch_seconds is not None:
-        said.append(f"last batch {status.batch_seconds:.1f} s")
-    said.append(f"state {status.state_rows:,} rows, {size(status.state_bytes)}")
-    return ", ".join(said)
+        parts.append(f"last batch {status.batch_seconds:.1f} s")
+    parts.append(f"state {status.state_rows:,} rows, {format_bytes(status.state_bytes)}")
+    return ", ".join(parts)
 
 
-def instant(micros: int) -> str:
-    """An instant in UTC; as many digits as it needs."""
+def format_instant(micros: int) -> str:
+    """Returns an instant in UTC, with as many digits of the second as it has."""
     seconds, rest = divmod(micros, 1_000_000)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return f"{text}.{rest:06d}".rstrip("0") if rest else text
 
 
-def since(first: int | None) -> str:
-    """From when a query is complete."""
-    return "the start" if first is None else instant(first)
+def format_start(first: int | None) -> str:
+    """Returns the instant from which a query's answers are complete."""
+    return "the start" if first is None else format_instant(first)
 
 
-def size(amount: int) -> str:
-    """A number of bytes for a reader: 1.5 MB."""
+def format_bytes(amount: int) -> str:
+    """Returns a number of bytes in the largest unit that fits: 1.5 MB."""
     value, unit = float(amount), 0
     while value >= 1000 and unit < len(_SIZES) - 1:
         value, unit = value / 1000, unit + 1
     return f"{value:.1f} {_SIZES[unit]}" if unit else f"{amount} bytes"
 
 
-def _iso(text: str) -> str:
-    """Formats an instant from one of Spark's reports."""
+def _format_iso(text: str) -> str:
     moment = datetime.fromisoformat(text).astimezone(UTC)
-    return instant(round(moment.timestamp() * 1000) * 1000)
+    return format_instant(round(moment.timestamp() * 1000) * 1000)
 
 
 def _clock() -> str:

@@ -1,137 +1,209 @@
-"""Options that several commands have, and what they are read as."""
+"""Options that several verbs share.
 
+An option group is a dataclass whose fields are typer options. A verb takes a group as one
+parameter, and `with_option_groups` gives typer the fields.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from muntin.cli.given import Inputs
-from muntin.optimizer.strategies import STRATEGIES
-from muntin.spark.files import FORMATS, INPUT_FORMATS, InputFormat
+from muntin.cli.paths import check_folder, is_remote
+from muntin.optimizer.strategies import DEFAULT, STEADY, STRATEGIES
+from muntin.spark.files import FORMATS, check_format
 from muntin.spark.session import SparkOptions
 from muntin.techniques.table import TECHNIQUES
 
-Strategy = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=lambda: list(STRATEGIES),
-        help=f"How to share: {', '.join(STRATEGIES)}.",
-    ),
-]
 File = Annotated[
     Path,
     typer.Argument(
         metavar="FILE.sql", help="Spark SQL statements, separated by `;`. `-` is standard input."
     ),
 ]
-
-InputPaths = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[NAME=]PATH",
-        help="Events: a file or folder of parquet, csv or json. Repeat it, with names, where "
-        "the queries read several relations.",
-    ),
-]
-InputTables = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[NAME=]TABLE", help="Events: a table of a catalog of Spark's. Repeatable."
-    ),
-]
-Flatten = Annotated[
-    bool,
-    typer.Option(
-        "--flatten",
-        help="Write the fields of structs as columns: window_start and window_end, not window.",
-    ),
-]
-
-
-Remote = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="A server of Spark Connect, such as sc://host:15002; paths are the server's.",
-    ),
-]
-Master = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="A cluster, such as yarn or spark://host:7077.",
-        show_default="all cores of this machine",
-    ),
-]
-Conf = Annotated[
-    list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable."),
-]
-Packages = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="GROUP:NAME:VERSION", help="A package for Spark, by its Maven name. Repeatable."
-    ),
-]
-InputFormatName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="|".join(INPUT_FORMATS),
-        help="Format of the inputs.",
-        show_default="what their names tell",
-    ),
-]
-OutputFormatName = Annotated[
-    str | None,
-    typer.Option(metavar="|".join(FORMATS), help="Format of the answers.", show_default="parquet"),
-]
-FormatName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="|".join(FORMATS),
-        help="Format of the answers, and of inputs whose names do not tell theirs.",
-    ),
-]
-Technique = Annotated[
+Strategy = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        autocompletion=lambda: list(TECHNIQUES),
-        help=f"How windows are computed, for all of them: {', '.join(TECHNIQUES)}.",
-        show_default="chosen by the plan",
+        autocompletion=lambda: list(STRATEGIES),
+        help=f"How to share: {', '.join(STRATEGIES)}.",
+        show_default=f"{DEFAULT}; {STEADY} for a stream",
     ),
 ]
-Latency = Annotated[
-    bool, typer.Option("--latency", help="Choose techniques that never take long for one answer.")
+Udf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A function of your own that the queries call."),
 ]
 
 
-Approximate = Annotated[
-    bool,
-    typer.Option(
-        "--approximate",
-        help="Share sketches, too, whose answers may differ from Spark's within their errors.",
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class PlanningOptions:
+    """How queries are planned."""
+
+    strategy: Strategy = None
+    technique: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=lambda: list(TECHNIQUES),
+            help=f"How windows are computed, for all of them: {', '.join(TECHNIQUES)}.",
+            show_default="chosen by the plan",
+        ),
+    ] = None
+    latency: Annotated[
+        bool,
+        typer.Option("--latency", help="Choose techniques that never take long for one answer."),
+    ] = False
+    approximate: Annotated[
+        bool,
+        typer.Option(
+            "--approximate",
+            help="Share sketches, too, whose answers may differ from Spark's within their errors.",
+        ),
+    ] = False
+
+    def arguments(self, default_strategy: str = DEFAULT) -> dict[str, Any]:
+        """Returns the keyword arguments for `plan`, `run`, `start` and `compare`."""
+        return {
+            "strategy": self.strategy or default_strategy,
+            "technique": self.technique,
+            "latency": self.latency,
+            "approximate": self.approximate,
+        }
 
 
-def inputs_of(
-    paths: list[str] | None,
-    tables: list[str] | None,
-    remote: str | None,
-    *,
-    format: str | None,
-    fallback: str | None = None,
-) -> Inputs:
-    """Returns the inputs that `--input` and `--table` name; `fallback` is the format of files whose
-    names do not tell theirs."""
-    known = InputFormat(format=format, fallback=fallback, is_here=remote is None)
-    return Inputs.of(paths or (), tables or (), known)
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Where answers go, and in which format."""
+
+    output: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
+    ]
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(FORMATS),
+            help="Format of the answers, and of inputs whose names do not tell theirs.",
+        ),
+    ] = None
+    output_format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(FORMATS), help="Format of the answers.", show_default="parquet"
+        ),
+    ] = None
+    flatten: Annotated[
+        bool,
+        typer.Option(
+            "--flatten",
+            help="Write the fields of structs as columns: window_start and window_end, not window.",
+        ),
+    ] = False
+
+    @property
+    def answer_format(self) -> str:
+        """The format of the answers."""
+        return self.output_format or self.format or "parquet"
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether only Spark reaches the output folder."""
+        return is_remote(self.output)
+
+    def check(self, cluster: "ClusterOptions") -> None:
+        """Refuses an unknown format, and a folder on this machine that cannot be written."""
+        check_format(self.answer_format)
+        if cluster.is_here:
+            check_folder(self.output, "--output")
+
+    def spark_options(self) -> dict[str, str]:
+        """Returns the options of Spark's writer."""
+        return {"header": "true"} if self.answer_format == "csv" else {}
 
 
-def spark_options(
-    remote: str | None, master: str | None, conf: list[str] | None, packages: list[str] | None
-) -> SparkOptions:
-    """Returns where `--remote` or `--master` says that Spark runs, with the given settings."""
-    return SparkOptions.of(remote=remote, master=master, conf=conf or (), packages=packages or ())
+@dataclass(frozen=True, kw_only=True)
+class SessionOptions:
+    """Settings of the Spark session."""
+
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable."),
+    ] = None
+    packages: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP:NAME:VERSION",
+            help="A package for Spark, by its Maven name. Repeatable.",
+        ),
+    ] = None
+
+    def to_spark(self, remote: str | None = None, master: str | None = None) -> SparkOptions:
+        """Returns the options of the session; raises an error if they contradict each other."""
+        return SparkOptions.of(
+            remote=remote, master=master, conf=self.conf or (), packages=self.packages or ()
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions(SessionOptions):
+    """Where Spark runs, and its settings."""
+
+    remote: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A server of Spark Connect, such as sc://host:15002; paths are the server's.",
+        ),
+    ] = None
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A cluster, such as yarn or spark://host:7077.",
+            show_default="all cores of this machine",
+        ),
+    ] = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether paths without a scheme are paths of this machine."""
+        return self.remote is None
+
+    def to_spark(self, remote: str | None = None, master: str | None = None) -> SparkOptions:
+        """Returns the options of the session; raises an error if they contradict each other."""
+        return super().to_spark(remote or self.remote, master or self.master)
+
+
+def with_option_groups(verb: Callable[..., None]) -> Callable[..., None]:
+    """Returns the verb with the fields of its option groups as separate parameters."""
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(verb).parameters.values():
+        if not is_dataclass(parameter.annotation):
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        groups[parameter.name] = parameter.annotation
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+                annotation=field.type,
+            )
+            for field in fields(parameter.annotation)
+        ]
+
+    def command(**values: Any) -> None:
+        grouped = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        verb(**grouped, **values)
+
+    command.__doc__ = verb.__doc__
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return command

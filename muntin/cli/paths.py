@@ -1,4 +1,4 @@
-"""Files and folders that a command was given, checked before Spark takes its seconds to start.
+"""Checks of files and folders on the command line, before Spark takes seconds to start.
 
 Paths with a scheme, such as s3://bucket/answers, are left to Spark.
 """
@@ -12,27 +12,27 @@ from muntin.errors import RunError
 
 
 def check_input(path: str) -> None:
-    """Refuse an input that is not there."""
+    """Refuses an input that does not exist."""
     if not is_remote(path) and not glob(path):
         raise RunError(f"there is no {path}, which --input names")
 
 
 def check_folder(path: str | Path, option: str) -> None:
-    """Refuse a folder that is a file, or that could not be made or written to."""
+    """Refuses a folder that is a file, or that cannot be created or written."""
     if is_remote(str(path)):
         return
     folder = Path(path).absolute()
-    # What is not there yet is made in the nearest folder above it that is there.
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir():
-        raise RunError(f"{there} is a file; {option} needs a folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise RunError(f"{there} is not writable; {option} needs a folder that is")
+    # A missing folder is created in the nearest existing one above it.
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        raise RunError(f"{existing} is a file; {option} needs a folder")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise RunError(f"{existing} is not writable; {option} needs a folder that is")
 
 
 def check_outside(output: str, inputs: Iterable[str]) -> None:
-    """Refuse an output inside an input that is partitioned: Spark would take the folders of
-    answers for partitions, and read neither from then on."""
+    """Refuses an output inside a partitioned input: Spark would read the folders of answers as
+    partitions, and could read neither."""
     if is_remote(output):
         return
     folder = Path(output).absolute()
@@ -47,7 +47,7 @@ def check_outside(output: str, inputs: Iterable[str]) -> None:
 
 
 def check_file(path: Path | None, option: str) -> None:
-    """Refuse a file to write that is a folder, or whose folder is missing or not writable."""
+    """Refuses an output file that is a folder, or whose folder is missing or not writable."""
     if path is None:
         return
     folder = path.absolute().parent
@@ -59,10 +59,10 @@ def check_file(path: Path | None, option: str) -> None:
         raise RunError(f"{path} is not writable; {option} needs a file that is")
 
 
-def check_absent(output: str, names: Iterable[str], is_there: Callable[[str], bool]) -> None:
-    """Refuse an output that has answers of one of the queries already."""
+def check_absent(output: str, names: Iterable[str], exists: Callable[[str], bool]) -> None:
+    """Refuses an output that already has answers of one of the queries; `exists` looks for them."""
     for name in names:
-        if is_there(name):
+        if exists(name):
             raise RunError(
                 f"query {name!r}: {output.rstrip('/')}/{name} is there already; "
                 f"name another --output, or add --mode overwrite or --mode append"

@@ -1,4 +1,4 @@
-"""A file of SQL: its queries, and errors that point at its lines."""
+"""A file of SQL queries, with errors that name the line and column in the file."""
 
 import sys
 from collections.abc import Collection, Iterator
@@ -12,11 +12,11 @@ from muntin.errors import ParseError, RefusedError, RunError
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.syntax import has_function, syntax_problem, without_place
 from muntin.sql import parse_sql
-from muntin.sql.dialects import in_spark_sql
-from muntin.sql.doubts import Doubt, find_doubts
+from muntin.sql.dialects import to_spark_sql
+from muntin.sql.likely_errors import LikelyError, find_likely_errors
 from muntin.sql.statements import Statement, split_statements
 
-# What a command calls its standard input.
+# The path that stands for standard input.
 STDIN = "-"
 
 
@@ -30,19 +30,19 @@ class SqlFile:
 
     @staticmethod
     def read(path: Path) -> "SqlFile":
-        """Read a file, or the standard input for `-`, and refuse what is no SQL."""
+        """Reads a file, or standard input for `-`; raises an error if it is not SQL."""
         try:
             is_stdin = str(path) == STDIN
             text = sys.stdin.read() if is_stdin else path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise RunError(f"{path} is not text in UTF-8") from None
-        with _pointing_into(path):
+        with _add_file_to_errors(path):
             return SqlFile(path=path, text=text, queries=parse_sql(text))
 
     def check(self, functions: Collection[str] = ()) -> None:
-        """Refuse statements that Spark would refuse, as far as that can be told without it.
+        """Refuses statements that Spark would refuse, as far as this is known without Spark.
 
-        `functions` are the user's own: Spark does not know them before they are registered.
+        `functions` are names of user-defined functions, which are allowed.
         """
         for statement, doubt in self._doubts(functions):
             hint = (
@@ -50,53 +50,56 @@ class SqlFile:
                 if doubt.function
                 else "if Spark can read it, add --check"
             )
-            with _pointing_into(self.path):
+            with _add_file_to_errors(self.path):
                 raise statement.error(f"{doubt.message} ({hint})", doubt.at)
 
     def check_syntax(self, session: SparkSession) -> None:
-        """Refuse statements that Spark's own parser refuses."""
-        with _pointing_into(self.path):
+        """Refuses statements that Spark's own parser refuses."""
+        with _add_file_to_errors(self.path):
             for statement in self._statements():
                 problem = syntax_problem(session, statement.text)
                 if problem is not None:
                     raise statement.error(problem.message, problem.at)
 
     def check_functions(self, session: SparkSession, functions: Collection[str] = ()) -> None:
-        """Refuse functions that neither Spark nor the user has."""
+        """Refuses functions that neither Spark nor the user has."""
         for statement, doubt in self._doubts(functions):
             if doubt.function is not None and not has_function(session, doubt.function):
-                with _pointing_into(self.path):
+                with _add_file_to_errors(self.path):
                     raise statement.error(doubt.message, doubt.at)
 
     def _statements(self) -> list[Statement]:
-        """The statements as Spark reads them."""
-        return [each for given in split_statements(self.text) for each in in_spark_sql(given)]
+        return [
+            translated
+            for statement in split_statements(self.text)
+            for translated in to_spark_sql(statement)
+        ]
 
-    def _doubts(self, functions: Collection[str]) -> Iterator[tuple[Statement, Doubt]]:
-        """What Spark may refuse in each statement, but for functions of the user's own."""
+    def _doubts(self, functions: Collection[str]) -> Iterator[tuple[Statement, LikelyError]]:
+        """Yields what Spark may refuse in each statement, except for the user's own functions."""
         own = {name.lower() for name in functions}
         for statement in self._statements():
-            for doubt in find_doubts(statement):
+            for doubt in find_likely_errors(statement):
                 if doubt.function not in own:
                     yield statement, doubt
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
-        """Add the place in the file to what Spark refuses in the block."""
+    def locate_errors(self) -> Iterator[None]:
+        """Adds file, line and column to an error about a query that is raised in the block."""
         try:
             yield
         except RefusedError as error:
             for statement in self._statements():
                 if statement.name == error.query:
                     line, column = statement.place(statement.find(error.fragment or ""))
-                    said = f"query {error.query!r}: {without_place(error.said)}"
-                    raise RunError(f"{self.path}:{line}:{column}: {said}") from None
+                    message = f"query {error.query!r}: {without_place(error.said)}"
+                    raise RunError(f"{self.path}:{line}:{column}: {message}") from None
             raise
 
 
 @contextmanager
-def _pointing_into(path: Path) -> Iterator[None]:
-    """Add the file to errors of the block, as `file:line:column: message`."""
+def _add_file_to_errors(path: Path) -> Iterator[None]:
+    """Adds the file to parse errors of the block, as `file:line:column: message`."""
     try:
         yield
     except ParseError as error:

@@ -1,94 +1,171 @@
-"""What `muntin stream` was asked for, and what of it can be refused without Spark."""
+"""The options of `muntin stream`, and the checks that need no Spark."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from muntin.cli.given import Inputs, Planning
+import typer
+
+from muntin.cli.inputs import InputFormatName, Inputs
+from muntin.cli.options import ClusterOptions, OutputOptions, PlanningOptions
 from muntin.cli.paths import check_folder, is_remote
 from muntin.cli.sql_file import STDIN, SqlFile
 from muntin.errors import RunError
 from muntin.model.time import parse_duration
+from muntin.optimizer.strategies import STEADY
 from muntin.spark.binding.planning import plan
-from muntin.spark.files import check_format
-from muntin.spark.pipeline.failing_queries import STOP, check_policy
-from muntin.spark.session import SparkOptions
+from muntin.spark.files import InputFormat
+from muntin.spark.frames.stream_frames import WATERMARK
+from muntin.spark.pipeline.stream_options import DROP_QUERY, STOP, StreamOptions
+from muntin.spark.sinks.folder_sink import Files
 
-# What the input's files hold, in the checkpoint: a name that Spark's readers pass over.
+# The file in the checkpoint that stores the input's format and columns. Spark's readers ignore
+# names that start with an underscore.
 INPUT = "_input.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """What was asked for on the command line."""
+class StreamArguments:
+    """The options that only `muntin stream` has."""
+
+    checkpoint: Annotated[
+        str, typer.Option(metavar="DIR", help="Where the stream keeps how far it is, to go on.")
+    ]
+    input: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where files of parquet, csv or json arrive."),
+    ] = None
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Instead: a table of a catalog of Spark's."),
+    ] = None
+    input_format: InputFormatName = None
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What Spark's web page calls the stream.",
+            show_default="the checkpoint's folder",
+        ),
+    ] = None
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Follow edits of FILE.sql while it runs.")
+    ] = False
+    watermark: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help=f"How late events may be (without it: {WATERMARK})."),
+    ] = None
+    trigger: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION", help='Time between batches, or "available now": all, then an end.'
+        ),
+    ] = "1 second"
+    retain: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="How long slices are kept for queries to come."),
+    ] = "0 seconds"
+    files: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="At most so many files in a batch.")
+    ] = None
+    late: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Where to put rows that came too late for any window."),
+    ] = None
+    compact: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Put answers in place every N batches, in one file."),
+    ] = 1
+    on_error: Annotated[
+        str,
+        typer.Option(
+            metavar=f'{STOP}|"{DROP_QUERY}"',
+            help="What to do if a query fails: stop, or go on with the others.",
+        ),
+    ] = STOP
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamJob:
+    """One call of `muntin stream`."""
 
     file: Path
-    # One relation: a folder of files, or a table of the catalog.
-    inputs: Inputs
-    output: str
-    checkpoint: str
-    watch: bool
-    watermark: str | None
-    trigger: str
-    # The format of the answers.
-    format: str
-    planning: Planning
-    retain: str
-    files: int | None
-    flatten: bool
-    compact: int
-    spark: SparkOptions
-    # The name of Spark's query; None: that of the checkpoint's folder.
-    name: str | None = None
-    late: str | None = None
-    on_error: str = STOP
+    stream: StreamArguments
+    output: OutputOptions
+    planning: PlanningOptions
+    cluster: ClusterOptions
+
+    @property
+    def inputs(self) -> Inputs:
+        """The one relation of the stream: a folder of files, or a table of a catalog."""
+        options = self.stream
+        return Inputs(
+            paths={} if options.input is None else {"": options.input},
+            tables={} if options.table is None else {"": options.table},
+            format=InputFormat(
+                format=options.input_format,
+                fallback=self.output.format,
+                is_here=self.cluster.is_here,
+            ),
+        )
+
+    def options(self) -> StreamOptions:
+        """Returns the options of the stream; refuses a policy that does not exist."""
+        return StreamOptions(
+            **self.planning.arguments(STEADY),
+            name=self.stream.name,
+            retain=self.stream.retain,
+            on_error=self.stream.on_error,
+        )
+
+    def files(self, folder: str, *, compact: int = 1) -> Files:
+        """Returns a folder for answers or late rows, in the format of the answers."""
+        return Files(
+            folder,
+            format=self.output.answer_format,
+            flatten=self.output.flatten,
+            options=self.output.spark_options(),
+            compact=compact,
+        )
 
     @property
     def source(self) -> str:
         """The folder or the table that the events come from."""
-        return next(iter((*self.inputs.paths.values(), *self.inputs.tables.values())))
-
-    @property
-    def is_table(self) -> bool:
-        """Whether the events come from a table."""
-        return bool(self.inputs.tables)
+        return self.stream.input or self.stream.table or ""
 
     def check(self) -> SqlFile:
-        """Refuse what can be refused without Spark, before it takes its seconds to start."""
-        check_policy(self.on_error)
-        check_format(self.format)
-        if self.watch and str(self.file) == STDIN:
+        """Returns the queries; refuses what can be refused before Spark takes seconds to start."""
+        options = self.stream
+        self.options()
+        if options.watch and str(self.file) == STDIN:
             raise RunError("--watch needs a file of queries, and `-` is the standard input")
-        if len(self.inputs.paths) + len(self.inputs.tables) > 1:
+        if options.input is not None and options.table is not None:
             raise RunError("a stream has one --input, or one --table")
-        for duration in (self.watermark, self.retain):
+        for duration in (options.watermark, options.retain):
             if duration is not None:
                 parse_duration(duration)
         sql_file = SqlFile.read(self.file)
-        self.inputs.check(sql_file.queries, has_formats=not self._is_stored)
-        if self.spark.remote is None:
-            self._check_paths()
+        self.inputs.check(sql_file.queries, has_formats=not self._has_stored_input)
+        self.output.check(self.cluster)
+        if self.cluster.is_here:
+            check_folder(options.checkpoint, "--checkpoint")
+            if options.late is not None:
+                check_folder(options.late, "--late")
         else:
             self._check_remote()
-        plan(sql_file.queries, **self.planning)
+        plan(sql_file.queries, **self.planning.arguments(STEADY))
         return sql_file
 
     def _check_remote(self) -> None:
-        """Refuse what needs the process that starts batches, or files that can be moved."""
-        given = {"--late": self.late is not None, "--compact": self.compact > 1}
-        for option in (option for option, is_given in given.items() if is_given):
+        is_set = {"--late": self.stream.late is not None, "--compact": self.stream.compact > 1}
+        for option in (option for option, is_set in is_set.items() if is_set):
             raise RunError(
                 f"{option} does not go with --remote: a client of Spark Connect reaches neither "
                 f"the batches of a stream nor its files"
             )
 
-    def _check_paths(self) -> None:
-        """Refuse what this machine's files tell."""
-        check_folder(self.output, "--output")
-        check_folder(self.checkpoint, "--checkpoint")
-        if self.late is not None:
-            check_folder(self.late, "--late")
-
     @property
-    def _is_stored(self) -> bool:
-        """Whether the checkpoint says what the files of the input hold."""
-        return not is_remote(self.checkpoint) and Path(self.checkpoint, INPUT).exists()
+    def _has_stored_input(self) -> bool:
+        """Whether the checkpoint stores the format and columns of the input."""
+        folder = self.stream.checkpoint
+        return not is_remote(folder) and Path(folder, INPUT).exists()

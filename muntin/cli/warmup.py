@@ -1,13 +1,13 @@
-"""`muntin warmup`: compiles the kernels of usual queries."""
+"""`muntin warmup`: compiles the kernels of common queries."""
 
-from muntin.console.progress import starting
-from muntin.demo.warm_up import warm_up_kernels
+from muntin.demo.warm_up_kernels import warm_up_kernels
 from muntin.errors import RunError
+from muntin.measure.progress import show_spark_start
 from muntin.spark.session import local_session
 
 
 def warmup_verb() -> None:
-    """Compile the kernels of usual queries, and keep the machine code for this user and machine.
+    """Compile the kernels of common queries, and keep the machine code for this user and machine.
 
     \b
     $ muntin warmup
@@ -15,7 +15,7 @@ def warmup_verb() -> None:
 
     Without it, the first queries compile what they need, which takes them some seconds more.
     """
-    with starting():
+    with show_spark_start():
         session = local_session()
     kernels = warm_up_kernels(session)
     if not kernels:

@@ -1,4 +1,4 @@
-"""Looking at a plan: `text` for a terminal, `svg` for a notebook or a file, `sql` for Spark, and
+"""Views of a plan: `text` for a terminal, `svg` for a notebook or a file, `sql` for Spark, and
 `figures` for other programs."""
 
 from muntin.explain.figures import figures

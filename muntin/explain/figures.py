@@ -1,19 +1,20 @@
-"""A plan as data for other programs: what `explain` says, under names that stay."""
+"""A plan as data for other programs, under stable names."""
 
 from typing import Any
 
 from muntin.explain import words
-from muntin.explain.rows import AnyTree, passes_of, reading, rows_of
-from muntin.model.plan import Plan, Tree
+from muntin.explain.tree_text import pass_texts, tree_text
+from muntin.model.plan import Plan
+from muntin.model.trees import Tree
 
 
 def figures(plan: Plan) -> dict[str, Any]:
-    """Returns what `text` says of a plan as data for `json.dumps`.
+    """Returns the content of `text` as data for `json.dumps`.
 
     Costs are operations per second of event time, and CPU seconds for each hour of events.
     """
 
-    def spent(ops: float) -> dict[str, float]:
+    def price(ops: float) -> dict[str, float]:
         return {
             "ops_per_second": ops,
             "cpu_seconds_per_hour": plan.prices.cpu_seconds_per_hour(ops),
@@ -27,29 +28,30 @@ def figures(plan: Plan) -> dict[str, Any]:
         "events_per_second": {"value": plan.rate, "assumed": not plan.rate_known},
         "keys": {"value": plan.keys, "assumed": not plan.keys_known},
         "cost": {
-            "this plan": spent(plan.cost),
-            "each query alone": spent(plan.unshared_cost),
-            "plain Spark": spent(plan.plain_cost),
+            "this plan": price(plan.cost),
+            "each query alone": price(plan.unshared_cost),
+            "plain Spark": price(plan.plain_cost),
         },
-        "strategies": {name: spent(ops) for name, ops in plan.considered.items()},
+        "strategies": {name: price(ops) for name, ops in plan.considered.items()},
         "passes": [
-            {"about": story.about, "reading": story.reading, "cost": spent(story.cost)}
-            for story in passes_of(plan)
+            {"about": story.about, "reading": story.reading, "cost": price(story.cost)}
+            for story in pass_texts(plan)
         ],
-        "trees": [_tree(tree, spent(tree.cost)) for tree in plan.all_trees],
+        "trees": [_tree(tree, price(tree.cost)) for tree in plan.trees],
         "answered_by_spark_alone": {query.name: query.reason for query in plan.plain},
     }
 
 
-def _tree(tree: AnyTree, cost: dict[str, float]) -> dict[str, Any]:
-    grouping, rows = tree.grouping, rows_of(tree)
+def _tree(tree: Tree, cost: dict[str, float]) -> dict[str, Any]:
+    grouping, text = tree.grouping, tree_text(tree)
+    rows = text.rows
     return {
         "relation": words.relation(grouping),
         "time": grouping.time,
         "where": grouping.where,
         "keys": list(grouping.keys),
-        "pass": tree.made_in.number + 1 if isinstance(tree, Tree) and tree.made_in else None,
-        "reading": reading(tree),
+        "pass": tree.made_in.number + 1 if tree.made_in else None,
+        "reading": text.reading,
         "cost": cost,
         "windows": [
             {

@@ -1,9 +1,9 @@
 """A plan as one Spark SQL statement, in which Spark reads each relation once.
 
-Spark computes a table expression anew wherever it is named, so each is named once here. First the
-slices: one GROUP BY for all trees of a relation and time. Then a stage for each depth of the trees:
-every row is copied into the windows of all nodes that read it, factor windows among them, and one
-GROUP BY combines them. The last SELECT gives the long form: the name of the query, and all columns.
+Spark computes a table expression again wherever it is named, so each is named once here. One GROUP
+BY makes the slices for all trees of a relation and time. Then each depth of the trees has a stage,
+which copies every row into the windows of all nodes that read it, including factor windows, and
+combines them by one GROUP BY. The last SELECT returns the name of the query and all columns.
 
 ```
 slices     device, [12:00, 12:01)                  a row
@@ -13,31 +13,32 @@ windows_2  node 0 as it is, node 2 [12:00, 13:00)  made of node 0
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from muntin.errors import ModelError
-from muntin.explain.interval_sql import begin_of, bounds, intervals, later, micros_of
-from muntin.explain.slice_tables import GroupedEvents, listed
-from muntin.explain.statements import Types, indented, lowered
-from muntin.model.plan import Node, Plan, Tree, by_family
+from muntin.explain.slice_tables import GroupedEvents, join_columns
+from muntin.explain.statements import Types, indent, lower_sql
+from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.sql_text import literal, quoted, squeeze
+from muntin.model.trees import Node, PeriodicTree, by_family
+from muntin.model.windows.window import Window
 from muntin.optimizer.slicing.edges import common_slicing
 
-# The column with the name of a row's query, as `results.together()` calls it.
+# The column with the name of a row's query, as in `results.together()`.
 QUERY = "query"
-# All columns of a row, while those of a query stand beside it under the query's own names.
+# A struct of all columns of a row, next to which a query's columns have the query's own names.
 _ROW = "_muntin_row"
+_EPOCH_NTZ = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
 def one_statement(plan: Plan, types: Types | None = None) -> str:
-    """Returns the answers of all queries with periodic windows as one statement.
+    """Returns one statement that answers all queries with periodic windows.
 
-    Other queries are named in comments above it, with the reason why they are not in it.
+    Comments above it name the other queries, with the reason why they are left out.
     """
     left_out = _left_out(plan)
     plan = _only_native(plan)
-    families = by_family(plan.trees)
+    families = by_family(plan.periodic_trees)
     if not families:
         raise ModelError("no query of the plan is answered from slices; ask for one by its name")
     many = len(families) > 1
@@ -49,7 +50,7 @@ def one_statement(plan: Plan, types: Types | None = None) -> str:
     if QUERY in map(str.lower, names):
         raise ModelError(f"one statement has a column {QUERY!r} of its own; name yours otherwise")
     tables = [table for part in parts for table in part.tables()]
-    with_ = ",\n".join(f"{name} AS (\n{indented(body)}\n)" for name, body in tables)
+    with_ = ",\n".join(f"{name} AS (\n{indent(body)}\n)" for name, body in tables)
     answers = "\nUNION ALL\n".join(part.answers(names) for part in parts)
     return "".join([*left_out, f"WITH {with_}\n{answers}"])
 
@@ -67,7 +68,7 @@ def _left_out(plan: Plan) -> Iterator[str]:
 
 
 def _only_native(plan: Plan) -> Plan:
-    """Returns the plan of the queries whose slices SQL can combine."""
+    """Returns the plan without queries whose slices SQL cannot combine."""
     left = [
         query
         for query in plan.queries
@@ -78,14 +79,16 @@ def _only_native(plan: Plan) -> Plan:
     if len(left) == len(plan.queries):
         return plan
     parts = parts_of(left)
-    trees = [tree.answering(parts) for tree in plan.trees]
-    return replace(plan, trees=tuple(tree for tree in trees if tree.nodes), queries=tuple(left))
+    trees = [tree.answering(parts) for tree in plan.periodic_trees]
+    return plan.with_trees(periodic=(tree for tree in trees if tree.nodes), queries=tuple(left))
 
 
 class _Family:
     """The trees of one relation and time."""
 
-    def __init__(self, trees: Sequence[Tree], plan: Plan, types: Types, *, suffix: str) -> None:
+    def __init__(
+        self, trees: Sequence[PeriodicTree], plan: Plan, types: Types, *, suffix: str
+    ) -> None:
         self._types, self._suffix = types, suffix
         slicing = common_slicing(tree.slicing for tree in trees)
         keys = sorted({key for tree in trees for key in tree.grouping.keys})
@@ -99,7 +102,7 @@ class _Family:
             parent = self._parent(tree, node)
             self._depth.append(1 if parent is None else self._depth[parent] + 1)
         # Each query, or grouping set of one, with the place of its node.
-        self._asked: list[tuple[int, Tree, Query]] = [
+        self._asked: list[tuple[int, PeriodicTree, Query]] = [
             (self._number[id(tree), plan.place(query.name)[1].window], tree, query)
             for tree in trees
             for query in plan.queries_of(tree).values()
@@ -120,11 +123,11 @@ class _Family:
         """Returns the table expressions, each after the one that it reads."""
         tables = [
             (f"slices{self._suffix}", self._events.text()),
-            (f"timed{self._suffix}", self._timed()),
+            (f"timed{self._suffix}", self._slices_in_micros()),
         ]
         for depth in range(1, max(self._depth) + 1):
             tables.append((f"windows_{depth}{self._suffix}", self._stage(depth, tables[-1][0])))
-        tables.append((f"answers{self._suffix}", self._answered(tables[-1][0])))
+        tables.append((f"answers{self._suffix}", self._rows_by_query(tables[-1][0])))
         for names, columns in self._scopes:
             number = len(tables)
             tables.append((f"named_{number}{self._suffix}", f"{names}\nFROM {tables[-1][0]}"))
@@ -134,27 +137,27 @@ class _Family:
     def answers(self, names: Sequence[str]) -> str:
         """Returns the SELECT of the long form, with columns of these names."""
         called = [literal(query.asked.name) for _, _, query in self._asked]
-        columns = [f"{_chosen(called, 'q')} AS {QUERY}"]
+        columns = [f"{_case_by_number(called, 'q')} AS {QUERY}"]
         for name in names:
             values = [of_query.get(name, "NULL") for of_query in self._columns]
-            columns.append(f"{_chosen(values, 'q')} AS {quoted(name)}")
-        having = _chosen(self._having, "q")
+            columns.append(f"{_case_by_number(values, 'q')} AS {quoted(name)}")
+        having = _case_by_number(self._having, "q")
         where = "" if having == "true" else f"\nWHERE {having}"
         source = self.tables()[-1][0]
         return "SELECT " + ",\n  ".join(columns) + f"\nFROM {source}{where}"
 
-    # Rows: `node`, `at` (where its interval is, as `Window` says), `origin` (1970 in the type of
-    # the time), keys and components.
+    # Columns of rows: `node`, `at` (the interval, as `Window` encodes it), `origin` (1970 in the
+    # type of the time), keys and components.
 
-    def _timed(self) -> str:
-        """Slices with their start in microseconds, and the instant from which these are counted."""
+    def _slices_in_micros(self) -> str:
+        """Returns the slices with `at`, their start in microseconds, and the instant of zero."""
         columns = [*self._events.keys, *self._events.parts, "at"]
-        columns.append(f"{later('w.start', '-at')} AS origin")
-        inner = indented(f"SELECT *, {micros_of('w.start')} AS at\nFROM slices{self._suffix}")
-        return f"SELECT {listed(columns)}\nFROM (\n{inner}\n)"
+        columns.append(f"{_add_micros('w.start', '-at')} AS origin")
+        inner = indent(f"SELECT *, {_micros_of('w.start')} AS at\nFROM slices{self._suffix}")
+        return f"SELECT {join_columns(columns)}\nFROM (\n{inner}\n)"
 
     def _stage(self, depth: int, source: str) -> str:
-        """The windows of one depth from what they read, and those above it as they are."""
+        """Returns the windows of one depth, and those above it that answer queries."""
         targets = []
         passed = [
             place
@@ -173,41 +176,41 @@ class _Family:
         columns += [key if text == key else f"{text} AS {key}" for key, text in keys.items()]
         columns += [f"{part.combined(name)} AS {name}" for name, part in names.items()]
         array = targets[0] if len(targets) == 1 else "concat(\n  " + ",\n  ".join(targets) + ")"
-        inner = indented(f"SELECT *, explode({array}) AS target\nFROM {source}")
+        inner = indent(f"SELECT *, explode({array}) AS target\nFROM {source}")
         groups = ", ".join(["target.node", "target.at", *keys.values()])
-        return f"SELECT {listed(columns)}\nFROM (\n{inner}\n)\nGROUP BY {groups}"
+        return f"SELECT {join_columns(columns)}\nFROM (\n{inner}\n)\nGROUP BY {groups}"
 
     def _key(self, key: str, depth: int) -> str:
-        """A key in the first stage: only of nodes that have it. Further stages keep it."""
+        """Returns the SQL of a key: in the first stage it is null for nodes without this key."""
         have = [place for place, (tree, _) in enumerate(self._nodes) if key in self._keys_of(tree)]
         if depth > 1 or len(have) == len(self._nodes):
             return key
         return f"CASE WHEN target.node IN ({_numbers(have)}) THEN {key} END"
 
-    def _keys_of(self, tree: Tree) -> tuple[str, ...]:
+    def _keys_of(self, tree: PeriodicTree) -> tuple[str, ...]:
         return self._events.keys_of(tree)
 
-    def _target(self, place: int, tree: Tree, node: Node) -> str:
-        """The intervals of a node that hold a row."""
+    def _target(self, place: int, tree: PeriodicTree, node: Node) -> str:
+        """Returns an array of the intervals of a node that contain a row."""
         parent = self._parent(tree, node)
-        inside = intervals(node.window, 1 if node.parent is None else node.parent.size)
+        inside = _intervals(node.window, 1 if node.parent is None else node.parent.size)
         found = f"transform({inside}, a -> named_struct('node', {place}, 'at', a))"
         conditions = []
         if parent is not None:
             conditions.append(f"node = {parent}")
             if not self._nodes[parent][1].window.is_tumbling:
-                first, last = bounds(node.window, self._nodes[parent][1].window.size)
+                first, last = _bounds(node.window, self._nodes[parent][1].window.size)
                 conditions.append(f"{first} <= {last}")
         else:
             count = self._events.count_for(tree)
             conditions += [] if count is None else [f"{count} > 0"]
         return _if(" AND ".join(conditions), found) if conditions else found
 
-    def _parent(self, tree: Tree, node: Node) -> int | None:
+    def _parent(self, tree: PeriodicTree, node: Node) -> int | None:
         return None if node.parent is None else self._number[id(tree), node.parent]
 
-    def _answered(self, source: str) -> str:
-        """Each row once for every query that its node answers."""
+    def _rows_by_query(self, source: str) -> str:
+        """Returns each row once for every query that its node answers."""
         queries = [
             [number for number, (place, _, _) in enumerate(self._asked) if place == node]
             for node in range(len(self._nodes))
@@ -216,8 +219,7 @@ class _Family:
         return f"SELECT *, explode(element_at(array({lists}), node + 1)) AS q\nFROM {source}"
 
     def _read_columns(self, number: int) -> None:
-        """Finds the SQL of a query's columns and of its condition, in a scope of their own if they
-        are more than names."""
+        """Sets the SQL of a query's columns and HAVING, in tables of their own if needed."""
         _, _, query = self._asked[number]
         names = self._names(number)
         outputs = [_output(query, index) for index in range(len(query.columns))]
@@ -251,10 +253,13 @@ class _Family:
         self._having.append(made[-1] if query.having else "true")
 
     def _names(self, number: int) -> dict[str, str]:
-        """What a query's names stand for."""
+        """Returns the SQL of each name that a query's expressions may use."""
         place, tree, query = self._asked[number]
         window = self._nodes[place][1].window
-        ends = (later("origin", begin_of(window)), later("origin", f"at + {window.size}L"))
+        ends = (
+            _add_micros("origin", _start_of(window)),
+            _add_micros("origin", f"at + {window.size}L"),
+        )
         keys = dict(zip(tree.grouping.keys, self._keys_of(tree), strict=True))
         components = self._events.names_of(tree)
         known = {
@@ -262,7 +267,7 @@ class _Family:
             **dict.fromkeys(query.left_out, "NULL"),
             "window": "named_struct('start', {}, 'end', {})".format(*ends),
             **{
-                name: lowered(aggregate, components, self._types)
+                name: lower_sql(aggregate, components, self._types)
                 for name, aggregate in query.aggregates.items()
             },
             **query.mark_values,
@@ -271,7 +276,7 @@ class _Family:
 
 
 def _output(query: Query, index: int) -> str:
-    """The name of a column; one without is called as it is written."""
+    """Returns the name of a column, or its text if it has none."""
     column = query.columns[index]
     return column.name or query.named_alone(column.expression) or column.expression
 
@@ -280,8 +285,8 @@ def _if(condition: str, array: str) -> str:
     return f"if({condition}, {array}, array())"
 
 
-def _chosen(values: Sequence[str], number: str) -> str:
-    """The value at a row's number."""
+def _case_by_number(values: Sequence[str], number: str) -> str:
+    """Returns the value at the index `number`."""
     if len(set(values)) == 1:
         return values[0]
     cases = " ".join(f"WHEN {place} THEN {value}" for place, value in enumerate(values))
@@ -290,3 +295,51 @@ def _chosen(values: Sequence[str], number: str) -> str:
 
 def _numbers(values: Sequence[int]) -> str:
     return ", ".join(map(str, values))
+
+
+# Intervals of windows as arithmetic over `at`, microseconds since 1970, because a SELECT may have
+# `window(...)` only once.
+
+
+def _bounds(window: Window, size: int) -> tuple[str, str]:
+    """Returns the first and the last interval of a window that contain `[at, at + size)`, in the
+    encoding of `Window`."""
+    before = window.size - size
+    first = f"at - {before}L + pmod({window.offset + before}L - at, {window.slide}L)"
+    return first, f"at - {_since(window.offset, window.begin_period)}"
+
+
+def _intervals(window: Window, size: int) -> str:
+    """Returns an array of all intervals of a window that contain `[at, at + size)`."""
+    first, last = _bounds(window, size)
+    return f"array({last})" if window.is_tumbling else f"sequence({first}, {last}, {window.slide}L)"
+
+
+def _start_of(window: Window) -> str:
+    """Returns the start of the interval that `at` encodes."""
+    if not window.grows:
+        return "at"
+    lead = window.size - window.slide
+    return f"at + {lead}L - {_since(window.offset - lead, window.size)}"
+
+
+def _since(offset: int, period: int) -> str:
+    """Returns the time since the last `t ≡ offset (mod period)`."""
+    offset %= period
+    return f"pmod(at{f' - {offset}L' if offset else ''}, {period}L)"
+
+
+def _micros_of(instant: str) -> str:
+    """Returns the microseconds since 1970 of a timestamp or a local timestamp."""
+    since = f"(CAST({instant} AS TIMESTAMP_NTZ) - {_EPOCH_NTZ})"
+    seconds = f"CAST(CAST({since} AS INTERVAL SECOND) AS BIGINT)"
+    rest = f"({since} - INTERVAL '1' SECOND * {seconds}) * 1000000"
+    local = f"{seconds} * 1000000L + CAST(CAST({rest} AS INTERVAL SECOND) AS BIGINT)"
+    micros = f"unix_micros(CAST({instant} AS TIMESTAMP))"
+    return f"CASE WHEN typeof({instant}) = 'timestamp_ntz' THEN {local} ELSE {micros} END"
+
+
+def _add_micros(instant: str, micros: str) -> str:
+    """Returns an instant plus microseconds. The interval has no days: their length varies."""
+    seconds = f"CAST({micros} AS DECIMAL(20, 0)) / 1000000"
+    return f"{instant} + make_interval(0, 0, 0, 0, 0, 0, {seconds})"

@@ -1,153 +1,357 @@
-"""A plan as a self-contained SVG: its costs, a band for each tree, and what Spark answers alone."""
+"""A plan as a self-contained SVG: its costs, a band for each pass and tree, and plain queries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from muntin.explain import boxes, ruler, words
-from muntin.explain.canvas import BAND, FAINT, MUTED, Canvas, clipped, measure, wrapped
-from muntin.explain.rows import AnyTree, PassStory, Row, answering, notes, passes_of, rows_of
+from muntin.explain import words
+from muntin.explain.drawing import (
+    BAND,
+    CARD,
+    FAINT,
+    MUTED,
+    circle,
+    clip,
+    document,
+    element,
+    group,
+    line,
+    measure,
+    number,
+    rect,
+    text,
+    wrap,
+)
+from muntin.explain.ruler import HEIGHT as RULER_HEIGHT
+from muntin.explain.ruler import draw_ruler
+from muntin.explain.scales import CostScale, TimeScale
+from muntin.explain.tree_text import (
+    PassText,
+    TreeText,
+    WindowRow,
+    pass_texts,
+    tree_text,
+)
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, PlainQuery
-from muntin.model.record_tree import RecordTree
+from muntin.model.time import SECOND
+from muntin.model.windows.window import Window
 
-_MARGIN, _PADDING = 24.0, 18.0
-_LINE = 17.0
+_MARGIN, _PADDING, _LINE, _BETWEEN = 24.0, 18.0, 17.0, 16.0
 _NARROWEST = 980.0
-_BAR = 280.0
-# One for each grouping, so that trees cut from the same events look alike.
+# Boxes of windows, and the line of captions above them.
+_BOX, _BOX_GAP, _CAPTIONS = 26.0, 5.0, 20.0
+_GLYPH_WIDTH, _BAR_WIDTH, _NUMBER_WIDTH = 170.0, 130.0, 58.0
+# How far a window is indented below the one that it reads, and the deepest one.
+_INDENT, _DEEPEST_INDENT = 22.0, 220.0
+_TOTAL_BAR = 280.0
+# One colour for each grouping, so that trees over the same events look alike.
 _COLOURS = ("#2563a8", "#0f766e", "#9a5b13", "#7c3f98", "#b03a5b", "#4d6b1f")
-_OTHERS = "#b6c0cc"
+_OTHER_BAR, _BRANCH = "#b6c0cc", "#a9b4c2"
+
+# A part of the picture: its elements, and its height.
+Block = tuple[list[str], float]
 
 
 def svg(plan: Plan) -> str:
-    """The plan as a picture, drawn on a light card of its own."""
-    trees = [(tree, rows_of(tree)) for tree in plan.all_trees]
-    table = boxes.Table.of(trees)
-    inner = table.width + 2 * _PADDING if trees else 0.0
-    width = max(_NARROWEST, inner + 2 * _MARGIN)
+    """Returns the plan as a picture on a light card of its own."""
+    trees = [tree_text(tree) for tree in plan.trees]
+    columns = _Columns.of(trees)
+    width = max(_NARROWEST, (columns.width + 2 * _PADDING if trees else 0.0) + 2 * _MARGIN)
+    inner = width - 2 * _MARGIN
+    elements, y = _heading(plan)
     colours: dict[Grouping, str] = {}
-    drawing = Canvas()
-    y = _heading(drawing, plan)
-    for story in passes_of(plan):
-        y += _pass(drawing, story, y, width - 2 * _MARGIN) + 12
-    for tree, rows in trees:
-        colour = colours.setdefault(tree.grouping, _COLOURS[len(colours) % len(_COLOURS)])
-        y += _band(drawing, tree, rows, table, y, width - 2 * _MARGIN, colour) + 12
+    for story in pass_texts(plan):
+        band, height = _pass_band(story, y, inner)
+        elements, y = elements + band, y + height + 12
+    for each in trees:
+        colour = colours.setdefault(each.tree.grouping, _COLOURS[len(colours) % len(_COLOURS)])
+        band, height = _TreeBand(each, columns, colour).draw(y, inner)
+        elements, y = elements + band, y + height + 12
     if plan.plain:
-        y += _plain(drawing, plan.plain, y, width - 2 * _MARGIN) + 12
+        band, height = _plain_band(plan.plain, y, inner)
+        elements, y = elements + band, y + height + 12
     if trees:
-        factors = any(row.is_factor for _, rows in trees for row in rows)
-        y += boxes.legend(drawing, _MARGIN, y + 14, factors=factors)
-    height = y + _MARGIN - 6
+        has_factors = any(row.is_factor for each in trees for row in each.rows)
+        legend, height = _legend(_MARGIN, y + 14, has_factors=has_factors)
+        elements, y = elements + legend, y + height
     title = f"{words.clean(plan.strategy)} plan: {words.headline(plan)}"
-    return drawing.picture(width, height, title)
+    return document(width, y + _MARGIN - 6, title, elements)
 
 
-def _heading(canvas: Canvas, plan: Plan) -> float:
-    """Name, facts and the costs as bars, on one linear scale; gives the height."""
-    name = clipped(f"{words.clean(plan.strategy)} plan", 400, 20, bold=True)
-    canvas.text(_MARGIN, 42, name, size=20, bold=True)
+def _heading(plan: Plan) -> Block:
+    """Draws the name, the facts, and the costs as bars on one linear scale."""
     trees, rate, keys = words.facts(plan)
     about = f"{words.headline(plan)} · {trees} · estimated costs for {rate} and {keys}"
-    canvas.text(_MARGIN, 64, about, size=12, fill=MUTED)
-    y = 84.0
-    if not plan.all_trees:
-        return y
-    compared = list(words.comparison(plan))
-    largest = max(cost for _, cost, _ in compared) or 1.0
-    spent = words.parts(plan)
-    left = _MARGIN + 124
-    for label, cost, beside in compared:
+    name = clip(f"{words.clean(plan.strategy)} plan", 400, 20, bold=True)
+    elements = [text(_MARGIN, 42, name, size=20, bold=True), text(_MARGIN, 64, about, fill=MUTED)]
+    y, left = 84.0, _MARGIN + 124
+    if not plan.trees:
+        return elements, y
+    costs = list(words.comparison(plan))
+    largest = max(cost for _, cost, _ in costs) or 1.0
+    spent = words.cost_parts(plan)
+    for label, cost, ratio in costs:
         is_ours = label == "this plan"
-        canvas.text(_MARGIN, y + 12, label, size=12, bold=is_ours)
-        length = max(2.0, _BAR * cost / largest)
-        canvas.rect(left, y + 2, length, 12, _COLOURS[0] if is_ours else _OTHERS)
-        told = f"{words.cost(cost)}, {words.cpu(plan, cost)}"
-        told += f", this plan costs {beside}" if beside else ""
+        length = max(2.0, _TOTAL_BAR * cost / largest)
+        caption = f"{words.cost(cost)}, {words.cpu(plan, cost)}"
+        caption += f", this plan costs {ratio}" if ratio else ""
+        elements += [
+            text(_MARGIN, y + 12, label, bold=is_ours),
+            rect(left, y + 2, length, 12, fill=_COLOURS[0] if is_ours else _OTHER_BAR),
+        ]
+        if is_ours and cost:
+            start, answering = (
+                length * spent[part] / cost for part in (words.READING, words.ANSWERING)
+            )
+            elements.append(rect(left + start, y + 2, answering, 12, fill=CARD, fill_opacity=0.55))
         if is_ours:
-            split = length * spent[words.ANSWERING] / cost if cost else 0.0
-            start = length * spent[words.READING] / cost if cost else 0.0
-            canvas.rect(left + start, y + 2, split, 12, "#ffffff", fill_opacity=0.55)
-            told += ": " + ", ".join(f"{part} {words.figure(ops)}" for part, ops in spent.items())
-        canvas.text(left + length + 8, y + 12, told, size=12, fill=MUTED)
+            parts = ", ".join(f"{part} {words.figure(ops)}" for part, ops in spent.items())
+            caption += f": {parts}"
+        elements.append(text(left + length + 8, y + 12, caption, fill=MUTED))
         y += 21
-    return y + 14
+    return elements, y + 14
 
 
-def _pass(canvas: Canvas, story: PassStory, top: float, width: float) -> float:
-    """One pass: whose events are read, for how many trees, and what it costs; gives the height."""
+def _pass_band(story: PassText, top: float, width: float) -> Block:
     height = 2 * _PADDING + 30
-    canvas.rect(_MARGIN, top, width, height, BAND, rx=8)
-    canvas.rect(_MARGIN, top, 5, height, MUTED, rx=2)
-    x, y = _MARGIN + _PADDING, top + _PADDING
-    room = width - 2 * _PADDING
-    canvas.begin(f"{story.name}: {story.about}\n{story.reading}\n{words.cost(story.cost)}")
-    canvas.text(x, y + 11, story.name, size=14, bold=True)
+    x, y, room = _MARGIN + _PADDING, top + _PADDING, width - 2 * _PADDING
+    cost = f"{words.READING} {words.cost(story.cost)}"
     start = measure(story.name, 14, bold=True) + 10
-    told = f"{words.READING} {words.cost(story.cost)}"
-    canvas.text(x + room, y + 11, told, size=12, anchor="end")
-    about = clipped(story.about, room - start - measure(told, 12) - 20, 12)
-    canvas.text(x + start, y + 11, about, size=12)
-    canvas.text(x, y + 31, clipped(story.reading, room, 12), size=12, fill=MUTED)
-    canvas.end()
-    return height
+    about = clip(story.about, room - start - measure(cost, 12) - 20, 12)
+    return [
+        rect(_MARGIN, top, width, height, fill=BAND, rx=8),
+        rect(_MARGIN, top, 5, height, fill=MUTED, rx=2),
+        group(
+            f"{story.name}: {story.about}\n{story.reading}\n{words.cost(story.cost)}",
+            text(x, y + 11, story.name, size=14, bold=True),
+            text(x + room, y + 11, cost, anchor="end"),
+            text(x + start, y + 11, about),
+            text(x, y + 31, clip(story.reading, room, 12), fill=MUTED),
+        ),
+    ], height
 
 
-def _band(
-    canvas: Canvas,
-    tree: AnyTree,
-    rows: Sequence[Row],
-    table: boxes.Table,
-    top: float,
-    width: float,
-    colour: str,
-) -> float:
-    """One tree: whose events it reads, its slices to scale, and its boxes; gives the height."""
-    is_cut = not isinstance(tree, RecordTree)
-    room = table.glyph - 2 * _PADDING
-    lines = _about(tree, room if is_cut else table.width - 2 * _PADDING)
-    head = max(22 + _LINE * len(lines), 24 + ruler.HEIGHT if is_cut else 0.0) + 14
-    height = head + table.height(rows) + 2 * _PADDING
-    canvas.rect(_MARGIN, top, width, height, BAND, rx=8)
-    x, y = _MARGIN + _PADDING, top + _PADDING
-    relation = words.relation(tree.grouping)
-    canvas.begin("\n".join([relation, *words.conditions(tree.grouping), answering(tree)]))
-    canvas.text(x, y + 13, clipped(relation, room, 14, bold=True), size=14, bold=True)
-    for index, line in enumerate(lines):
-        canvas.text(x, y + 33 + _LINE * index, line, size=12, fill=MUTED)
-    canvas.end()
-    spent = [words.figure(cost) for cost in (tree.cut_cost, tree.cost - tree.cut_cost)]
-    told = f"{words.READING} {spent[0]} + {words.ANSWERING} {spent[1]} = {words.cost(tree.cost)}"
-    canvas.text(x + table.width, y + 13, told, size=12, anchor="end")
-    if not isinstance(tree, RecordTree):
-        ruler.draw(canvas, tree, x + table.glyph, y + 24, table.width - table.glyph, colour)
-    table.draw(canvas, tree, rows, x, y + head, colour)
-    return height
-
-
-def _about(tree: AnyTree, room: float) -> list[str]:
-    """Filter, keys and time column, the filter in lines of its own, then what else is known."""
-    conditions = words.conditions(tree.grouping)
-    kept = 1 if tree.grouping.where else 0
-    told = [*conditions[:kept], " ".join(conditions[kept:]), answering(tree), *notes(tree)]
-    return [line for text in told for line in wrapped(text, room, 12, most=2)]
-
-
-def _plain(canvas: Canvas, queries: tuple[PlainQuery, ...], top: float, width: float) -> float:
-    """The queries that do not share, and why; gives the height."""
-    named = 200.0
-    room = width - 2 * _PADDING - named - 16
-    rows = [(query, wrapped(words.clean(query.reason), room, 12, most=3)) for query in queries]
-    height = 2 * _PADDING + 22 + sum(16 * max(1, len(lines)) + 6 for _, lines in rows) - 6
-    canvas.rect(_MARGIN, top, width, height, "none", stroke=FAINT, rx=8)
-    x, y = _MARGIN + _PADDING, top + _PADDING
-    canvas.text(x, y + 11, words.PLAIN_HEADING, size=13, bold=True, fill=MUTED)
-    y += 22
-    for query, lines in rows:
-        name = words.clean(query.name)
-        canvas.begin(f"{name}\n{words.clean(query.reason)}")
-        canvas.text(x, y + 12, clipped(name, named, 12), size=12)
-        for index, line in enumerate(lines):
-            canvas.text(x + named + 16, y + 12 + 16 * index, line, size=12, fill=MUTED)
-        canvas.end()
+def _plain_band(queries: tuple[PlainQuery, ...], top: float, width: float) -> Block:
+    """Draws the queries that do not share, each with the reason."""
+    x, y, reasons = _MARGIN + _PADDING, top + _PADDING + 22, 216.0
+    elements = [text(x, y - 11, words.PLAIN_HEADING, size=13, bold=True, fill=MUTED)]
+    for query in queries:
+        name, reason = words.clean(query.name), words.clean(query.reason)
+        lines = wrap(reason, width - 2 * _PADDING - reasons, 12, most=3)
+        texts = [
+            text(x + reasons, y + 12 + 16 * index, content, fill=MUTED)
+            for index, content in enumerate(lines)
+        ]
+        title = f"{name}\n{reason}"
+        elements.append(group(title, text(x, y + 12, clip(name, reasons - 16, 12)), *texts))
         y += 16 * max(1, len(lines)) + 6
-    return height
+    height = y - top + _PADDING - 6
+    frame = rect(_MARGIN, top, width, height, fill="none", stroke=FAINT, rx=8)
+    return [frame, *elements], height
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Columns:
+    """Positions of the columns of all boxes, from the left of the outermost box."""
+
+    answers: float
+    aggregates: float
+    glyph: float
+    bar: float
+    width: float
+    indent: float
+    time: TimeScale
+    cost: CostScale
+
+    @staticmethod
+    def of(trees: Sequence[TreeText]) -> "_Columns":
+        """Returns columns that fit the widest row, within limits."""
+        rows = [row for each in trees for row in each.rows]
+        deepest = max((row.depth for row in rows), default=0)
+        indent = min(_INDENT, _DEEPEST_INDENT / (deepest + 1))
+
+        def widest(texts: list[float], least: float, most: float) -> float:
+            return min(most, max([least, *texts])) + _BETWEEN
+
+        labels = [indent * (row.depth + 1) + measure(row.window, 12, bold=True) for row in rows]
+        answers = 10 + widest(labels, 0.0, 280.0 + indent * deepest)
+        names = [measure(", ".join(row.answers), 11) for row in rows]
+        aggregates = answers + widest(names, 60.0, 190.0)
+        calls = [measure(", ".join(row.aggregates), 11) for row in rows]
+        glyph = aggregates + widest(calls, 60.0, 230.0) + 6
+        bar = glyph + _GLYPH_WIDTH + 2 * _BETWEEN
+        windows = [row.periodic for row in rows if row.periodic is not None]
+        low = min((window.slide for window in windows), default=SECOND)
+        high = max((window.size for window in windows), default=SECOND)
+        costs = [row.cost for row in rows] + [each.tree.cut_cost for each in trees]
+        return _Columns(
+            answers=answers,
+            aggregates=aggregates,
+            glyph=glyph,
+            bar=bar,
+            width=bar + _BAR_WIDTH + 8 + _NUMBER_WIDTH + 10,
+            indent=indent,
+            time=TimeScale(low=low / 1.6, high=high * 1.6, width=_GLYPH_WIDTH),
+            cost=CostScale(most=max(costs, default=0.0), width=_BAR_WIDTH),
+        )
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Yields the positions and labels of the ticks of both scales."""
+        for column, ticks in ((self.glyph, self.time.ticks()), (self.bar, self.cost.ticks())):
+            yield from ((column + at, label) for at, label in ticks)
+
+
+class _TreeBand:
+    """Draws one tree: its events, its slices to scale, and a box for each window."""
+
+    def __init__(self, text: TreeText, columns: _Columns, colour: str) -> None:
+        self._text, self._tree, self._rows = text, text.tree, text.rows
+        self._columns, self._colour = columns, colour
+        self._x = _MARGIN + _PADDING
+
+    def draw(self, top: float, width: float) -> Block:
+        """Draws the band from `top` down."""
+        tree, columns, x, y = self._tree, self._columns, self._x, top + _PADDING
+        edges = self._text.with_edges
+        left = columns.glyph - 2 * _PADDING
+        lines = self._about(left if edges else columns.width - 2 * _PADDING)
+        head = max(22 + _LINE * len(lines), 24 + RULER_HEIGHT if edges else 0.0) + 14
+        boxes = _CAPTIONS + (_BOX + _BOX_GAP) * (len(self._rows) + 1) - _BOX_GAP
+        height = head + boxes + 2 * _PADDING
+        relation = words.relation(tree.grouping)
+        title = [relation, *words.conditions(tree.grouping), self._text.answering]
+        costs = [words.figure(cost) for cost in (tree.cut_cost, tree.cost - tree.cut_cost)]
+        total = f"{words.READING} {costs[0]} + {words.ANSWERING} {costs[1]}"
+        elements = [
+            rect(_MARGIN, top, width, height, fill=BAND, rx=8),
+            group(
+                "\n".join(title),
+                text(x, y + 13, clip(relation, left, 14, bold=True), size=14, bold=True),
+                *(
+                    text(x, y + 33 + _LINE * index, content, fill=MUTED)
+                    for index, content in enumerate(lines)
+                ),
+            ),
+            text(x + columns.width, y + 13, f"{total} = {words.cost(tree.cost)}", anchor="end"),
+        ]
+        if edges is not None:
+            strip = columns.width - columns.glyph
+            elements.append(draw_ruler(edges, x + columns.glyph, y + 24, strip, self._colour))
+        return [*elements, *self._table(y + head, y + head + boxes)], height
+
+    def _about(self, width: float) -> list[str]:
+        """Returns the filter in lines of its own, keys and time, and notes."""
+        conditions = words.conditions(self._tree.grouping)
+        filters = 1 if self._tree.grouping.where else 0
+        texts = [*conditions[:filters], " ".join(conditions[filters:])]
+        texts += [self._text.answering, *self._text.notes()]
+        return [each for content in texts for each in wrap(content, width, 12, most=2)]
+
+    def _table(self, top: float, bottom: float) -> Iterator[str]:
+        """Yields the captions and ticks, the branches, and the boxes."""
+        columns, x, upper = self._columns, self._x, top + _CAPTIONS
+        captions = {10.0: "window", columns.answers: "answers", columns.aggregates: "computes"}
+        for left, caption in captions.items():
+            yield text(x + left, top + 10, caption, size=10, fill=MUTED)
+        yield text(x + columns.width - 10, top + 10, "ops/s", size=10, fill=MUTED, anchor="end")
+        for at, label in columns.ticks():
+            yield text(x + at, top + 10, label, size=10, fill=MUTED, anchor="middle")
+            yield line(x + at, top + 14, x + at, bottom, FAINT)
+        # The first box is that of reading; a window without a parent hangs below it.
+        lefts = [x] + [x + columns.indent * (row.depth + 1) for row in self._rows]
+        tops = [upper + (_BOX + _BOX_GAP) * index for index in range(len(lefts))]
+        for index, row in enumerate(self._rows, start=1):
+            parent = 0 if row.parent is None else row.parent + 1
+            down, end = tops[parent] + _BOX, tops[index] + _BOX / 2
+            turn, bend = lefts[parent] + columns.indent / 2, min(8.0, columns.indent / 2)
+            path = (
+                f"M{number(turn)} {number(down)}V{number(end - bend)}"
+                f"q0 {number(bend)} {number(bend)} {number(bend)}H{number(lefts[index])}"
+            )
+            yield element("path", d=path, fill="none", stroke=_BRANCH, stroke_width=1.3)
+        yield self._reading_box(upper)
+        for row, left, y in zip(self._rows, lefts[1:], tops[1:], strict=True):
+            yield self._window_box(row, left, y)
+
+    def _box(self, left: float, y: float, **style: float | str) -> str:
+        width = self._x + self._columns.width - left
+        outline: dict[str, float | str] = {"stroke": self._colour, "stroke_width": 1.2, "rx": 5}
+        return rect(left, y, width, _BOX, fill=CARD, **outline, **style)
+
+    def _reading_box(self, y: float) -> str:
+        reading, cost, x = self._text.reading, self._tree.cut_cost, self._x
+        start = 20 + measure(words.READING, 12, bold=True)
+        content = clip(reading, self._columns.glyph - _BETWEEN - start, 11)
+        return group(
+            f"{words.READING}: {reading}\n{words.cost(cost)}",
+            self._box(x, y),
+            rect(x, y, self._columns.width, _BOX, fill=self._colour, rx=5, fill_opacity=0.1),
+            text(x + 10, y + 17, words.READING, bold=True),
+            text(x + start, y + 17, content, size=11),
+            *self._cost(cost, y),
+        )
+
+    def _window_box(self, row: WindowRow, left: float, y: float) -> str:
+        columns, x, baseline = self._columns, self._x, y + 17
+
+        def fit(names: tuple[str, ...], width: float) -> str:
+            return words.list_names(names, lambda content: measure(content, 11) <= width)
+
+        window = clip(row.window, x + columns.answers - 24 - left, 12, bold=True)
+        answers = fit(row.answers, columns.aggregates - columns.answers - 12)
+        calls = fit(row.aggregates, columns.glyph - columns.aggregates - _BETWEEN)
+        tint = MUTED if row.is_factor else self._colour
+        dashes: dict[str, float | str] = {"stroke_dasharray": "5 3"} if row.is_factor else {}
+        return group(
+            row.story,
+            self._box(left, y, **dashes),
+            *(line(x + at, y + 1, x + at, y + _BOX - 1, FAINT) for at, _ in columns.ticks()),
+            text(left + 10, baseline, window, bold=True),
+            text(x + columns.answers, baseline, answers, size=11, fill=tint),
+            text(x + columns.aggregates, baseline, calls, size=11, fill=MUTED),
+            *self._glyph(row.periodic, y),
+            *self._cost(row.cost, y),
+        )
+
+    def _glyph(self, window: Window | None, y: float) -> Iterator[str]:
+        """Yields a ring at the slide, a dot at the size, and a line between them."""
+        x = self._x + self._columns.glyph
+        if window is None:
+            middle, caption = x + _GLYPH_WIDTH / 2, "as long as the data says"
+            yield rect(middle - 70, y + 5, 140, _BOX - 10, fill=CARD)
+            yield text(middle, y + 16, caption, size=10, fill=MUTED, anchor="middle")
+            return
+        slide, size = (x + self._columns.time.at(each) for each in (window.slide, window.size))
+        ring = not window.is_tumbling
+        yield from _ring_and_dot(slide, size, y + _BOX / 2, self._colour, ring=ring)
+
+    def _cost(self, cost: float, y: float) -> Iterator[str]:
+        x, length = self._x + self._columns.bar, self._columns.cost.at(cost)
+        if length:
+            yield rect(x, y + 8, length, _BOX - 16, fill=self._colour, fill_opacity=0.8)
+        right = self._x + self._columns.width - 10
+        yield text(right, y + 17, words.figure(cost), size=11, anchor="end")
+
+
+def _ring_and_dot(left: float, right: float, y: float, colour: str, *, ring: bool) -> Iterator[str]:
+    yield line(left, y, right, y, colour, stroke_width=2.5)
+    yield circle(right, y, 4, fill=colour)
+    if ring:
+        yield circle(left, y, 3.2, fill=CARD, stroke=colour, stroke_width=1.6)
+
+
+def _legend(x: float, y: float, *, has_factors: bool) -> Block:
+    """Explains the signs, in lines from the baseline `y`."""
+    window = "a window's slide (ring) and size (dot); a dot alone is a tumbling window"
+    cost = f"cost: {words.OPERATION}; CPU s/h is CPU seconds for each hour of events"
+    elements = [
+        *_ring_and_dot(x + 4, x + 26, y - 4, MUTED, ring=True),
+        text(x + 40, y, window, size=11, fill=MUTED),
+        rect(x + 0.5, y + 9, 29, 10, fill=MUTED, fill_opacity=0.8),
+        text(x + 40, y + 18, cost, size=11, fill=MUTED),
+    ]
+    if has_factors:
+        style = {"fill": CARD, "stroke": MUTED, "stroke_dasharray": "5 3"}
+        elements.append(rect(x + 0.5, y + 26, 29, 12, rx=3, **style))
+        elements.append(text(x + 40, y + 36, words.FACTOR_MEANING, size=11, fill=MUTED))
+    return elements, 52.0 if has_factors else 34.0

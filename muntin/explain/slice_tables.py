@@ -1,4 +1,4 @@
-"""The table expressions that make the slices of a tree: from events, or from those of its pass."""
+"""Table expressions that make the slices of a tree, from events or from the slices of its pass."""
 
 import re
 from collections.abc import Sequence
@@ -6,39 +6,39 @@ from dataclasses import dataclass
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.passes import GROUP_BY, common_filter
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.optimizer.slicing.edges import grid
 
 SLICES = "slices"
-# A column or a field of one, which can be read where a filter lets nothing in.
+# A column or a field of a column. Reading it cannot fail, so it needs no filter.
 _COLUMN = re.compile(r"(`[^`]+`|[^\W\d]\w*)(\.(`[^`]+`|[^\W\d]\w*))*")
-# The name of the relation where a query has none.
+# The name of a relation without a name.
 NAMES = {"": "data"}
-# Counts the events of a filter: a tree has the slices in which its filter let in an event.
+# Counts the events that pass a filter: a slice without such an event is not in the tree.
 _COUNT = Component(kind="count")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SliceTables:
-    """The slices of a tree as table expressions, and the columns of the last, which is `slices`."""
+    """Table expressions for the slices of a tree. The last one is called `slices`."""
 
-    # Names and bodies, each after those that it reads.
+    # Names and bodies; each comes after those that it reads.
     tables: tuple[tuple[str, str], ...]
-    # The tumbling window that a row is of.
+    # The slices as a tumbling window.
     cut: Window
-    # The columns of the tree's keys and of its components.
+    # The columns of the tree's keys and components in `slices`.
     keys: tuple[str, ...]
     names: dict[Component, str]
 
 
-def slice_tables(tree: Tree, plan: Plan) -> SliceTables:
-    """Returns the expressions that make the slices of a tree, or of a part of one.
+def slice_tables(tree: PeriodicTree, plan: Plan) -> SliceTables:
+    """Returns the expressions that make the slices of a tree.
 
-    A pass of Spark's GROUP BY is an expression of its own, the same for all its trees. The slicer
-    makes the slices of each tree from the events, and so does the statement.
+    A pass of Spark's GROUP BY is an expression of its own, the same for all its trees.
     """
     shared = tree.made_in
     tables: tuple[tuple[str, str], ...]
@@ -48,7 +48,7 @@ def slice_tables(tree: Tree, plan: Plan) -> SliceTables:
     else:
         events = GroupedEvents(plan.trees_of(shared), shared.keys, shared.slicing)
         name = f"pass_{shared.number + 1}"
-        tables = ((name, events.text()), (SLICES, _folded(tree, events, name)))
+        tables = ((name, events.text()), (SLICES, _fold_pass(tree, events, name)))
     return SliceTables(
         tables=tables,
         cut=_cut(tree.slicing),
@@ -58,12 +58,14 @@ def slice_tables(tree: Tree, plan: Plan) -> SliceTables:
 
 
 class GroupedEvents:
-    """One GROUP BY of events, for some trees: the components of each stand under its filter."""
+    """One GROUP BY of events for several trees. Components of a tree are under its filter."""
 
-    def __init__(self, trees: Sequence[Tree], keys: Sequence[str], slicing: Slicing) -> None:
+    def __init__(
+        self, trees: Sequence[PeriodicTree], keys: Sequence[str], slicing: Slicing
+    ) -> None:
         self._grouping = trees[0].grouping
         self._common = common_filter([tree.grouping.where for tree in trees])
-        # A key that is more than a column is computed only where its tree's filter lets it be.
+        # A key that is more than a column is computed only for events that pass the tree's filter.
         self._keys: dict[tuple[str, str | None], str] = {}
         for key in keys:
             for tree in trees:
@@ -76,7 +78,7 @@ class GroupedEvents:
             for component in (*_components(tree), *([] if guard is None else [_COUNT])):
                 self._names.setdefault((component, guard), f"c{len(self._names)}")
 
-    def keys_of(self, tree: Tree) -> tuple[str, ...]:
+    def keys_of(self, tree: PeriodicTree) -> tuple[str, ...]:
         """Returns the columns of a tree's keys."""
         return tuple(self._keys[self._key(key, tree)] for key in tree.grouping.keys)
 
@@ -87,21 +89,21 @@ class GroupedEvents:
 
     @property
     def parts(self) -> dict[str, Component]:
-        """The component of each column that has one."""
+        """The component in each column of components."""
         return {name: part.under(guard) for (part, guard), name in self._names.items()}
 
-    def names_of(self, tree: Tree) -> dict[Component, str]:
+    def names_of(self, tree: PeriodicTree) -> dict[Component, str]:
         """Returns the columns of a tree's components."""
         guard = self._guard(tree)
         return {component: self._names[component, guard] for component in _components(tree)}
 
-    def count_for(self, tree: Tree) -> str | None:
-        """Returns the column that counts the events of a tree; None if every event is its."""
+    def count_for(self, tree: PeriodicTree) -> str | None:
+        """Returns the column that counts the events of a tree; None if it has all events."""
         guard = self._guard(tree)
         return None if guard is None else self._names[_COUNT, guard]
 
     def text(self) -> str:
-        """Returns the statement; the slice is its column `w`."""
+        """Returns the SELECT; its column `w` is the slice."""
         keys = [
             key if guard is None else f"CASE WHEN {guard} THEN {key} END"
             for key, guard in self._keys
@@ -109,47 +111,46 @@ class GroupedEvents:
         columns = [f"{key} AS {name}" for key, name in zip(keys, self.keys, strict=True)]
         columns.append(f"{self._slice} AS w")
         columns += [
-            f"{_lifted(component.under(guard))} AS {name}"
+            f"{_lift_sql(component.under(guard))} AS {name}"
             for (component, guard), name in self._names.items()
         ]
         where = f"\nWHERE {self._common}" if self._common else ""
         groups = ", ".join([*keys, self._slice])
         relation = self._grouping.relation.fill(NAMES).strip()
-        return f"SELECT {listed(columns)}\nFROM {relation}{where}\nGROUP BY {groups}"
+        return f"SELECT {join_columns(columns)}\nFROM {relation}{where}\nGROUP BY {groups}"
 
-    def _key(self, key: str, tree: Tree) -> tuple[str, str | None]:
+    def _key(self, key: str, tree: PeriodicTree) -> tuple[str, str | None]:
         return key, None if _COLUMN.fullmatch(key) else self._guard(tree)
 
-    def _guard(self, tree: Tree) -> str | None:
-        """Returns the filter of a tree, unless no other event is read anyway."""
+    def _guard(self, tree: PeriodicTree) -> str | None:
+        """Returns the filter of a tree, or None if the WHERE clause has it already."""
         where = tree.grouping.where
         return None if where == self._common else where
 
 
-def _folded(tree: Tree, events: GroupedEvents, source: str) -> str:
-    """Returns the slices of a tree from those of its pass, whose keys and edges may be finer."""
+def _fold_pass(tree: PeriodicTree, events: GroupedEvents, source: str) -> str:
+    """Returns the SELECT that folds the slices of a pass into those of a tree."""
     keys = events.keys_of(tree)
     columns = [*keys, "window AS w"]
     columns += [f"{part.combined(name)} AS {name}" for part, name in events.names_of(tree).items()]
     count = events.count_for(tree)
     where = "" if count is None else f"\nWHERE {count} > 0"
     groups = ", ".join([*keys, window_call(_cut(tree.slicing), "w.start")])
-    return f"SELECT {listed(columns)}\nFROM {source}{where}\nGROUP BY {groups}"
+    return f"SELECT {join_columns(columns)}\nFROM {source}{where}\nGROUP BY {groups}"
 
 
-def _components(tree: Tree) -> dict[Component, None]:
+def _components(tree: PeriodicTree) -> dict[Component, None]:
     return dict.fromkeys(part for aggregate in tree.aggregates for part in aggregate.components)
 
 
 def _cut(slicing: Slicing) -> Window:
-    """Returns slices as a window of Spark's, which has one width: edges that fill no grid are cut
-    on the grid that holds them."""
+    """Returns the tumbling window whose edges include all edges of a slicing."""
     cell = grid(slicing.edges)
     return Window(size=cell.period, slide=cell.period, offset=cell.phase)
 
 
-def _lifted(part: Component) -> str:
-    """What a slice keeps of a component."""
+def _lift_sql(part: Component) -> str:
+    """Returns the aggregate, or struct of aggregates, that computes a component."""
     scalars = part.lifted()
     if len(scalars) == 1:
         return next(iter(scalars.values()))
@@ -158,7 +159,7 @@ def _lifted(part: Component) -> str:
 
 
 def window_call(window: Window, time: str) -> str:
-    """Returns Spark's `window` of a time."""
+    """Returns a call of Spark's `window`."""
     lengths = [window.size]
     if not window.is_tumbling or window.offset:
         lengths.append(window.slide)
@@ -168,7 +169,7 @@ def window_call(window: Window, time: str) -> str:
     return f"window({time}, {texts})"
 
 
-def listed(columns: Sequence[str]) -> str:
-    """Returns columns in one line, or in a line each if they are long."""
+def join_columns(columns: Sequence[str]) -> str:
+    """Returns columns in one line, or one per line if they are long."""
     line = ", ".join(columns)
     return line if len(line) <= 80 else ",\n  ".join(columns)

@@ -1,52 +1,52 @@
-"""A plan as Spark SQL: a statement for each query, slices and windows its table expressions.
+"""A plan as Spark SQL: a statement for each query, with slices and windows as table expressions.
 
-The first expressions group the events by `window(time, width)`: the slices, by way of those of a
-pass where several trees share one. Each window after them groups the rows of what it reads by
-`window(w.start, size, slide)`.
+The first expressions group the events into slices by `window(time, width)`. Each window then groups
+the rows that it reads by `window(w.start, size, slide)`.
 """
 
 from collections.abc import Mapping
 
 from muntin.errors import ModelError
-from muntin.explain.slice_tables import NAMES, SLICES, listed, slice_tables, window_call
+from muntin.explain.slice_tables import NAMES, SLICES, join_columns, slice_tables, window_call
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.plan import Node, Plan
+from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import quoted, squeeze
+from muntin.model.trees import Node
 from muntin.model.windows.cumulate import GROWN, CumulateWindow
 
-# Spark's types of aggregates, where they are known.
+# Spark's types of aggregates, as far as they are known.
 Types = Mapping[Aggregate, str]
 
 
 def sql(plan: Plan, types: Types | None = None) -> str:
-    """All queries of a plan as statements, each under its name and ended by a semicolon."""
+    """Returns a statement for each query, with its name in a comment."""
     texts = []
     for query in plan.queries:
         try:
             texts.append(f"-- name: {query.name}\n{statement(plan, query.name, types)};")
         except ModelError as error:
-            # Some windows can be written in no SQL.
+            # SQL has no form for some windows.
             texts.append(f"-- {error}")
     return "\n\n".join(texts) + "\n"
 
 
 def statement(plan: Plan, name: str, types: Types | None = None) -> str:
-    """Writes one query of a plan as a statement; a query that does not share as it is.
+    """Returns the statement of one query. A query that does not share is returned as it is.
 
-    The statements of grouping sets are united.
+    Grouping sets become a UNION ALL.
     """
     query = plan.query(name)
     if isinstance(query, PlainQuery):
         return query.statement.fill(NAMES).strip().rstrip(";")
     if not query.is_periodic or not query.is_native or (query.sets and query.ending):
-        # What the runtime finds of data windows and of sets of values is not said in SQL. An order
-        # is that of all grouping sets.
+        # SQL has no form for what the runtime does with data windows and sets of values. An order
+        # applies to all grouping sets together.
         return query.to_sql().fill(NAMES)
     texts = [_Statement(plan, part, types or {}).text() for part in query.parts]
     if query.sets is None:
         return texts[0]
-    return "\nUNION ALL\n".join(f"(\n{indented(text)}\n)" for text in texts)
+    return "\nUNION ALL\n".join(f"(\n{indent(text)}\n)" for text in texts)
 
 
 class _Statement:
@@ -66,39 +66,35 @@ class _Statement:
             for node in self._tree.nodes
             if node.window != self._slices.cut
         ]
-        with_ = ",\n".join(f"{name} AS (\n{indented(body)}\n)" for name, body in tables)
+        with_ = ",\n".join(f"{name} AS (\n{indent(body)}\n)" for name, body in tables)
         return f"WITH {with_}\n{self._answer()}"
 
     def _node(self, node: Node) -> str:
-        """The window of a node from the rows of what it reads."""
+        """Returns the SELECT of a node's window from the rows that it reads."""
         parts = dict.fromkeys(part for one in node.aggregates for part in one.components)
-        columns = [f"{part.combined(self._names[part])} AS {self._names[part]}" for part in parts]
         parent = node.parent
         source = SLICES if parent is None else self._tables[parent]
+        where = ""
         if isinstance(node.window, CumulateWindow):
             views, inside = node.window.views("w.start")
-            columns = [*self._keys, f"{GROWN} AS w", *columns]
-            inside += "" if parent is None else f" AND w.end <= {GROWN}.end"
-            groups = ", ".join([*self._keys, GROWN])
-            return (
-                f"SELECT {listed(columns)}\nFROM {source}{views}\nWHERE {inside}\nGROUP BY {groups}"
-            )
-        if parent is None or parent.is_tumbling:
-            columns = [*self._keys, "window AS w", *columns]
-            window = window_call(node.window, "w.start")
-            groups = ", ".join([*self._keys, window])
-            return f"SELECT {listed(columns)}\nFROM {source}\nGROUP BY {groups}"
-        # Intervals that overlap begin inside windows in which they do not end.
-        columns = [*self._keys, "around AS w", *columns]
-        inner = f"SELECT *, {window_call(node.window, 'w.start')} AS around"
-        groups = ", ".join([*self._keys, "around"])
-        return (
-            f"SELECT {listed(columns)}\nFROM (\n  {inner}\n  FROM {self._tables[parent]}\n)\n"
-            f"WHERE w.end <= around.end\nGROUP BY {groups}"
-        )
+            source += views
+            where = f"\nWHERE {inside}" + ("" if parent is None else f" AND w.end <= {GROWN}.end")
+            name = window = GROWN
+        elif parent is None or parent.is_tumbling:
+            name, window = "window", window_call(node.window, "w.start")
+        else:
+            # Overlapping intervals may start inside a window and end outside of it.
+            name = window = "around"
+            inner = f"SELECT *, {window_call(node.window, 'w.start')} AS around"
+            source = f"(\n  {inner}\n  FROM {source}\n)"
+            where = "\nWHERE w.end <= around.end"
+        columns = [*self._keys, f"{name} AS w"]
+        columns += [f"{part.combined(self._names[part])} AS {self._names[part]}" for part in parts]
+        groups = ", ".join([*self._keys, window])
+        return f"SELECT {join_columns(columns)}\nFROM {source}{where}\nGROUP BY {groups}"
 
     def _answer(self) -> str:
-        """The query's columns from its window's rows."""
+        """Returns the SELECT of the query's columns from the rows of its window."""
         query = self._query
         position = {
             key: name for key, name in zip(self._tree.grouping.keys, self._keys, strict=True)
@@ -108,7 +104,7 @@ class _Statement:
             **{name: query.null_of(key).fill(NAMES) for name, key in query.left_out.items()},
             "window": "w",
             **{
-                name: lowered(aggregate, self._names, self._types)
+                name: lower_sql(aggregate, self._names, self._types)
                 for name, aggregate in query.aggregates.items()
             },
             **query.mark_values,
@@ -118,30 +114,30 @@ class _Statement:
         alone = [query.named_alone(column.expression) for column in query.columns]
         if query.having is None and query.ending is None and None not in alone:
             columns = [
-                _named(names[name], column.name)
+                _alias(names[name], column.name)
                 for name, column in zip(alone, query.columns, strict=True)
                 if name is not None
             ]
         else:
-            # The user's expressions are resolved among columns that have the names they use.
-            inner = listed([_named(text, name) for name, text in names.items()])
+            # The user's expressions need columns with the names that they use.
+            inner = join_columns([_alias(text, name) for name, text in names.items()])
             rows = f"SELECT {inner}\nFROM {source}"
-            source = f"(\n{indented(rows)}\n)"
-            columns = [_named(column.expression, column.name) for column in query.columns]
+            source = f"(\n{indent(rows)}\n)"
+            columns = [_alias(column.expression, column.name) for column in query.columns]
         having = f"\nWHERE {query.having}" if query.having else ""
         if query.ending is not None:
             rows = f"SELECT *\nFROM {source}{having}\n{query.ending}"
-            source, having = f"(\n{indented(rows)}\n)", ""
-        answer = f"SELECT {listed(columns)}\nFROM {source}{having}"
+            source, having = f"(\n{indent(rows)}\n)", ""
+        answer = f"SELECT {join_columns(columns)}\nFROM {source}{having}"
         if all(column.name for column in query.columns):
             return answer
-        # Columns without a name get the one that Spark gives them in the plain query.
+        # Columns without a name get the name that Spark gives them in the plain query.
         plain = query.asked.to_sql().fill(NAMES).strip().rstrip(";")
-        return f"SELECT * FROM (\n{indented(plain)}\n) WHERE false\nUNION ALL\n{answer}"
+        return f"SELECT * FROM (\n{indent(plain)}\n) WHERE false\nUNION ALL\n{answer}"
 
 
-def lowered(aggregate: Aggregate, names: Mapping[Component, str], types: Types) -> str:
-    """Returns an aggregate from the columns of its components."""
+def lower_sql(aggregate: Aggregate, names: Mapping[Component, str], types: Types) -> str:
+    """Returns the SQL of an aggregate over the columns of its components."""
     scalars: list[str] = []
     for part in aggregate.components:
         name, fields = names[part], list(part.part.scalars)
@@ -157,10 +153,10 @@ def lowered(aggregate: Aggregate, names: Mapping[Component, str], types: Types) 
             return text if kind is None else f"CAST({text} AS {kind})"
 
 
-def _named(expression: str, name: str | None) -> str:
+def _alias(expression: str, name: str | None) -> str:
     return expression if name is None or name == expression else f"{expression} AS {quoted(name)}"
 
 
-def indented(text: str) -> str:
-    """Returns a text with each line two blanks further in."""
+def indent(text: str) -> str:
+    """Returns a text indented by two spaces."""
     return "\n".join(f"  {line}" for line in text.split("\n"))

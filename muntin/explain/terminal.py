@@ -1,4 +1,4 @@
-"""A plan as text: one line per node, columns aligned, nothing wider than the terminal."""
+"""A plan as text: a line for each window, in aligned columns, not wider than the terminal."""
 
 import shutil
 import textwrap
@@ -6,46 +6,41 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from muntin.explain import words
-from muntin.explain.rows import (
-    AnyTree,
-    PassStory,
-    Row,
-    about,
-    answering,
-    notes,
-    passes_of,
-    reading,
-    rows_of,
+from muntin.explain.tree_text import (
+    PassText,
+    TreeText,
+    WindowRow,
+    pass_texts,
     stored_relations,
+    tree_text,
 )
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery
 
-# Longer lines are hard to read, and shorter ones have no room for four columns.
+# Longer lines are hard to read; four columns do not fit into shorter ones.
 WIDEST, NARROWEST = 100, 64
-# A width for files and other programs: nothing is left out.
+# The width for files and other programs, in which nothing is cut.
 UNLIMITED = 1_000_000
-# The stairs of a hundred windows would walk off the page: deeper nodes stay at this depth and
-# say what they read.
+# Nodes that are deeper are shown at this depth, with a note on what they read.
 _DEEPEST = 4
 _SHORTEST_COLUMN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Line:
-    """One window's line, its columns not yet aligned."""
+    """The cells of one window."""
 
     label: str
     cost: str
     aggregates: tuple[str, ...]
     answers: tuple[str, ...]
-    # What stands behind the names: whom it reads, where the branches do not show it.
+    # What the window reads, if the branches do not show it.
     note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Columns:
-    """The widths of a row's columns, the same for all trees; the names get the rest."""
+    """The widths of the columns, the same for all trees. The names of queries get the rest."""
 
     label: int
     cost: int
@@ -54,18 +49,18 @@ class _Columns:
 
     @staticmethod
     def of(lines: list[_Line], width: int) -> "_Columns":
-        """As wide as nearly all rows need, within what the page has."""
+        """Returns columns that fit nearly all rows."""
         labels = [words.width(row.label) for row in lines]
-        usual = max(labels, default=0) if width == UNLIMITED else _usual(labels)
+        usual = max(labels, default=0) if width == UNLIMITED else _common_width(labels)
         label = min(width * 46 // 100, max(len("window"), usual))
         cost = max([len("ops/s"), *(len(row.cost) for row in lines)])
         asked = max([len("computes"), *(words.width(", ".join(row.aggregates)) for row in lines)])
         names = max(
             len("answers"),
-            _usual([words.width(", ".join(row.answers) + row.note) for row in lines]),
+            _common_width([words.width(", ".join(row.answers) + row.note) for row in lines]),
         )
         room = width - label - cost - 6
-        # The aggregates get what they need where there is room, else a third, or what names leave.
+        # Aggregates get what they need if there is room, else a third, or what names leave.
         most = max(room - names, room // 3, _SHORTEST_COLUMN)
         return _Columns(
             label=label, cost=cost, aggregates=min(asked, width * 34 // 100, most), width=width
@@ -73,43 +68,43 @@ class _Columns:
 
     @property
     def heading(self) -> str:
-        """What the columns have."""
+        """The captions of the columns."""
         asked = f"{'computes':<{self.aggregates}}"
         return f"{'window':<{self.label}}  {'ops/s':>{self.cost}}  {asked}  answers"
 
-    def aligned(self, row: _Line) -> str:
-        """A row in these columns."""
+    def align(self, row: _Line) -> str:
+        """Returns a row in these columns."""
         label = row.label
         most = self.width - self.cost - 6 - 2 * _SHORTEST_COLUMN
-        label = _listed((label,), most)
-        # A label longer than its column takes the room from the aggregates, so that names line up.
+        label = _list_names((label,), most)
+        # A label longer than its column takes room from the aggregates, so that names align.
         over = max(0, words.width(label) - self.label)
         asked = max(min(self.aggregates, _SHORTEST_COLUMN), self.aggregates - over)
-        aggregates = _listed(row.aggregates, asked)
+        aggregates = _list_names(row.aggregates, asked)
         cost = row.cost.rjust(self.cost)
-        start = f"{_padded(label, self.label)}  {cost}  {_padded(aggregates, asked)}  "
+        start = f"{_pad(label, self.label)}  {cost}  {_pad(aggregates, asked)}  "
         room = self.width - words.width(start)
         note = row.note if len(row.note) + 8 <= room else ""
-        return start + _listed(row.answers, room - len(note)) + note
+        return start + _list_names(row.answers, room - len(note)) + note
 
 
 def text(plan: Plan, width: int | None = None) -> str:
-    """The plan as a text tree, with its cost beside the unshared one; no line ends in a space.
+    """Returns the plan as a text tree, with its cost next to the unshared one.
 
-    Without a width, lines are as long as the terminal allows, and at most 100 signs. If it is
-    `UNLIMITED`, prose has 100 signs a line, and lines of queries as many as they need.
+    Without a width, lines have the width of the terminal, at most 100 characters. With
+    `UNLIMITED`, only prose is cut into lines of 100 characters.
     """
     if width is None:
         width = shutil.get_terminal_size((WIDEST, 24)).columns
     room = width if width == UNLIMITED else max(NARROWEST, min(WIDEST, width))
     width = min(WIDEST, room)
-    trees = plan.all_trees
-    windows = [list(_lines(rows_of(tree))) for tree in trees]
+    trees = [tree_text(tree) for tree in plan.trees]
+    windows = [list(_lines(tree.rows)) for tree in trees]
     columns = _Columns.of([line for lines in windows for line in lines], room)
     page = [*_heading(plan, width), *_strategies(plan, width)]
     for line in words.sets_of_values(plan):
         page += ["", *textwrap.wrap(line, width)]
-    for story in passes_of(plan):
+    for story in pass_texts(plan):
         page += ["", *_pass(story, width)]
     for line in stored_relations(plan):
         page += ["", *textwrap.wrap(line, width)]
@@ -117,16 +112,16 @@ def text(plan: Plan, width: int | None = None) -> str:
         name = f"tree {number} of {len(trees)}: " if len(trees) > 1 else "tree: "
         page += ["", *_root(tree, name, width)]
         if lines:
-            page += ["", columns.heading, *map(columns.aligned, lines)]
-    if any(node.is_factor for tree in plan.trees for node in tree.nodes):
-        page += ["", *textwrap.wrap(words.FACTOR_TOLD, width)]
+            page += ["", columns.heading, *map(columns.align, lines)]
+    if any(node.is_factor for tree in plan.periodic_trees for node in tree.nodes):
+        page += ["", *textwrap.wrap(words.FACTOR_MEANING, width)]
     if plan.plain:
         page += ["", words.PLAIN_HEADING, *_plain(plan.plain, room)]
     return "\n".join(line.rstrip() for line in page)
 
 
-def _usual(lengths: list[int]) -> int:
-    """A width for nearly all: a few rows that are much longer do not widen the column."""
+def _common_width(lengths: list[int]) -> int:
+    """Returns a width that fits nearly all; a few much longer rows do not widen a column."""
     if not lengths:
         return 0
     usual = sorted(lengths)[-(-(len(lengths) - 1) * 19 // 20)]
@@ -137,24 +132,24 @@ def _heading(plan: Plan, width: int) -> Iterator[str]:
     about = f"{words.clean(plan.strategy)} plan: {words.headline(plan)}"
     yield from textwrap.wrap(about, width, subsequent_indent="  ")
     trees, rate, keys = words.facts(plan)
-    if not plan.all_trees:
+    if not plan.trees:
         return
-    yield from _indented(f"{trees}; costs for {rate} and {keys}", width)
+    yield from _indent(f"{trees}; costs for {rate} and {keys}", width)
     table = []
     for name, cost, beside in words.comparison(plan):
         note = f"this plan costs {beside}" if beside else ""
         if name == "this plan":
-            spent = words.parts(plan).items()
+            spent = words.cost_parts(plan).items()
             note = ", ".join(f"{part} {words.figure(ops)}" for part, ops in spent)
         table.append((name, words.cost(cost), words.cpu(plan, cost), note))
     yield from _table(table, width, right=(1, 2))
-    yield from _indented(words.units(plan), width)
-    yield from _indented(words.ESTIMATED, width)
+    yield from _indent(words.units(plan), width)
+    yield from _indent(words.ESTIMATED, width)
 
 
 def _strategies(plan: Plan, width: int) -> Iterator[str]:
-    """What was tried, the cheapest first, what was chosen, and why."""
-    if not (plan.considered and plan.trees):
+    """Yields the costs of all strategies, the cheapest first, and why one was chosen."""
+    if not (plan.considered and plan.periodic_trees):
         return
     yield ""
     before = ", before filters and keys share passes" if words.groupings_share(plan) else ""
@@ -168,34 +163,32 @@ def _strategies(plan: Plan, width: int) -> Iterator[str]:
         right=(0,),
     )
     if plan.strategy == "auto":
-        yield from _indented(words.why(plan), width)
+        yield from _indent(words.explain_choice(plan), width)
 
 
-def _pass(story: PassStory, width: int) -> Iterator[str]:
-    """Whose events a pass reads, for how many trees, and what that costs."""
+def _pass(story: PassText, width: int) -> Iterator[str]:
     name = f"{story.name}: "
     yield from textwrap.wrap(name + story.about, width, subsequent_indent=" " * len(name))
     yield from _table([(words.READING, words.cost(story.cost), story.reading)], width)
 
 
-def _root(tree: AnyTree, name: str, width: int) -> Iterator[str]:
-    """Whose events are read, and what reading and answering are and cost."""
-    yield from textwrap.wrap(name + about(tree), width, subsequent_indent=" " * len(name))
+def _root(text: TreeText, name: str, width: int) -> Iterator[str]:
+    yield from textwrap.wrap(name + text.events, width, subsequent_indent=" " * len(name))
     yield from _table(
         [
-            (words.READING, words.cost(tree.cut_cost), reading(tree)),
-            (words.ANSWERING, words.cost(tree.cost - tree.cut_cost), answering(tree)),
+            (words.READING, words.cost(text.tree.cut_cost), text.reading),
+            (words.ANSWERING, words.cost(text.tree.cost - text.tree.cut_cost), text.answering),
         ],
         width,
     )
-    for note in notes(tree):
-        yield from _indented(note, width)
+    for note in text.notes():
+        yield from _indent(note, width)
 
 
 def _table(
     rows: Sequence[tuple[str, ...]], width: int, *, right: Sequence[int] = (1,)
 ) -> Iterator[str]:
-    """Narrow columns, those of numbers aligned at their ends, and a last one of prose."""
+    """Yields the lines of a table whose last column is prose; `right` are columns of numbers."""
     widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
     for *cells, prose in rows:
         start = "  "
@@ -207,13 +200,13 @@ def _table(
         ) or [start]
 
 
-def _indented(prose: str, width: int) -> Iterator[str]:
+def _indent(prose: str, width: int) -> Iterator[str]:
     yield from textwrap.wrap(prose, width, initial_indent="  ", subsequent_indent="  ")
 
 
-def _lines(rows: list[Row]) -> Iterator[_Line]:
-    """The windows under their branches, top to bottom."""
-    # Whether a later sibling follows at each depth, known by reading from the bottom.
+def _lines(rows: list[WindowRow]) -> Iterator[_Line]:
+    """Yields the lines of windows with the branches of the tree, from top to bottom."""
+    # Whether a later sibling follows at each depth; hence the order from the bottom.
     follows = [False] * (_DEEPEST + 1)
     lines = []
     for index in reversed(range(len(rows))):
@@ -238,19 +231,19 @@ def _lines(rows: list[Row]) -> Iterator[_Line]:
     yield from reversed(lines)
 
 
-def _listed(names: tuple[str, ...], most: int) -> str:
-    return words.listed(names, lambda text: words.width(text) <= most)
+def _list_names(names: tuple[str, ...], most: int) -> str:
+    return words.list_names(names, lambda text: words.width(text) <= most)
 
 
-def _padded(text: str, columns: int) -> str:
+def _pad(text: str, columns: int) -> str:
     return text + " " * (columns - words.width(text))
 
 
 def _plain(queries: tuple[PlainQuery, ...], width: int) -> Iterator[str]:
-    names = [_listed((words.clean(query.name),), width * 2 // 5) for query in queries]
+    names = [_list_names((words.clean(query.name),), width * 2 // 5) for query in queries]
     widest = max(map(words.width, names))
     for query, name in zip(queries, names, strict=True):
         last = query is queries[-1]
-        start = f"{'└─' if last else '├─'} {_padded(name, widest)}  "
+        start = f"{'└─' if last else '├─'} {_pad(name, widest)}  "
         hang = ("   " if last else "│  ") + " " * (widest + 2)
         yield from textwrap.wrap(start + words.clean(query.reason), width, subsequent_indent=hang)

@@ -1,13 +1,14 @@
-"""The words and figures that the text and the picture have in common."""
+"""Words and figures that the text and the picture share."""
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Family, Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
+from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
 from muntin.optimizer.costs.cost import occupied
@@ -15,7 +16,7 @@ from muntin.optimizer.slicing.edges import slicing
 
 PLAIN_HEADING = "answered by Spark alone"
 FACTOR = "factor window"
-FACTOR_TOLD = "factor window: no query asks for it, but others are cheaper to build from it"
+FACTOR_MEANING = "factor window: no query asks for it, but others are cheaper to build from it"
 OPERATION = "1 op merges two partial aggregates"
 ESTIMATED = "costs are estimates; fixed ones, such as starting a job, are left out"
 READING, ANSWERING, SPARK_ALONE = "reading", "answering", "Spark alone"
@@ -23,17 +24,17 @@ _UNPRINTABLE = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
 
 
 def clean(text: str) -> str:
-    """One printable line: names and reasons are the user's, and may hold anything.
+    """Returns a text as one printable line; names of the user's may contain anything.
 
     >>> clean("two\\nlines")
     'two lines'
     """
-    kept = (" " if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in text)
-    return " ".join("".join(kept).split())
+    signs = (" " if unicodedata.category(sign) in _UNPRINTABLE else sign for sign in text)
+    return " ".join("".join(signs).split())
 
 
 def width(text: str) -> int:
-    """How many columns of a terminal a text takes; East Asian signs take two.
+    """Returns how many columns of a terminal a text takes; East Asian characters take two.
 
     >>> width("day"), width("日本")
     (3, 4)
@@ -42,7 +43,7 @@ def width(text: str) -> int:
 
 
 def amount(value: float) -> str:
-    """Two or three digits and a unit.
+    """Returns a number with two or three digits and a unit.
 
     >>> amount(1234), amount(3_400_000), amount(999.7), amount(7.26)
     ('1.2k', '3.4M', '1k', '7.3')
@@ -51,7 +52,7 @@ def amount(value: float) -> str:
 
 
 def figure(value: float) -> str:
-    """The same, always with the digit behind the point, so that a column lines up."""
+    """Returns the same as `amount`, always with a digit after the point, so that columns align."""
     if value <= 0:
         return "0"
     if value < 0.05:
@@ -65,12 +66,12 @@ def figure(value: float) -> str:
 
 
 def cost(value: float) -> str:
-    """A cost with its unit: operations for each second of the stream."""
+    """Returns a cost with its unit, operations per second of the stream."""
     return f"{figure(value)} ops/s"
 
 
 def ratio(ours: float, theirs: float) -> str:
-    """Compares our cost with theirs in words; empty where one of them is unknown.
+    """Returns how one cost compares with another, in words; empty if one of them is unknown.
 
     >>> ratio(10, 120), ratio(10, 25), ratio(30, 20)
     ('12x less', '2.5x less', '1.5x more')
@@ -84,32 +85,29 @@ def ratio(ours: float, theirs: float) -> str:
     return f"{times:,.{digits}f}x {word}".replace(".0x", "x")
 
 
-def counted(number: float, noun: str, plural: str | None = None) -> str:
-    """`1 tree`, `2 trees`, `10 queries`."""
+def pluralize(number: float, noun: str, plural: str | None = None) -> str:
+    """Returns a number with its noun: `1 tree`, `2 trees`, `10 queries`."""
     return f"{amount(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
 def headline(plan: Plan) -> str:
-    """Returns how many of the queries share, and how often data is read.
-
-    Spark alone reads it once for each query.
-    """
-    queries, scans = len(plan.queries), counted(plan.scans, "scan")
+    """Returns how many of the queries share, and how often data is read."""
+    queries, scans = len(plan.queries), pluralize(plan.scans, "scan")
     if not plan.sharing:
-        return f"{counted(queries, 'query', 'queries')}, nothing to share; {scans}"
-    told = f"{len(plan.sharing)} of {queries} queries share"
-    return f"{told}; {scans}" + (f" instead of {queries}" if plan.scans < queries else "")
+        return f"{pluralize(queries, 'query', 'queries')}, nothing to share; {scans}"
+    sharing = f"{len(plan.sharing)} of {queries} queries share"
+    return f"{sharing}; {scans}" + (f" instead of {queries}" if plan.scans < queries else "")
 
 
 def facts(plan: Plan) -> tuple[str, ...]:
-    """What the plan is made of and what its costs are computed for."""
-    rate, keys = f"{amount(plan.rate)} events/s", counted(plan.keys, "key")
-    # A workload may be made with a rate or keys of the user's own.
+    """Returns the number of trees, and the rate and keys that costs are computed for."""
+    rate, keys = f"{amount(plan.rate)} events/s", pluralize(plan.keys, "key")
+    # A rate that differs from the assumed one was set on the workload itself.
     if not plan.rate_known and plan.rate == ASSUMED_RATE:
         rate += " (assumed)"
     if not plan.keys_known and plan.keys == ASSUMED_KEYS:
         keys += " (assumed)"
-    return counted(len(plan.all_trees), "tree"), rate, keys
+    return pluralize(len(plan.trees), "tree"), rate, keys
 
 
 def cpu(plan: Plan, value: float) -> str:
@@ -118,7 +116,7 @@ def cpu(plan: Plan, value: float) -> str:
 
 
 def units(plan: Plan) -> str:
-    """Explains the units of costs."""
+    """Returns an explanation of the units of costs."""
     return (
         f"{OPERATION}, about {plan.prices.nanoseconds:.2g} ns; CPU s/h is CPU seconds for each "
         f"hour of events"
@@ -126,10 +124,8 @@ def units(plan: Plan) -> str:
 
 
 def comparison(plan: Plan) -> Iterator[tuple[str, float, str]]:
-    """The plan's cost and the two it is compared with, each with this plan's cost beside it.
-
-    All have the queries that Spark answers alone.
-    """
+    """Yields names and costs of this plan and of its two alternatives, and the ratio of this
+    plan's cost to each. All include the queries that Spark answers alone."""
     yield "this plan", plan.cost, ""
     for name, other in (
         ("each query alone", plan.unshared_cost),
@@ -139,20 +135,18 @@ def comparison(plan: Plan) -> Iterator[tuple[str, float, str]]:
             yield name, other, ratio(plan.cost, other)
 
 
-def parts(plan: Plan) -> dict[str, float]:
-    """What the plan spends on reading events into slices, on answering from slices, and on the
-    queries that Spark answers alone, if there are some."""
-    reading = sum(tree.cut_cost for tree in plan.all_trees)
+def cost_parts(plan: Plan) -> dict[str, float]:
+    """Returns the cost of reading events into slices, of answering from slices, and of the
+    queries that Spark answers alone, if there are any."""
+    reading = sum(tree.cut_cost for tree in plan.trees)
     reading += sum(shared.cost for shared in plan.passes)
     spent = {READING: reading, ANSWERING: plan.cost - plan.cost_of_plain - reading}
     return spent | ({SPARK_ALONE: plan.cost_of_plain} if plan.plain else {})
 
 
 def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
-    """The strategies that were tried, the cheapest first; those of equal cost stand together.
-
-    Each group has its least cost, how that stands beside the least, and the strategies' names.
-    """
+    """Yields groups of strategies with equal costs, the cheapest group first: the cost, its ratio
+    to the lowest cost, and the names."""
     groups: dict[str, tuple[float, list[str]]] = {}
     tried = plan.considered.items()
     # The plan may cost less: groupings can have trees of different strategies, and share passes.
@@ -169,16 +163,16 @@ def strategies(plan: Plan) -> Iterator[tuple[float, str, list[str]]]:
 
 
 def groupings_share(plan: Plan) -> bool:
-    """Whether some pass makes the slices of several filters or sets of keys."""
+    """Whether a pass makes the slices of several filters or sets of keys."""
     passes = ({tree.grouping for tree in plan.trees_of(shared)} for shared in plan.passes)
     return any(len(groupings) > 1 for groupings in passes)
 
 
-def why(plan: Plan) -> str:
-    """Explains why a plan shares or not: how many events of a key fall into one slice."""
+def explain_choice(plan: Plan) -> str:
+    """Returns why a plan shares or not: how many events of a key fall into one slice."""
     windows: dict[Grouping, list[Window]] = {}
     readings: dict[Grouping, set[object]] = {}
-    for number, tree in enumerate(plan.trees):
+    for number, tree in enumerate(plan.periodic_trees):
         readings.setdefault(tree.grouping, set()).add(tree.made_in or number)
         asked = [node.window for node in tree.nodes if node.queries]
         windows.setdefault(tree.grouping, []).extend(asked)
@@ -197,11 +191,10 @@ def why(plan: Plan) -> str:
 
 
 def sets_of_values(plan: Plan) -> Iterator[str]:
-    """Says of what values slices keep sets, and how many a set has: that is what it costs."""
+    """Yields a sentence for each set of values in the slices, with its mean size."""
     told: set[str] = set()
-    for tree in plan.trees:
-        sets = (each for each in tree.aggregates if each.definition.is_of_entries)
-        parts = (part for aggregate in sets for part in aggregate.components_of_entries)
+    for tree in plan.periodic_trees:
+        parts = (part for aggregate in tree.aggregates for part in aggregate.sets_of_values)
         for value in dict.fromkeys(part.value_in_set for part in parts):
             if tree.is_alone or value in told:
                 continue
@@ -220,7 +213,7 @@ def sets_of_values(plan: Plan) -> Iterator[str]:
 
 
 def relation(grouping: Grouping | Family | SqlText) -> str:
-    """Names what the events come from: a table, or the SQL of the relation."""
+    """Returns the name of the table that events come from, or the SQL of the relation."""
     source = grouping if isinstance(grouping, SqlText) else grouping.relation
     if len(source.tables) == 1 and source == SqlText.table(source.tables[0]):
         return clean(source.tables[0])
@@ -228,14 +221,14 @@ def relation(grouping: Grouping | Family | SqlText) -> str:
 
 
 def conditions(grouping: Grouping) -> tuple[str, ...]:
-    """The filter, the keys and the time column of a grouping, as far as it has them."""
+    """Returns the filter, the keys and the time column of a grouping, if it has them."""
     told = [f"where {grouping.where}"] if grouping.where else []
     told += [f"by {', '.join(grouping.keys)}"] if grouping.keys else []
     return tuple(clean(text) for text in [*told, f"over {grouping.time}"])
 
 
 def slices(slicing: Slicing) -> str:
-    """Describes the slices that the stream is cut into."""
+    """Returns a description of slices."""
     if slicing.width is None:
         return f"slices of unequal length, {frequency(slicing.rate)}"
     phase = slicing.edges[0].phase
@@ -245,7 +238,7 @@ def slices(slicing: Slicing) -> str:
 
 
 def frequency(per_second: float) -> str:
-    """Writes a rate in the smallest unit of time in which it is not a small fraction.
+    """Returns a rate in the smallest unit of time in which it is not a small fraction.
 
     >>> frequency(0.444), frequency(1 / 90)
     ('0.44 a second', '0.67 a minute')
@@ -256,10 +249,10 @@ def frequency(per_second: float) -> str:
     return f"{amount(times[name]) if times[name] >= 1 else f'{times[name]:.2g}'} a {name}"
 
 
-def aggregates(node: Node) -> tuple[str, ...]:
-    """The node's aggregates with their techniques; several where components of one differ.
+def aggregates(node: TreeNode) -> tuple[str, ...]:
+    """Returns the aggregates of a node with their techniques.
 
-    What neighbours have in common is said once, behind the last of them.
+    Neighbours with the same techniques have them only after the last of them.
     """
     calls = [clean(str(aggregate)) for aggregate in node.aggregates]
     following = [*node.techniques[1:], ()]
@@ -270,20 +263,20 @@ def aggregates(node: Node) -> tuple[str, ...]:
 
 
 def _by(techniques: Sequence[str]) -> str:
-    return f" by {' and '.join(dict.fromkeys(techniques))}"
+    return f" by {' and '.join(dict.fromkeys(techniques))}" if techniques else ""
 
 
-def answers(node: Node) -> tuple[str, ...]:
-    """The names of the queries that a node answers; a factor window says so."""
+def answers(node: TreeNode) -> tuple[str, ...]:
+    """Returns the names of the queries that a node answers, or that it is a factor window."""
     return tuple(clean(name) for name in node.queries) or (FACTOR,)
 
 
-def depths(tree: Tree) -> list[tuple[Node, int]]:
+def nodes_with_depth(tree: Tree) -> list[tuple[TreeNode, int]]:
     """Returns every node with its depth below the slices, parents before children."""
-    children: dict[object, list[Node]] = {}
+    children: dict[object, list[TreeNode]] = {}
     for node in tree.nodes:
         children.setdefault(node.parent, []).append(node)
-    # A stack rather than recursion: the stairs of many windows are as deep as they are many.
+    # A stack instead of recursion: a tree may be as deep as it has windows.
     waiting = [(node, 0) for node in reversed(children.get(None, []))]
     ordered = []
     while waiting:
@@ -293,25 +286,25 @@ def depths(tree: Tree) -> list[tuple[Node, int]]:
     return ordered
 
 
-def listed(names: Sequence[str], fits: Callable[[str], bool]) -> str:
-    """Lists as many names as fit, and says how many were left out.
+def list_names(names: Sequence[str], fits: Callable[[str], bool]) -> str:
+    """Returns as many names as fit, and how many more there are.
 
-    >>> listed(["hot", "cold", "mild"], lambda text: len(text) <= 14)
+    >>> list_names(["hot", "cold", "mild"], lambda text: len(text) <= 14)
     'hot +2 more'
     """
     full = ", ".join(names)
     if fits(full):
         return full
     longest = ""
-    for kept in range(1, len(names)):
-        text = f"{', '.join(names[:kept])} +{len(names) - kept} more"
+    for count in range(1, len(names)):
+        text = f"{', '.join(names[:count])} +{len(names) - count} more"
         if not fits(text):
             break
         longest = text
     if longest:
         return longest
     rest = f"… +{len(names) - 1} more" if len(names) > 1 else "…"
-    # No place has room for more signs than this; it bounds the search, not the text.
+    # No column is wider than this; it limits the search.
     name = names[0][:200]
     while name and not fits(name + rest):
         name = name[:-1]

@@ -16,56 +16,56 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.box import SIMPLE
 from rich.table import Table
 
-from muntin.console.progress import Steps
-from muntin.measure.events import compute, readings, stored
-from muntin.measure.processes import measure
-from muntin.measure.turns import in_turns
+from muntin.measure.events import compute, readings, store
+from muntin.measure.processes import measure, measure_in_turns
+from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.aggregates.monoids import ADD_FLOAT
 from muntin.model.passes import GROUP_BY, SLICER, Pass
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND
+from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.optimizer.costs.operations import steady_operations
 from muntin.spark.batch.results import run
 from muntin.spark.binding.relations import Relations
 from muntin.techniques.table import fold
 
-# Half as many events as pairs of key and second, so that nearly every event is a partial.
+# Twice as many pairs of key and second as events, so that nearly every event is a partial.
 _KEYS = 100
 _RATE = 50.0
 _TOP = max_("temp")
 _SECONDS = Window(size=SECOND, slide=SECOND)
 _HOURS = Window(size=HOUR, slide=HOUR)
 _DAYS = Window(size=DAY, slide=DAY)
-# So many more components, columns or trees, and windows for the trees.
+# How many more components, columns or trees a run has, and windows for these trees.
 _MORE = 6
 _LONGER = [Window(size=hours * HOUR, slide=hours * HOUR) for hours in range(2, 2 + _MORE)]
-# The columns that the slicer gets of an event: time, key and argument.
+# The columns of an event that the slicer reads: time, key and argument.
 _COLUMNS = 3
 # Hops of plain Spark that differ in how often an event is copied.
 _FEW_COPIES = Window(size=2 * MINUTE, slide=MINUTE)
 _MANY_COPIES = Window(size=12 * MINUTE, slide=MINUTE)
 # Turns before the timed ones, in which the JVM compiles.
-_WARMING = 3
-# A fold to time a combine with: windows of so many values.
+_WARM_UP_TURNS = 3
+# The fold that times a combine: the number of values, and how many a window has.
 _VALUES = 1 << 20
-_HELD = 256
+_WINDOW_VALUES = 256
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """Prices of this machine, and what they were measured with."""
+    """The prices of this machine, and the data they were measured with."""
 
     prices: Prices
     events: int
     partials: int
 
     def table(self) -> Table:
-        """Returns each price beside the shipped one, and in nanoseconds of CPU."""
+        """Returns each price next to the shipped one, and in nanoseconds of CPU."""
         table = Table(
             box=SIMPLE,
             title=f"{self.events:,} events, {self.partials:,} partials",
@@ -85,17 +85,17 @@ class Calibration:
 
 
 def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibration:
-    """Measures every price: all runs in turns, after some that warm up."""
+    """Measures every price, with all runs in turns."""
     with (
         TemporaryDirectory(prefix="muntin-calibrate-") as folder,
-        Steps(2 + len(_WORK) * (_WARMING + repeats)) as bar,
+        Steps(2 + len(_WORK) * (_WARM_UP_TURNS + repeats)) as bar,
     ):
         with bar.step(f"making {events:,} events"):
-            data = stored(readings(session, events, _KEYS, _RATE), Path(folder, "events"))
+            data = store(readings(session, events, _KEYS, _RATE), Path(folder, "events"))
         with bar.step("counting partials"):
-            partials = _slices(data)
+            partials = _count_slices(data)
         runs = {name: partial(measure, partial(work, data)) for name, work in _WORK.items()}
-        costs = in_turns(runs, bar, warming=_WARMING, repeats=repeats)
+        costs = measure_in_turns(runs, bar, warm_up_turns=_WARM_UP_TURNS, repeats=repeats)
     spent = {name: cost.cpu_s for name, cost in costs.items()}
     unit = combine_s()
 
@@ -138,17 +138,17 @@ def calibrate(session: SparkSession, *, events: int, repeats: int) -> Calibratio
 def combine_s() -> float:
     """Returns the CPU seconds of one compiled combine, by folding long windows of floats."""
     values = np.random.default_rng(7).random(_VALUES)
-    lows = np.arange(_VALUES - _HELD, dtype=np.int64)
+    lows = np.arange(_VALUES - _WINDOW_VALUES, dtype=np.int64)
     spent = []
     for _ in range(5):
-        begun = time.process_time()
-        fold(ADD_FLOAT, values, lows, lows + _HELD)
-        spent.append(time.process_time() - begun)
+        started = time.process_time()
+        fold(ADD_FLOAT, values, lows, lows + _WINDOW_VALUES)
+        spent.append(time.process_time() - started)
     return min(spent) / len(lows) / steady_operations("avg")
 
 
 def _price(seconds: float, unit: float, shipped: float) -> float:
-    """Returns a price in combines; the shipped one if noise hides the cost."""
+    """Returns a price in combines, or the shipped price if noise hides the cost."""
     return round(seconds / unit, 1) if seconds > 0 else shipped
 
 
@@ -160,10 +160,11 @@ def _plan(
     aggregates: int = 1,
     more: Sequence[Window] = (),
 ) -> Plan:
-    """Returns a plan with a query for each window, from slices of `cut`, via a factor window.
+    """Returns a plan with a query for each window, which reads slices of `cut`, or `via` a factor
+    window over them.
 
-    With `maker`, these slices are made in a pass, which also makes those of a tree for each window
-    of `more`. Queries ask for so many `aggregates`, each of an argument of its own.
+    With `maker`, a pass makes these slices, and those of one more tree for each window of `more`.
+    Queries have `aggregates` aggregates, each with an argument of its own.
     """
     asked = {f"top{index}": max_(f"temp + {index}") for index in range(1, aggregates)}
     asked = {"top": _TOP, **asked}
@@ -186,9 +187,11 @@ def _plan(
         for query in queries
     ]
     grouping, own = queries[0].grouping, len(nodes) - len(more)
-    trees = [Tree(grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), made_in=shared)]
+    trees = [
+        PeriodicTree(grouping=grouping, slicing=slicing, nodes=tuple(nodes[:own]), made_in=shared)
+    ]
     trees += [
-        Tree(grouping=grouping, slicing=_grid(node.window), nodes=(node,), made_in=shared)
+        PeriodicTree(grouping=grouping, slicing=_grid(node.window), nodes=(node,), made_in=shared)
         for node in nodes[own:]
     ]
     return Plan(
@@ -200,8 +203,8 @@ def _grid(window: Window) -> Slicing:
     return Slicing(edges=(Edges(period=window.slide),), rate=SECOND / window.slide)
 
 
-def _slices(data: DataFrame) -> int:
-    """Returns how many pairs of device and second hold an event."""
+def _count_slices(data: DataFrame) -> int:
+    """Returns how many pairs of device and second have an event."""
     return data.selectExpr("device", "date_trunc('second', ts) AS second").distinct().count()
 
 
@@ -210,8 +213,7 @@ def _answer(plan: Plan, data: DataFrame) -> None:
         compute(results.together())
 
 
-def _unaided(window: Window, data: DataFrame) -> None:
-    """Answers one window with plain Spark."""
+def _answer_in_spark(window: Window, data: DataFrame) -> None:
     query = Query(name="q", window=window, aggregates={"top": _TOP}, keys=["device"], time="ts")
     compute(Relations(data, [query]).check(query))
 
@@ -219,9 +221,9 @@ def _unaided(window: Window, data: DataFrame) -> None:
 _FINE = _plan(_HOURS, _DAYS, cut=_SECONDS)
 _COARSE = _plan(_HOURS, _DAYS, cut=_HOURS)
 
-# Work by name; each does more of one thing than another.
+# Runs by name. Each does more of one thing than another run.
 _WORK: dict[str, Callable[[DataFrame], None]] = {
-    # A filter that leaves nothing, so that Spark need not read the files.
+    # The filter drops every row, so that Spark does not read the files.
     "starting": lambda data: _answer(_COARSE, data.where("ts < timestamp'1900-01-01'")),
     "events": partial(_answer, _COARSE),
     "partials": partial(_answer, _FINE),
@@ -235,8 +237,8 @@ _WORK: dict[str, Callable[[DataFrame], None]] = {
     "sliced often": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER, more=_LONGER)),
     "factor window": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS)),
     "answers": partial(_answer, _plan(_SECONDS, _DAYS, cut=_SECONDS)),
-    "few groups": partial(_unaided, _HOURS),
-    "many groups": partial(_unaided, _SECONDS),
-    "few copies": partial(_unaided, _FEW_COPIES),
-    "many copies": partial(_unaided, _MANY_COPIES),
+    "few groups": partial(_answer_in_spark, _HOURS),
+    "many groups": partial(_answer_in_spark, _SECONDS),
+    "few copies": partial(_answer_in_spark, _FEW_COPIES),
+    "many copies": partial(_answer_in_spark, _MANY_COPIES),
 }

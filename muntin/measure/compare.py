@@ -1,6 +1,7 @@
-"""`compare`: a user's own queries, answered by plain Spark and by muntin, timed and compared."""
+"""`compare`: answers a user's own queries in plain Spark and in muntin, and compares both."""
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,11 +13,10 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from muntin.console.progress import Steps
 from muntin.errors import RunError
 from muntin.measure.equality import RowCounts, compare_rows
-from muntin.measure.processes import Cost, check_installed, measure
-from muntin.measure.turns import in_turns
+from muntin.measure.processes import Cost, check_installed, measure, measure_in_turns
+from muntin.measure.progress import Steps
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.workload import Workload
@@ -27,7 +27,9 @@ from muntin.spark.frames.share import share
 
 REPEATS = 3
 # The names of both sides, and of their folders.
-_PLAIN, _MUNTIN = "plain Spark", "muntin"
+PLAIN, MUNTIN = "plain Spark", "muntin"
+# Comparisons of rows at a time: Spark leaves cores idle while it plans a small job.
+_CONCURRENT = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,10 @@ class Comparison:
     muntin: Cost
     rows: Mapping[str, RowCounts]
     plan: Plan
+    # The cost of each query in the cheapest run of plain Spark.
+    plain_queries: Mapping[str, Cost]
+    # The cost of muntin's first run, in which the JVM and numba may compile.
+    first: Cost
 
     @property
     def equal(self) -> bool:
@@ -53,6 +59,7 @@ class Comparison:
         return {
             "plain": asdict(self.plain),
             "muntin": asdict(self.muntin),
+            "muntin_first": asdict(self.first),
             "queries": {
                 name: {**asdict(counts), "equal": counts.equal}
                 for name, counts in self.rows.items()
@@ -63,17 +70,17 @@ class Comparison:
         """Returns a table of the rows of each query, and one of the seconds of both sides."""
         rows = Table(box=SIMPLE)
         rows.add_column("query")
-        for side in (_PLAIN, _MUNTIN):
+        for side in (PLAIN, MUNTIN):
             rows.add_column(f"rows, {side}", justify="right")
         rows.add_column("equal")
         for name, counts in self.rows.items():
-            said = "yes" if counts.equal else f"NO: {counts.different:,} rows differ"
-            rows.add_row(name, f"{counts.left:,}", f"{counts.right:,}", said)
+            equal = "yes" if counts.equal else f"NO: {counts.different:,} rows differ"
+            rows.add_row(name, f"{counts.left:,}", f"{counts.right:,}", equal)
         costs = Table(box=SIMPLE)
         costs.add_column(f"{len(self.rows)} queries")
         for column in ("CPU s", "wall s"):
             costs.add_column(column, justify="right")
-        for side, cost in ((_PLAIN, self.plain), (_MUNTIN, self.muntin)):
+        for side, cost in ((PLAIN, self.plain), (MUNTIN, self.muntin)):
             costs.add_row(side, f"{cost.cpu_s:.1f}", f"{cost.wall_s:.1f}")
         gains = (self.plain.cpu_s / self.muntin.cpu_s, self.plain.wall_s / self.muntin.wall_s)
         costs.add_row("ratio", *(f"{gain:.1f}x" for gain in gains), style="bold")
@@ -110,14 +117,22 @@ def compare(
     It measures processes of this machine, so the session has to be a local one.
     """
     check_installed()
-    queries = queries if isinstance(queries, Mapping | Plan | Workload) else _listed(queries)
+    if isinstance(queries, Query | PlainQuery):
+        queries = [queries]
+    elif not isinstance(queries, Mapping | Plan | Workload):
+        # They are read more than once.
+        queries = list(queries)
     answer = (
         partial(share, queries) if isinstance(queries, Mapping) else partial(run, queries, data)
     )
     answer = partial(answer, **planning)
     with answer() as results:
         plan = results.plan
-    frames = queries if isinstance(queries, Mapping) else _plain_frames(plan, data)
+    if isinstance(queries, Mapping):
+        frames = dict(queries)
+    else:
+        relations = Relations(data, plan.queries)
+        frames = {query.name: relations.check(query) for query in plan.queries}
     session = next(iter(frames.values())).sparkSession
     if not is_local(session):
         raise RunError(
@@ -125,40 +140,58 @@ def compare(
             "master, such as local[*]"
         )
     with TemporaryDirectory(prefix="muntin-compare-") as scratch:
-        into = Path(folder or scratch)
-        sides: dict[str, Callable[[], None]] = {
-            _PLAIN: partial(_write_plain, frames, into / _PLAIN),
-            _MUNTIN: partial(_write_shared, answer, into / _MUNTIN),
+        sides = _Sides(frames, answer, Path(folder or scratch))
+        with Steps(2 * repeats + 1) as bar:
+            runs = {PLAIN: sides.run_plain, MUNTIN: sides.run_muntin}
+            costs = measure_in_turns(runs, bar, warm_up_turns=0, repeats=repeats)
+            with bar.step("comparing rows"), ThreadPoolExecutor(_CONCURRENT) as pool:
+                rows = dict(zip(frames, pool.map(sides.compare, frames), strict=True))
+    cheapest = min(sides.plain_runs, key=lambda costs: sum(cost.cpu_s for cost in costs.values()))
+    return Comparison(
+        plain=costs[PLAIN],
+        muntin=costs[MUNTIN],
+        rows=rows,
+        plan=plan,
+        plain_queries=cheapest,
+        first=sides.muntin_runs[0],
+    )
+
+
+class _Sides:
+    """Runs both sides into folders, and remembers what each run cost."""
+
+    def __init__(
+        self, frames: Mapping[str, DataFrame], answer: Callable[[], Results], folder: Path
+    ) -> None:
+        self._frames = frames
+        self._answer = answer
+        self._folder = folder
+        self.plain_runs: list[dict[str, Cost]] = []
+        self.muntin_runs: list[Cost] = []
+
+    def run_plain(self) -> Cost:
+        """Writes every query with plain Spark, and returns the cost of all."""
+        writes = {
+            name: partial(frame.write.mode("overwrite").parquet, str(self._folder / PLAIN / name))
+            for name, frame in self._frames.items()
         }
-        runs = {name: partial(measure, side) for name, side in sides.items()}
-        with Steps(repeats * len(runs) + 1) as bar:
-            costs = in_turns(runs, bar, warming=0, repeats=repeats)
-            with bar.step("comparing rows"):
-                rows = {name: _compare(session, into, name) for name in frames}
-    return Comparison(plain=costs[_PLAIN], muntin=costs[_MUNTIN], rows=rows, plan=plan)
+        costs = {name: measure(write) for name, write in writes.items()}
+        self.plain_runs.append(costs)
+        return sum(costs.values(), Cost(cpu_s=0.0, wall_s=0.0))
 
+    def run_muntin(self) -> Cost:
+        """Writes all queries with muntin, and returns the cost."""
+        self.muntin_runs.append(measure(self._write_shared))
+        return self.muntin_runs[-1]
 
-def _listed(queries: Query | PlainQuery | Iterable[Query | PlainQuery]) -> list[Query | PlainQuery]:
-    """Returns the queries as a list, since they are read more than once."""
-    return [queries] if isinstance(queries, Query | PlainQuery) else list(queries)
+    def _write_shared(self) -> None:
+        with self._answer() as results:
+            results.write(str(self._folder / MUNTIN), mode="overwrite")
 
-
-def _plain_frames(plan: Plan, data: Data) -> dict[str, DataFrame]:
-    """Returns each query as plain Spark answers it."""
-    relations = Relations(data, plan.queries)
-    return {query.name: relations.check(query) for query in plan.queries}
-
-
-def _write_plain(frames: Mapping[str, DataFrame], folder: Path) -> None:
-    for name, frame in frames.items():
-        frame.write.mode("overwrite").parquet(str(folder / name))
-
-
-def _write_shared(answer: Callable[[], Results], folder: Path) -> None:
-    with answer() as results:
-        results.write(str(folder), mode="overwrite")
-
-
-def _compare(session: SparkSession, folder: Path, name: str) -> RowCounts:
-    plain, muntin = (session.read.parquet(str(folder / side / name)) for side in (_PLAIN, _MUNTIN))
-    return compare_rows(plain, muntin)
+    def compare(self, name: str) -> RowCounts:
+        """Compares the rows of a query that both sides have written."""
+        session: SparkSession = self._frames[name].sparkSession
+        plain, muntin = (
+            session.read.parquet(str(self._folder / side / name)) for side in (PLAIN, MUNTIN)
+        )
+        return compare_rows(plain, muntin)

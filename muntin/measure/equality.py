@@ -26,7 +26,7 @@ _SIDE = "_side"
 
 @dataclass(frozen=True, kw_only=True)
 class RowCounts:
-    """The rows of each side, and how many distinct rows are not equally often on both."""
+    """How many rows each side has, and how many distinct rows one side has more often."""
 
     left: int
     right: int
@@ -34,17 +34,15 @@ class RowCounts:
 
     @property
     def equal(self) -> bool:
-        """Whether every row has an equal on the other side."""
+        """Whether both sides have the same rows."""
         return self.different == 0
 
 
 def compare_rows(left: DataFrame, right: DataFrame, *, exact: Collection[str] = ()) -> RowCounts:
     """Compares two DataFrames as multisets of rows; nulls are equal, and so are NaNs.
 
-    Floats, and floats in arrays, may differ by `TOLERANCE`, except in the columns of `exact`; all
-    other columns must be the same.
-    Rows are matched by these other columns, so a window's answer is compared with the answer of
-    the same keys and window.
+    Floats, and floats in arrays, may differ by `TOLERANCE`, except in the columns `exact`. Rows
+    are matched by the other columns, such as keys and window, which must be equal.
     """
     if _columns(left.schema) != _columns(right.schema):
         raise RunError(f"{left.schema.simpleString()} beside {right.schema.simpleString()}")
@@ -82,7 +80,7 @@ def _columns(schema: StructType) -> dict[str, str]:
 
 
 def _tolerance(kind: DataType) -> float | None:
-    """Returns how much values of a type may differ, relative to the larger; None: not at all."""
+    """Returns how much values may differ, relative to the larger one; None if they may not."""
     return TOLERANCE.get(type(kind.elementType if isinstance(kind, ArrayType) else kind))
 
 

@@ -1,4 +1,4 @@
-"""Generates events with Spark, from a seed, so that any number of them is cheap."""
+"""Generates events in Spark from a seed, so that any number of them is cheap."""
 
 import os
 import time
@@ -10,7 +10,7 @@ RATE = 50.0
 USERS = 10_000
 _DISORDER_MICROS = 2_000_000
 # 2024-01-01, so that nothing depends on the day.
-_BEGIN_MICROS = 1_704_067_200_000_000
+_START_MICROS = 1_704_067_200_000_000
 
 
 def readings(
@@ -32,7 +32,7 @@ def readings(
     device = f"pmod(xxhash64(id, 2), {keys}L)"
     usual = "20 + 5 * sin(id / 50000) + pmod(xxhash64(id, 3), 100000L) / 10000"
     return spark.range(0, events, 1, parts).selectExpr(
-        f"timestamp_micros({_BEGIN_MICROS}L + id * {step}L{shift}) AS ts",
+        f"timestamp_micros({_START_MICROS}L + id * {step}L{shift}) AS ts",
         f"concat('device-', {device}) AS device",
         f"{usual} + IF(pmod(xxhash64(id, 6), 100L) < 3, 66, 0) AS temp",
         f"CAST({device} % 10 AS INT) AS site",
@@ -42,14 +42,14 @@ def readings(
     )
 
 
-def one_each(spark: SparkSession, keys: int) -> DataFrame:
-    """Returns as many keys as events: `ts` at 50 events a second, `device`, `temp`."""
+def one_event_per_key(spark: SparkSession, keys: int) -> DataFrame:
+    """Returns one event for each key: `ts` at 50 events a second, `device`, `temp`."""
     return readings(spark, keys, 1).selectExpr(
         "ts", "concat('device-', monotonically_increasing_id()) AS device", "temp"
     )
 
 
-def arriving(frame: DataFrame, folder: Path) -> list[Path]:
+def write_stream_files(frame: DataFrame, folder: Path) -> list[Path]:
     """Writes a parquet file for each partition; returns them in the order a stream reads them."""
     frame.write.parquet(str(folder))
     files = sorted(folder.glob("part-*.parquet"))
@@ -60,8 +60,8 @@ def arriving(frame: DataFrame, folder: Path) -> list[Path]:
     return files
 
 
-def stored(frame: DataFrame, folder: Path) -> DataFrame:
-    """Writes the frame to parquet and reads it back; every contender scans that."""
+def store(frame: DataFrame, folder: Path) -> DataFrame:
+    """Writes the frame to parquet and returns it read back, so that all contenders scan files."""
     path = str(folder)
     frame.write.mode("overwrite").parquet(path)
     return frame.sparkSession.read.parquet(path)

@@ -1,27 +1,33 @@
-"""Measures CPU, wall time and memory of a piece of work, in Spark's processes and this one."""
+"""Measures the CPU time, wall time and memory that work takes in this process and Spark's."""
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from muntin.errors import RunError
+from muntin.measure.progress import Steps, show_spark_start
 from muntin.spark.engine.jvm import jvm_pid
+from muntin.spark.session import MEMORY, local_session
 
 try:
     import psutil
-except ImportError:  # the extra `bench` brings it
+except ImportError:  # it is in the extra `bench`
     psutil = None
 
+# A run longer than this is not repeated: its time is far above the noise.
+LONG_S = 30.0
 # Processes are idle if they take at most this share of a core over this many seconds.
 _IDLE = 0.1
 _LOOK_S = 0.25
-# What stands in the command of Spark's daemon, which forks its Python workers.
+# Part of the command line of Spark's daemon, which forks the Python workers.
 _DAEMON = ".daemon"
-# The CPU seconds of each worker when it was last looked at. Spark ends those that are idle for a
-# minute, and its daemon does not count what they have spent.
+# The last known CPU seconds of each worker. Spark ends workers that are idle for a minute, and the
+# daemon's own figures do not include them.
 _WORKERS: dict[tuple[int, float], float] = {}
 
 
@@ -40,7 +46,7 @@ class Cost:
 
 
 def check_installed() -> None:
-    """Raises an error without psutil; called before Spark takes its seconds to start."""
+    """Raises an error if psutil is missing. Call it before Spark takes seconds to start."""
     if psutil is None:
         raise RunError(
             "CPU and memory of Spark's processes are measured with psutil, which is not installed: "
@@ -48,20 +54,27 @@ def check_installed() -> None:
         )
 
 
-def so_far() -> Cost:
+def cost_so_far() -> Cost:
     """Returns the cost so far; the difference of two is the cost between them."""
     return Cost(cpu_s=_cpu_seconds(), wall_s=time.monotonic())
 
 
+def measured_session(memory: str = MEMORY, more: Mapping[str, str] | None = None) -> SparkSession:
+    """Starts a local session; raises an error first if psutil is missing."""
+    check_installed()
+    with show_spark_start():
+        return local_session(memory, more)
+
+
 def measure(work: Callable[[], object]) -> Cost:
     """Runs `work` once and returns its cost."""
-    before = so_far()
+    before = cost_so_far()
     work()
-    return so_far() - before
+    return cost_so_far() - before
 
 
 def settle(at_most_s: float = 5.0) -> None:
-    """Waits until the processes are idle, since the JVM goes on compiling after a run."""
+    """Waits until the processes are idle, because the JVM goes on compiling after a run."""
     until = time.monotonic() + at_most_s
     while time.monotonic() < until:
         before = _cpu_seconds()
@@ -70,14 +83,45 @@ def settle(at_most_s: float = 5.0) -> None:
             return
 
 
+def measure_in_turns(
+    runs: Mapping[str, Callable[[], Cost]],
+    bar: Steps,
+    *,
+    warm_up_turns: int,
+    repeats: int,
+    earlier: Mapping[str, Cost] | None = None,
+) -> dict[str, Cost]:
+    """Returns the cheapest cost of each run by name, after some turns that warm up.
+
+    Runs take turns, so that all of them run under the same conditions, and each starts when the
+    processes are idle. A long run has one turn only, or none if `earlier` has the cost of a long
+    run. `bar` has a step for each turn of each run.
+    """
+    costs = {name: [cost] for name, cost in (earlier or {}).items() if cost.wall_s >= LONG_S}
+    long = set(costs)
+    for turn in range(-warm_up_turns, repeats):
+        label = "warming up" if turn < 0 else f"run {turn + 1} of {repeats}"
+        for name, run in runs.items():
+            with bar.step(f"{name}, {label}"):
+                if name in long:
+                    continue
+                settle()
+                cost = run()
+                if cost.wall_s >= LONG_S:
+                    long.add(name)
+                if turn >= 0 or name in long:
+                    costs.setdefault(name, []).append(cost)
+    return {name: cheapest(turns) for name, turns in costs.items()}
+
+
 def cheapest(costs: Iterable[Cost]) -> Cost:
     """Returns the cost of the run that was disturbed least."""
     return min(costs, key=lambda cost: cost.cpu_s)
 
 
-def resident() -> tuple[int, int]:
-    """Returns the memory, in bytes, of this process and of the JVM's Python workers, where it can
-    be told without the pages that they share."""
+def private_memory() -> tuple[int, int]:
+    """Returns the bytes of memory of this process and of Spark's Python workers, without pages
+    that processes share."""
     driver, *others = _processes()
     workers = 0
     for process in others:
@@ -88,7 +132,7 @@ def resident() -> tuple[int, int]:
 
 
 class Peak:
-    """The peak resident memory in bytes; pages that processes share count twice."""
+    """The peak resident memory in bytes. Pages that two processes share count twice."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -96,7 +140,7 @@ class Peak:
         self.python = 0
 
     def sample(self) -> None:
-        """Takes one sample."""
+        """Takes a sample."""
         jvm = python = 0
         for process in _processes():
             try:
@@ -113,7 +157,7 @@ class Peak:
 
 @contextmanager
 def memory(every_s: float = 0.1) -> Iterator[Peak]:
-    """Samples memory while the block runs."""
+    """Samples memory while the block runs, and yields the peak."""
     peak, done = Peak(), threading.Event()
 
     def watch() -> None:
@@ -132,10 +176,7 @@ def memory(every_s: float = 0.1) -> Iterator[Peak]:
 
 
 def _cpu_seconds() -> float:
-    """Returns the CPU of this process and its descendants.
-
-    Ended ones count in their parents, and workers of Spark with what they were last seen to have.
-    """
+    """Returns the CPU seconds of this process and its descendants, including ended ones."""
     total = 0.0
     daemons, alive = set(), set()
     for process in _processes():

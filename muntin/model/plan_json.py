@@ -8,11 +8,11 @@ from muntin.errors import ModelError
 from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.model.grouping_sets import Mark
 from muntin.model.passes import Pass
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Column, Grouping, PlainQuery, Query
-from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.sql_text import SqlText
+from muntin.model.trees import DataNode, DataTree, Node, PeriodicTree, Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.windows.windows_json import window_from_json, window_to_json
 
@@ -35,8 +35,8 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         **({"approximate": True} if plan.approximate else {}),
         "queries": [query_to_json(query) for query in plan.queries],
         "computed": [_text_to_json(relation) for relation in plan.stored],
-        "trees": [tree_to_json(tree) for tree in plan.trees],
-        "discretized": [record_tree_to_json(tree) for tree in plan.record_trees],
+        "trees": [tree_to_json(tree) for tree in plan.periodic_trees],
+        "discretized": [tree_to_json(tree) for tree in plan.data_trees],
     }
 
 
@@ -60,8 +60,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         approximate=data.get("approximate", False),
         queries=tuple(query_from_json(query) for query in data["queries"]),
         computed=frozenset(_text_from_json(relation) for relation in data.get("computed", ())),
-        trees=tuple(tree_from_json(tree) for tree in data["trees"]),
-        record_trees=tuple(record_tree_from_json(tree) for tree in data.get("discretized", ())),
+        trees=tuple(map(tree_from_json, (*data["trees"], *data.get("discretized", ())))),
     )
 
 
@@ -138,35 +137,36 @@ def query_from_json(data: Mapping[str, Any]) -> Query | PlainQuery:
 
 
 def tree_to_json(tree: Tree) -> dict[str, Any]:
-    """A tree as JSON."""
-    return {
+    """A tree as JSON; only trees of periodic windows have a slicing."""
+    data: dict[str, Any] = {
         "family": grouping_to_json(tree.grouping),
-        "slicing": slicing_to_json(tree.slicing),
         "cut_cost": tree.cut_cost,
-        "made_in": None if tree.made_in is None else _pass_to_json(tree.made_in),
-        "native": list(tree.native),
-        "time_part": tree.time_part,
-        "levels": [asdict(window) for window in tree.levels],
-        "nodes": [
-            {
-                "window": window_to_json(node.window),
-                "aggregates": [aggregate_to_json(aggregate) for aggregate in node.aggregates],
-                "parent": None if node.parent is None else asdict(node.parent),
-                "techniques": [list(names) for names in node.techniques],
-                "queries": list(node.queries),
-                "cost": node.cost,
-            }
-            for node in tree.nodes
-        ],
+        "nodes": [_node_to_json(node) for node in tree.nodes],
     }
+    match tree:
+        case PeriodicTree():
+            data |= {
+                "slicing": slicing_to_json(tree.slicing),
+                "made_in": None if tree.made_in is None else _pass_to_json(tree.made_in),
+                "native": list(tree.native),
+                "time_part": tree.time_part,
+                "levels": [asdict(window) for window in tree.levels],
+            }
+        case DataTree():
+            data["grain"] = tree.grain
+    return data
 
 
-def tree_from_json(data: Mapping[str, Any]) -> Tree:
+def tree_from_json(data: Mapping[str, Any]) -> PeriodicTree | DataTree:
     """The tree that `tree_to_json` wrote."""
-    return Tree(
-        grouping=grouping_from_json(data["family"]),
+    grouping, cut_cost = grouping_from_json(data["family"]), data["cut_cost"]
+    if "slicing" not in data:
+        nodes = tuple(DataNode(**_node_fields(node)) for node in data["nodes"])
+        return DataTree(grouping=grouping, cut_cost=cut_cost, grain=data["grain"], nodes=nodes)
+    return PeriodicTree(
+        grouping=grouping,
+        cut_cost=cut_cost,
         slicing=slicing_from_json(data["slicing"]),
-        cut_cost=data["cut_cost"],
         made_in=_pass_from_json(data["made_in"]) if data.get("made_in") else None,
         native=tuple(data.get("native", ())),
         time_part=data.get("time_part"),
@@ -184,56 +184,38 @@ def _pass_from_json(data: Mapping[str, Any]) -> Pass:
     return Pass(**{**data, "keys": keys, "slicing": slicing_from_json(data["slicing"])})
 
 
+def _node_to_json(node: TreeNode) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "window": window_to_json(node.window),
+        "aggregates": [aggregate_to_json(aggregate) for aggregate in node.aggregates],
+        "queries": list(node.queries),
+        "cost": node.cost,
+    }
+    if isinstance(node, Node):
+        data["parent"] = None if node.parent is None else asdict(node.parent)
+        data["techniques"] = [list(names) for names in node.techniques]
+    return data
+
+
+def _node_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what nodes of both kinds of trees have."""
+    return {
+        "window": window_from_json(data["window"]),
+        "aggregates": tuple(aggregate_from_json(aggregate) for aggregate in data["aggregates"]),
+        "queries": tuple(data["queries"]),
+        "cost": data["cost"],
+    }
+
+
 def _node_from_json(data: Mapping[str, Any]) -> Node:
     # Earlier versions wrote one name per aggregate; those are dropped, and chosen again later.
     named = (
         data["techniques"] if all(isinstance(names, list) for names in data["techniques"]) else ()
     )
     return Node(
-        window=window_from_json(data["window"]),
-        aggregates=tuple(aggregate_from_json(aggregate) for aggregate in data["aggregates"]),
+        **_node_fields(data),
         parent=None if data["parent"] is None else Window(**data["parent"]),
         techniques=tuple(tuple(names) for names in named),
-        queries=tuple(data["queries"]),
-        cost=data["cost"],
-    )
-
-
-def record_tree_to_json(tree: RecordTree) -> dict[str, Any]:
-    """A tree of data windows as JSON."""
-    return {
-        "family": grouping_to_json(tree.grouping),
-        "grain": tree.grain,
-        "cut_cost": tree.cut_cost,
-        "nodes": [
-            {
-                "window": window_to_json(node.window),
-                "aggregates": [aggregate_to_json(aggregate) for aggregate in node.aggregates],
-                "queries": list(node.queries),
-                "cost": node.cost,
-            }
-            for node in tree.nodes
-        ],
-    }
-
-
-def record_tree_from_json(data: Mapping[str, Any]) -> RecordTree:
-    """The tree that `record_tree_to_json` wrote."""
-    return RecordTree(
-        grouping=grouping_from_json(data["family"]),
-        grain=data["grain"],
-        cut_cost=data["cut_cost"],
-        nodes=tuple(
-            RecordNode(
-                window=window_from_json(node["window"]),
-                aggregates=tuple(
-                    aggregate_from_json(aggregate) for aggregate in node["aggregates"]
-                ),
-                queries=tuple(node["queries"]),
-                cost=node["cost"],
-            )
-            for node in data["nodes"]
-        ),
     )
 
 

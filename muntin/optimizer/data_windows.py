@@ -5,11 +5,10 @@ from dataclasses import replace
 from math import exp
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.user_aggregate import UserAggregate
-from muntin.model.plan import Plan, cost_of
+from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
-from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.time import SECOND
+from muntin.model.trees import DataNode, DataTree, cost_of
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.data_windows import CountWindow, Custom, DataWindow, Session, Threshold
 from muntin.model.windows.window import Window
@@ -26,7 +25,7 @@ _PER_RECORD = 3.0
 _PER_CALL = 300.0
 
 
-def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
+def data_trees(workload: Workload) -> tuple[DataTree, ...]:
     """Returns the trees of all data windows; queries of a grouping share slices if they can.
 
     Sessions need not see every event: events within the shortest gap are one record to all of them.
@@ -36,10 +35,10 @@ def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
     groups: dict[tuple[Grouping, str], list[Query]] = {}
     for query in workload.data_windows:
         groups.setdefault((query.grouping, sharing_group(query)), []).append(query)
-    trees: list[RecordTree] = []
+    trees: list[DataTree] = []
     for (grouping, _), queries in groups.items():
-        tree = record_tree(grouping, queries, workload)
-        apart = [record_tree(grouping, [query], workload) for query in queries]
+        tree = data_tree(grouping, queries, workload)
+        apart = [data_tree(grouping, [query], workload) for query in queries]
         is_batch = workload.seconds is not None
         may_be_apart = is_batch and all(each.is_alone for each in apart)
         spent = tree.cost + workload.start_cost
@@ -47,11 +46,9 @@ def record_trees(workload: Workload) -> tuple[RecordTree, ...]:
     return tuple(trees)
 
 
-def record_trees_cost(workload: Workload) -> float:
+def data_trees_cost(workload: Workload) -> float:
     """Returns the cost of the data windows with a tree each."""
-    return sum(
-        record_tree(query.grouping, [query], workload).cost for query in workload.data_windows
-    )
+    return sum(data_tree(query.grouping, [query], workload).cost for query in workload.data_windows)
 
 
 def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
@@ -59,8 +56,8 @@ def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
 
     That tree reads and sorts every event anyway, for its data windows.
     """
-    for host in plan.record_trees:
-        guests = [tree for tree in plan.trees if tree.grouping == host.grouping]
+    for host in plan.data_trees:
+        guests = [tree for tree in plan.periodic_trees if tree.grouping == host.grouping]
         asked = [query for tree in (host, *guests) for query in plan.queries_of(tree).values()]
         # The sets of a query are answered together, from slices.
         is_set = any(query.whole is not None for query in asked)
@@ -72,12 +69,11 @@ def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
             or any(sharing_group(query) != _RECORDS for query in asked)
         ):
             continue
-        joined = record_tree(host.grouping, asked, workload)
+        joined = data_tree(host.grouping, asked, workload)
         if joined.cost < host.cost + cost_of(guests):
-            plan = replace(
-                plan,
-                trees=tuple(tree for tree in plan.trees if tree not in guests),
-                record_trees=tuple(joined if tree is host else tree for tree in plan.record_trees),
+            plan = plan.with_trees(
+                periodic=(tree for tree in plan.periodic_trees if tree not in guests),
+                data=(joined if tree is host else tree for tree in plan.data_trees),
             )
     return plan
 
@@ -95,11 +91,11 @@ def sharing_group(query: Query) -> str:
 def _needs_events(query: Query) -> bool:
     """Whether a query has an aggregate that Spark cannot compute of the events of a record: one of
     the user's own, or of a set of values."""
-    has_own = any(isinstance(aggregate, UserAggregate) for aggregate in query.aggregates.values())
+    has_own = any(aggregate.has_user_code for aggregate in query.aggregates.values())
     return has_own or not query.is_native
 
 
-def record_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) -> RecordTree:
+def data_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) -> DataTree:
     """Returns the tree of some queries of a grouping, with its costs."""
     asked: dict[DataWindow | Window, tuple[list[str], dict[Aggregate, None]]] = {}
     for query in queries:
@@ -113,12 +109,12 @@ def record_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload
     # In a batch whose keys are not known, events of a key may be far apart.
     if grain is not None and (workload.keys_known or workload.seconds is None):
         handed = cost.occupied(SECOND / grain, rate=workload.rate, keys=workload.keys)
-    tree = RecordTree(
+    tree = DataTree(
         grouping=grouping,
         grain=grain,
         cut_cost=workload.prices.event * workload.rate + workload.prices.record * handed,
         nodes=tuple(
-            RecordNode(
+            DataNode(
                 window=window,
                 aggregates=tuple(aggregates),
                 queries=tuple(names),
@@ -130,7 +126,7 @@ def record_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload
     return _as_sparks_own(tree, workload) if tree.is_alone else tree
 
 
-def _as_sparks_own(tree: RecordTree, workload: Workload) -> RecordTree:
+def _as_sparks_own(tree: DataTree, workload: Workload) -> DataTree:
     """Returns the tree with the cost of Spark's own `session_window`, which groups every event."""
     (node,) = tree.nodes
     return replace(

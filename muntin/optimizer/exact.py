@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from muntin.errors import PlanError
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Query
+from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import cost
@@ -65,7 +66,7 @@ def cheapest_partition(count: int, cost_of: Callable[[tuple[int, ...]], float]) 
 def exact(workload: Workload) -> Plan:
     """Plans the cheapest grouping into flat trees, by the runtime's cost model."""
 
-    def grow(queries: tuple[Query, ...]) -> list[Tree]:
+    def grow(queries: tuple[Query, ...]) -> list[PeriodicTree]:
         nodes = nodes_of(queries)
         alone = [tree_of(queries[0].grouping, [node], workload).cost for node in nodes]
         answers = [

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
+from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import cost
@@ -150,12 +151,12 @@ class Hanging:
             )
         return total + cost.cut_cost(slices, self._workload, columns=self._columns)
 
-    def tree(self, parents: dict[Window, Window | None]) -> Tree:
+    def tree(self, parents: dict[Window, Window | None]) -> PeriodicTree:
         """Returns the tree in which each window reads its parent."""
         return tree_of(self._grouping, self._nodes, self._workload, parents)
 
 
-def best_tree(grouping: Grouping, nodes: Sequence[Node], workload: Workload) -> Tree:
+def best_tree(grouping: Grouping, nodes: Sequence[Node], workload: Workload) -> PeriodicTree:
     """Returns the cheapest tree found by adding and dropping windows while that pays."""
     offered = candidates(nodes)
     hanging = Hanging(grouping, nodes, offered, workload)

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import gcd, isqrt
 
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.optimizer.factor_windows.factor_windows import divisors
 from muntin.optimizer.trees import nodes_of, tree_of
@@ -32,7 +33,7 @@ _FAN = 12
 _SHARE, _FEW = 0.75, 16
 
 
-def in_levels(tree: Tree, plan: Plan) -> Tree:
+def in_levels(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
     """Returns the tree of the same queries as a stream runs it: each window reads the coarsest
     level that partitions it, or the slices."""
     queries = list(plan.queries_of(tree).values())

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from muntin.model.plan import Plan, Tree, made_together
+from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
-from muntin.model.record_tree import RecordTree
+from muntin.model.trees import DataTree, PeriodicTree, group_by_pass
 from muntin.model.windows.window import Window
 from muntin.optimizer.groupings.choose_passes import by_the_slicer
 from muntin.optimizer.levels import in_levels
@@ -21,7 +21,7 @@ def on_slices(plan: Plan) -> Plan:
     """
     guests = [
         query
-        for tree in plan.record_trees
+        for tree in plan.data_trees
         for query in plan.queries_of(tree).values()
         if query.is_periodic
     ]
@@ -34,15 +34,15 @@ def periodic_apart(plan: Plan) -> Plan:
     Those that are left among records have aggregates of the user's own. They take late rows for as
     long as they are open, as all periodic windows do, and data windows take none.
     """
-    trees: list[RecordTree] = []
-    for tree in plan.record_trees:
+    trees: list[DataTree] = []
+    for tree in plan.data_trees:
         for is_periodic in (False, True):
             nodes = [node for node in tree.nodes if isinstance(node.window, Window) == is_periodic]
             if nodes:
                 trees.append(replace(tree, nodes=tuple(nodes)))
-    if len(trees) == len(plan.record_trees):
+    if len(trees) == len(plan.data_trees):
         return plan
-    return replace(plan, record_trees=tuple(trees))
+    return plan.with_trees(data=trees)
 
 
 def cut_once(plan: Plan) -> Plan:
@@ -50,11 +50,11 @@ def cut_once(plan: Plan) -> Plan:
 
     As trees of their own, the groups would be cut from the events, each for itself.
     """
-    groups = made_together(plan.trees)
-    if "triweave" not in (plan.strategy, *plan.taken) or len(groups) == len(plan.trees):
+    groups = group_by_pass(plan.periodic_trees)
+    if "triweave" not in (plan.strategy, *plan.taken) or len(groups) == len(plan.periodic_trees):
         return plan
-    trees = tuple(group[0] if len(group) == 1 else _flat(group, plan) for group in groups)
-    return replace(plan, trees=trees, considered={}, taken=())
+    trees = (group[0] if len(group) == 1 else _flat(group, plan) for group in groups)
+    return plan.with_trees(periodic=trees, considered={}, taken=())
 
 
 def reading_slices(plan: Plan) -> Plan:
@@ -64,15 +64,15 @@ def reading_slices(plan: Plan) -> Plan:
     Slices are cut only at edges of asked windows. A stream answers only the windows that have just
     closed, so a window whose intervals overlap is not worth keeping for others.
     """
-    trees = tuple(_levelled(tree, plan) for tree in plan.trees)
-    found = by_the_slicer(replace(plan, trees=trees))
-    if found.trees == plan.trees:
+    trees = (_levelled(tree, plan) for tree in plan.periodic_trees)
+    found = by_the_slicer(plan.with_trees(periodic=trees))
+    if found.periodic_trees == plan.periodic_trees:
         return plan
     # The costs of other strategies are of plans that a stream does not run.
     return replace(found, considered={}, taken=())
 
 
-def _levelled(tree: Tree, plan: Plan) -> Tree:
+def _levelled(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
     """Returns the tree as a stream runs it, without what is decided for batches only."""
     tree = replace(tree, native=(), time_part=None, made_in=None)
     found = in_levels(tree, plan)
@@ -80,7 +80,7 @@ def _levelled(tree: Tree, plan: Plan) -> Tree:
     return tree if tree.is_flat and not found.levels else found
 
 
-def _flat(trees: Iterable[Tree], plan: Plan) -> Tree:
+def _flat(trees: Iterable[PeriodicTree], plan: Plan) -> PeriodicTree:
     """Returns one tree for the queries of some trees of one grouping; all nodes read its slices."""
     queries = [query for tree in trees for query in plan.queries_of(tree).values()]
     return flat_tree(queries, plan.workload_of(queries))
@@ -90,9 +90,8 @@ def sliced(plan: Plan, guests: Collection[Query]) -> Plan:
     """Moves some queries with periodic windows from records to slices of their own."""
     names = {query.name for query in guests}
     left = [query for query in parts_of(plan.queries) if query.name not in names]
-    trees = [tree.answering(left) for tree in plan.record_trees]
-    return replace(
-        plan,
-        trees=plan.trees + shared(plan.workload_of(guests)).trees,
-        record_trees=tuple(tree for tree in trees if tree.nodes),
+    trees = [tree.answering(left) for tree in plan.data_trees]
+    return plan.with_trees(
+        periodic=(*plan.periodic_trees, *shared(plan.workload_of(guests)).periodic_trees),
+        data=(tree for tree in trees if tree.nodes),
     )

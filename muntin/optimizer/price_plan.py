@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from muntin.model.passes import SLICER
-from muntin.model.plan import Plan, Tree
-from muntin.model.record_tree import RecordTree
+from muntin.model.plan import Plan
+from muntin.model.trees import DataTree, PeriodicTree
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import cost
-from muntin.optimizer.data_windows import record_tree
+from muntin.optimizer.data_windows import data_tree
 from muntin.optimizer.groupings.pass_costs import Members
 from muntin.optimizer.trees import plain_spark_cost, tree_each_cost
 
@@ -20,14 +20,11 @@ def price_plan(plan: Plan, workload: Workload | None = None) -> Plan:
     """
     work = replace(workload or plan.workload_of(plan.queries), queries=plan.queries)
     parts = {part.grouping: part for part in work.by_grouping}
-    nodes = [_with_node_costs(tree, parts[tree.grouping]) for tree in plan.trees]
+    nodes = [_with_node_costs(tree, parts[tree.grouping]) for tree in plan.periodic_trees]
     plain = cost.plain_queries_cost(work)
-    return replace(
-        plan,
-        trees=_with_pass_costs(nodes, work),
-        record_trees=tuple(
-            _with_record_costs(tree, plan, parts[tree.grouping]) for tree in plan.record_trees
-        ),
+    return plan.with_trees(
+        periodic=_with_pass_costs(nodes, work),
+        data=(_with_record_costs(tree, plan, parts[tree.grouping]) for tree in plan.data_trees),
         rate=work.rate,
         keys=work.keys,
         rate_known=work.rate_known,
@@ -42,7 +39,7 @@ def price_plan(plan: Plan, workload: Workload | None = None) -> Plan:
     )
 
 
-def _with_node_costs(tree: Tree, part: Workload) -> Tree:
+def _with_node_costs(tree: PeriodicTree, part: Workload) -> PeriodicTree:
     """Returns the tree with the costs of its nodes; Spark itself answers one that is alone."""
     if tree.is_alone and tree.made_in is None:
         (node,) = tree.nodes
@@ -66,12 +63,12 @@ def _with_node_costs(tree: Tree, part: Workload) -> Tree:
     )
 
 
-def _with_pass_costs(trees: Sequence[Tree], work: Workload) -> tuple[Tree, ...]:
+def _with_pass_costs(trees: Sequence[PeriodicTree], work: Workload) -> tuple[PeriodicTree, ...]:
     """Returns the trees with what it costs to make their slices, by the maker of their pass."""
-    members: dict[object, list[Tree]] = {}
+    members: dict[object, list[PeriodicTree]] = {}
     for tree in trees:
         members.setdefault(tree.made_in or id(tree), []).append(tree)
-    priced: dict[int, Tree] = {}
+    priced: dict[int, PeriodicTree] = {}
     for together in members.values():
         made_in = together[0].made_in
         candidate = Members(trees=tuple(together), workload=work)
@@ -86,8 +83,8 @@ def _with_pass_costs(trees: Sequence[Tree], work: Workload) -> tuple[Tree, ...]:
     return tuple(priced[id(tree)] for tree in trees)
 
 
-def _with_record_costs(tree: RecordTree, plan: Plan, part: Workload) -> RecordTree:
-    anew = record_tree(tree.grouping, list(plan.queries_of(tree).values()), part)
+def _with_record_costs(tree: DataTree, plan: Plan, part: Workload) -> DataTree:
+    anew = data_tree(tree.grouping, list(plan.queries_of(tree).values()), part)
     spent = {node.window: node.cost for node in anew.nodes}
     nodes = tuple(replace(node, cost=spent[node.window]) for node in tree.nodes)
     return replace(tree, nodes=nodes, cut_cost=anew.cut_cost)

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
-from muntin.model.plan import Plan, Tree, cost_of
+from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
+from muntin.model.trees import PeriodicTree, cost_of
 from muntin.model.workload import Workload
 from muntin.optimizer.approximate import exact_only
 from muntin.optimizer.costs.cost import plain_queries_cost
@@ -71,7 +72,7 @@ def auto(workload: Workload) -> Plan:
     windows = max(
         (len({q.window for q in queries}) for queries in workload.groupings.values()), default=0
     )
-    best: dict[Grouping, tuple[str, tuple[Tree, ...]]] = {}
+    best: dict[Grouping, tuple[str, tuple[PeriodicTree, ...]]] = {}
     least: dict[Grouping, float] = {}
     tried: dict[str, float] = {}
 
@@ -84,9 +85,9 @@ def auto(workload: Workload) -> Plan:
             except PlanError:
                 # The exact strategies refuse what is too large for them.
                 continue
-            tried[name] = sum(tree.cost for tree in plan.record_trees)
+            tried[name] = sum(tree.cost for tree in plan.data_trees)
             for grouping in workload.groupings:
-                trees = tuple(tree for tree in plan.trees if tree.grouping == grouping)
+                trees = tuple(tree for tree in plan.periodic_trees if tree.grouping == grouping)
                 spent = made_cost(trees, workload)
                 # Without sharing, each tree reads the events itself.
                 tried[name] += cost_of(trees) if name == "unshared" else spent
@@ -113,7 +114,7 @@ def auto(workload: Workload) -> Plan:
     return replace(chosen, considered=tried, taken=taken)
 
 
-def _rehung(tree: Tree, workload: Workload) -> Tree:
+def _rehung(tree: PeriodicTree, workload: Workload) -> PeriodicTree:
     """Returns the tree with intermediate windows if that is cheaper; one of a pass stays."""
     if tree.made_in is not None:
         return tree
@@ -172,10 +173,12 @@ def _optimized(workload: Workload, strategy: str) -> Plan:
     ways = [plans]
     # What is cheapest for each grouping may cost more in the pass of several.
     if len(parts) > 1:
-        if any(len(plan.trees) > 1 for plan in plans):
+        if any(len(plan.periodic_trees) > 1 for plan in plans):
             ways.append(list(map(_in_one_tree, plans, parts)))
         # A single tumbling window has the same tree under every strategy.
-        is_same = all(len(plan.trees) == 1 and plan.trees[0].is_alone for plan in plans)
+        is_same = all(
+            len(plan.periodic_trees) == 1 and plan.periodic_trees[0].is_alone for plan in plans
+        )
         if len(workload.shared) <= _MOST_TOGETHER and not is_same:
             ways += _by_one_strategy(plans, parts)
     if workload.data_windows:
@@ -191,32 +194,31 @@ def _made(plans: Sequence[Plan], workload: Workload) -> Plan:
 
 def _by_one_strategy(plans: Sequence[Plan], parts: Sequence[Workload]) -> Iterator[list[Plan]]:
     """Yields the plans of `auto` with the trees that one strategy has for every grouping."""
-    known = [[plan.trees for plan in plans]]
+    known = [[plan.periodic_trees for plan in plans]]
     for name, strategy in {**_FIRST, **_TREES, **_GROUPS}.items():
         try:
-            trees = [strategy(part).trees for part in parts]
+            trees = [strategy(part).periodic_trees for part in parts]
         except PlanError:
             continue
         if trees not in known:
             known.append(trees)
             chosen = zip(plans, trees, strict=True)
-            yield [replace(plan, trees=own, taken=(name,)) for plan, own in chosen]
+            yield [plan.with_trees(periodic=own, taken=(name,)) for plan, own in chosen]
 
 
 def _in_one_tree(plan: Plan, workload: Workload) -> Plan:
     """Returns the plan of one grouping, or one with a single tree if it has several."""
-    if len(plan.trees) < 2:
+    if len(plan.periodic_trees) < 2:
         return plan
-    return replace(plan, trees=intermediate(workload).trees, taken=("intermediate",))
+    return plan.with_trees(periodic=intermediate(workload).periodic_trees, taken=("intermediate",))
 
 
 def _united(plans: Sequence[Plan], workload: Workload) -> Plan:
     """Returns one plan with the trees of all, for the whole workload."""
     tried = [set(plan.considered) for plan in plans]
-    return replace(
-        plans[0],
-        trees=tuple(tree for plan in plans for tree in plan.trees),
-        record_trees=tuple(tree for plan in plans for tree in plan.record_trees),
+    return plans[0].with_trees(
+        periodic=(tree for plan in plans for tree in plan.periodic_trees),
+        data=(tree for plan in plans for tree in plan.data_trees),
         queries=workload.queries,
         rate=workload.rate,
         keys=workload.keys,

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from muntin.errors import PlanError
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Query
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
@@ -160,7 +161,7 @@ def _by_base_slide(groups: Sequence[Stairs], window: Window, *, either: bool = F
     return sorted(fits, key=lambda index: -groups[index].seed.slide)
 
 
-def stairs_tree(stairs: Stairs, queries: Sequence[Query], workload: Workload) -> Tree:
+def stairs_tree(stairs: Stairs, queries: Sequence[Query], workload: Workload) -> PeriodicTree:
     """Returns a group as a tree: each stair reads the widest narrower one that covers it."""
     parents: dict[Window, Window | None] = {}
     heads: list[Window] = []

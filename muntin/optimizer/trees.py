@@ -6,13 +6,14 @@ from dataclasses import replace
 from functools import lru_cache
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.slicing import Slicing
+from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import cost
-from muntin.optimizer.data_windows import record_trees, record_trees_cost
+from muntin.optimizer.data_windows import data_trees, data_trees_cost
 from muntin.optimizer.name_techniques import with_techniques
 from muntin.optimizer.slicing import edges
 
@@ -47,7 +48,7 @@ def tree_of(
     parents: Mapping[Window, Window | None] | None = None,
     *,
     may_be_alone: bool = True,
-) -> Tree:
+) -> PeriodicTree:
     """Returns a tree of the asked nodes, each below its entry in `parents`, with its costs.
 
     Windows in `parents` that were not asked for become factor windows. Every node has the
@@ -79,7 +80,7 @@ def tree_of(
         for window, parent in reversed(sources.items())
     ]
     technique, latency = workload.technique, workload.latency
-    tree = Tree(
+    tree = PeriodicTree(
         grouping=grouping,
         slicing=slicing,
         nodes=with_techniques(hung, slicing, technique=technique, latency=latency),
@@ -93,7 +94,7 @@ def _columns(grouping: Grouping, nodes: Iterable[Node]) -> int:
     return cost.slicer_columns([grouping], aggregates)
 
 
-def _as_sparks_own(tree: Tree, workload: Workload) -> Tree:
+def _as_sparks_own(tree: PeriodicTree, workload: Workload) -> PeriodicTree:
     """Returns the tree with the cost of Spark's own GROUP BY."""
     (node,) = tree.nodes
     cut_cost, spent = cost.alone_cost(node.window, node.aggregates, workload)
@@ -111,7 +112,7 @@ def _hung(node: Node, parent: Window | None, slicing: Slicing, workload: Workloa
     )
 
 
-def flat_tree(queries: Sequence[Query], workload: Workload) -> Tree:
+def flat_tree(queries: Sequence[Query], workload: Workload) -> PeriodicTree:
     """Returns a tree of one grouping's queries in which every node reads the slices."""
     return tree_of(queries[0].grouping, nodes_of(queries), workload)
 
@@ -136,7 +137,7 @@ def single_cost(
 
 def tree_each_cost(workload: Workload) -> float:
     """Returns the cost of the queries of one grouping with a tree each."""
-    return record_trees_cost(workload) + sum(
+    return data_trees_cost(workload) + sum(
         count * single_cost(window, aggregates, workload, columns=columns)
         for (window, aggregates, columns), count in _alike(workload).items()
     )
@@ -147,7 +148,7 @@ def plain_spark_cost(workload: Workload) -> float:
 
     Spark supports few data windows: these have a tree each.
     """
-    return record_trees_cost(workload) + sum(
+    return data_trees_cost(workload) + sum(
         count * cost.plain_cost(window, aggregates, workload)
         for (window, aggregates, _), count in _alike(workload).items()
     )
@@ -166,13 +167,13 @@ def _alike(workload: Workload) -> Counter[tuple[Window, frozenset[Aggregate], in
 
 
 def plan_of(
-    strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[Tree]]
+    strategy: str, workload: Workload, grow: Callable[[tuple[Query, ...]], Iterable[PeriodicTree]]
 ) -> Plan:
     """Returns a plan with the trees that `grow` makes of each grouping, and costs to compare."""
-    trees = tuple(tree for queries in workload.groupings.values() for tree in grow(queries))
+    trees = (tree for queries in workload.groupings.values() for tree in grow(queries))
     return Plan(
         strategy=strategy,
-        trees=trees,
+        trees=(*trees, *data_trees(workload)),
         queries=workload.queries,
         rate=workload.rate,
         keys=workload.keys,
@@ -186,5 +187,4 @@ def plan_of(
         approximate=workload.approximate,
         unshared_cost=tree_each_cost(workload),
         plain_cost=plain_spark_cost(workload),
-        record_trees=record_trees(workload),
     )

@@ -8,9 +8,10 @@ finest slices, and each group is a tree whose slices are composed from them.
 from collections.abc import Iterable, Sequence
 from itertools import count
 
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.slicing import Slicing
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.groupings.choose_passes import in_one_pass
@@ -37,7 +38,7 @@ def triweave(workload: Workload, *, technique: str = "two_stacks") -> Plan:
     """Plans a tree for each group of windows, cut at its own edges; one pass cuts the events."""
     numbers = count()
 
-    def grow(queries: tuple[Query, ...]) -> list[Tree]:
+    def grow(queries: tuple[Query, ...]) -> list[PeriodicTree]:
         nodes = {node.window: node for node in nodes_of(queries)}
         # Groups whose slices come out the same, because both are cut on one grid, are one tree.
         alike: dict[Slicing, list[Window]] = {}

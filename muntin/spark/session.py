@@ -36,8 +36,6 @@ _FORGETTING = {
 # Where the driver is, if all of Spark is on this machine.
 _HERE = "127.0.0.1"
 _PACKAGES = "spark.jars.packages"
-# Before the paths of the user's, for all Python processes of Spark's.
-_PATHS = "spark.executorEnv.PYTHONPATH"
 # What may help against an error of Spark's, by its name.
 _HINTS = {
     "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE": ("; write parquet or json, or leave that column out"),
@@ -125,8 +123,6 @@ def _session(options: SparkOptions, memory: str = MEMORY) -> SparkSession:
         conf.set(key, value)
     if conf.get("spark.master", "").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    paths = [str(Path(__file__).with_name("worker_site")), conf.get(_PATHS, "")]
-    conf.set(_PATHS, os.pathsep.join(filter(None, paths)))
     # The log is a file without a name: read if Spark does not start, gone when it ends. Options
     # of log4j would come too late for what the JVM itself prints.
     with tempfile.TemporaryFile() as log, _holding_ctrl_c():

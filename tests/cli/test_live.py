@@ -8,9 +8,15 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from muntin.cli.interrupt import asked_to_stop
-from muntin.cli.live import Lines, LiveTable, instant, size, view
-from muntin.cli.stream import waits_for
+from muntin.cli.interrupt import stop_event
+from muntin.cli.live import (
+    LiveTable,
+    StatusLines,
+    format_bytes,
+    format_instant,
+    status_view,
+)
+from muntin.cli.stream import describe_phase
 from muntin.spark.pipeline.status import QueryStatus, Status
 
 STATUS = Status(
@@ -31,7 +37,7 @@ STATUS = Status(
 
 def test_a_terminal_gets_a_table_with_all_figures():
     console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
-    with view(console) as shown:
+    with status_view(console) as shown:
         assert isinstance(shown, LiveTable)
         shown.show(STATUS)
         shown.say("[added] new")
@@ -47,8 +53,8 @@ def test_a_terminal_gets_a_table_with_all_figures():
 
 def test_a_pipe_gets_a_line_for_each_batch():
     console = Console(file=StringIO(), width=20)
-    with view(console) as shown:
-        assert isinstance(shown, Lines)
+    with status_view(console) as shown:
+        assert isinstance(shown, StatusLines)
         shown.show(STATUS)
         shown.show(STATUS)
         shown.say("no such thing", wrong=True)
@@ -57,17 +63,17 @@ def test_a_pipe_gets_a_line_for_each_batch():
     assert second.endswith("error: no such thing")
 
 
-def test_a_starting_stream_says_what_it_waits_for():
+def test_a_starting_stream_says_what_it_describe_phase():
     starting = replace(STATUS, batches=0)
-    assert waits_for(starting, "in") == "waiting for the first batch"
-    assert waits_for(replace(starting, is_waiting=True), "in") == "no new files yet in in"
-    assert waits_for(replace(STATUS, is_waiting=True), "in") == "Ctrl-C stops after the batch"
+    assert describe_phase(starting, "in") == "waiting for the first batch"
+    assert describe_phase(replace(starting, is_waiting=True), "in") == "no new files yet in in"
+    assert describe_phase(replace(STATUS, is_waiting=True), "in") == "Ctrl-C stops after the batch"
 
 
 def test_instants_and_sizes():
-    assert instant(0) == "1970-01-01 00:00:00"
-    assert instant(-500_000) == "1969-12-31 23:59:59.5"
-    assert [size(n) for n in (0, 999, 1000, 5_600_000_000)] == [
+    assert format_instant(0) == "1970-01-01 00:00:00"
+    assert format_instant(-500_000) == "1969-12-31 23:59:59.5"
+    assert [format_bytes(n) for n in (0, 999, 1000, 5_600_000_000)] == [
         *["0 bytes", "999 bytes"],
         *["1.0 kB", "5.6 GB"],
     ]
@@ -75,7 +81,7 @@ def test_instants_and_sizes():
 
 def test_the_second_interrupt_ends_at_once():
     before = signal.getsignal(signal.SIGINT)
-    with asked_to_stop() as asked:
+    with stop_event() as asked:
         os.kill(os.getpid(), signal.SIGINT)
         assert asked.wait(5)
         with pytest.raises(KeyboardInterrupt):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from muntin import explain
 from muntin.explain import ruler, words
 from muntin.explain.scales import CostScale, TimeScale
-from muntin.model.plan import Node
 from muntin.model.slicing import Edges
+from muntin.model.trees import Node
 from muntin.model.windows.window import Window
 from tests.support.hand_made_plans import LOW, every_plan, hundred, pair, plan_of, small, tree_of
 
@@ -142,7 +142,7 @@ def test_factor_windows_are_dashed():
 def test_edges_are_drawn_to_scale():
     # 0  3 4  6   9 10  12   16   18
     tree = pair().trees[0]
-    assert ruler.span(tree) % 18_000_000 == 0
+    assert ruler.stretch_length(tree) % 18_000_000 == 0
     assert [edge // 1_000_000 for edge in ruler.edges_within(tree.slicing, 18_000_000)] == [
         *(0, 3, 4, 6, 9, 10, 12, 16)
     ]
@@ -170,7 +170,7 @@ def test_any_slicing_can_be_drawn(asked):
     ]
     plan = plan_of(tree_of(*nodes, edges=tuple(sorted(edges))))
     tree = plan.trees[0]
-    found = ruler.edges_within(tree.slicing, ruler.span(tree))
+    found = ruler.edges_within(tree.slicing, ruler.stretch_length(tree))
     assert len(found) <= ruler.MOST_EDGES + len(edges)
     ElementTree.fromstring(explain.svg(plan))
     assert explain.text(plan)

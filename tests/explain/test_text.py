@@ -144,8 +144,8 @@ def test_the_terminal_says_how_wide_it_is(monkeypatch):
 def test_reading_and_answering_are_told_apart():
     told = explain.text(small(), 100)
     assert "reading 1.0k, answering 300, Spark alone 200" in told
-    assert list(words.parts(small()).values()) == [1000.0, 300.0, 200.0]
-    assert list(words.parts(pair())) == [words.READING, words.ANSWERING]
+    assert list(words.cost_parts(small()).values()) == [1000.0, 300.0, 200.0]
+    assert list(words.cost_parts(pair())) == [words.READING, words.ANSWERING]
     assert words.OPERATION in told
 
 

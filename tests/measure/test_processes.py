@@ -6,7 +6,7 @@ import time
 import psutil
 
 from muntin.measure import processes as measuring
-from muntin.measure.processes import Cost, cheapest, measure, memory, settle, so_far
+from muntin.measure.processes import Cost, cheapest, cost_so_far, measure, memory, settle
 
 
 def test_cpu_is_counted_apart_from_waiting():
@@ -41,10 +41,10 @@ def test_the_peak_of_memory_is_kept_after_it_is_freed():
 def test_the_cpu_of_other_processes_counts():
     script = "import time\nwhile time.process_time() < 0.3: pass\nprint()\ninput()"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    before = so_far().cpu_s
+    before = cost_so_far().cpu_s
     with subprocess.Popen([sys.executable, "-c", script], **pipes) as busy:
         busy.stdout.readline()
-        assert so_far().cpu_s - before >= 0.25
+        assert cost_so_far().cpu_s - before >= 0.25
         busy.communicate(b"\n")
 
 
@@ -79,13 +79,13 @@ def test_a_worker_that_ends_still_counts():
     command = [sys.executable, "-c", DAEMON, "pyspark.daemon"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as daemon:
-        before = so_far().cpu_s
+        before = cost_so_far().cpu_s
         assert daemon.stdout.readline() == "done\n"
-        worked = so_far().cpu_s - before
+        worked = cost_so_far().cpu_s - before
         assert worked >= 0.25
         (worker,) = psutil.Process(daemon.pid).children()
         daemon.stdin.write("end\n")
         daemon.stdin.flush()
         worker.wait(10)
-        assert so_far().cpu_s - before >= worked
+        assert cost_so_far().cpu_s - before >= worked
         daemon.kill()

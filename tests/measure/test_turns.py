@@ -1,16 +1,15 @@
 import pytest
 
-from muntin.console.progress import Steps
-from muntin.measure import turns
-from muntin.measure.processes import Cost
-from muntin.measure.turns import LONG_S, in_turns
+from muntin.measure import processes
+from muntin.measure.processes import LONG_S, Cost, measure_in_turns
+from muntin.measure.progress import Steps
 
 
 @pytest.fixture
 def taken(monkeypatch):
     """What ran, and how long it had been waited for an idle machine before."""
     log = []
-    monkeypatch.setattr(turns, "settle", lambda: log.append("idle"))
+    monkeypatch.setattr(processes, "settle", lambda: log.append("idle"))
     return log
 
 
@@ -28,7 +27,7 @@ def costing(log, name, wall_s, *cpu_s):
 def test_turns_that_warm_up_do_not_count_and_the_cheapest_of_the_others_does(taken):
     runs = {"a": costing(taken, "a", 1, 1, 5, 4), "b": costing(taken, "b", 1, 2, 2, 9)}
     with Steps(6) as bar:
-        costs = in_turns(runs, bar, warming=1, repeats=2)
+        costs = measure_in_turns(runs, bar, warm_up_turns=1, repeats=2)
     assert {name: cost.cpu_s for name, cost in costs.items()} == {"a": 4, "b": 2}
     assert taken == ["idle", "a", "idle", "b"] * 3
 
@@ -36,7 +35,7 @@ def test_turns_that_warm_up_do_not_count_and_the_cheapest_of_the_others_does(tak
 def test_what_takes_long_has_one_turn_and_that_counts(taken):
     runs = {"a": costing(taken, "a", 1, 1, 5), "long": costing(taken, "long", LONG_S, 99)}
     with Steps(4) as bar:
-        costs = in_turns(runs, bar, warming=1, repeats=1)
+        costs = measure_in_turns(runs, bar, warm_up_turns=1, repeats=1)
     assert {name: cost.cpu_s for name, cost in costs.items()} == {"a": 5, "long": 99}
     assert taken.count("long") == 1
 
@@ -45,5 +44,5 @@ def test_what_took_long_before_has_no_turn(taken):
     before = {"a": Cost(cpu_s=3, wall_s=1), "long": Cost(cpu_s=98, wall_s=LONG_S)}
     runs = {"a": costing(taken, "a", 1, 5), "long": costing(taken, "long", LONG_S)}
     with Steps(2) as bar:
-        costs = in_turns(runs, bar, warming=0, repeats=1, before=before)
+        costs = measure_in_turns(runs, bar, warm_up_turns=0, repeats=1, earlier=before)
     assert {name: cost.cpu_s for name, cost in costs.items()} == {"a": 5, "long": 98}

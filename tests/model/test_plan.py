@@ -2,10 +2,10 @@ import pytest
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import avg, max_
-from muntin.model.plan import RECALC, Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.record_tree import RecordNode, RecordTree
 from muntin.model.slicing import Edges, Slicing
+from muntin.model.trees import RECALC, DataNode, DataTree, Node, PeriodicTree
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import Window
 from tests.support.windows import hopping, tumbling
@@ -27,7 +27,7 @@ FAMILY = query("q", tumbling(4), MAX).grouping
 
 
 def tree(*nodes):
-    return Tree(grouping=FAMILY, slicing=SLICING, nodes=nodes, cut_cost=10)
+    return PeriodicTree(grouping=FAMILY, slicing=SLICING, nodes=nodes, cut_cost=10)
 
 
 def node(window, *aggregates, parent=None, queries=(), cost=0.0):
@@ -128,24 +128,23 @@ def test_a_plan_answers_every_query_once():
 
 def test_trees_of_both_kinds_answer_the_same_questions():
     near, visits = query("near", tumbling(4), MAX), query("visits", session("1 minute"), AVG)
-    records = RecordTree(
+    records = DataTree(
         grouping=FAMILY,
-        nodes=(RecordNode(window=visits.window, aggregates=(AVG,), queries=("visits",), cost=5),),
+        nodes=(DataNode(window=visits.window, aggregates=(AVG,), queries=("visits",), cost=5),),
         cut_cost=3,
     )
     plan = Plan(
         strategy="s",
-        trees=(tree(node(tumbling(4), MAX, queries=("near",), cost=2)),),
-        record_trees=(records,),
+        trees=(tree(node(tumbling(4), MAX, queries=("near",), cost=2)), records),
         queries=(near, visits),
         rate=1.0,
         keys=1.0,
     )
-    assert [one.queries for one in plan.all_trees] == [("near",), ("visits",)]
-    assert [one.cost for one in plan.all_trees] == [12, 8]
+    assert [one.queries for one in plan.trees] == [("near",), ("visits",)]
+    assert [one.cost for one in plan.trees] == [12, 8]
     assert plan.cost == 20
-    assert [one.aggregates for one in plan.all_trees] == [(MAX,), (AVG,)]
-    assert [one.number_of(*one.queries) for one in plan.all_trees] == [0, 0]
+    assert [one.aggregates for one in plan.trees] == [(MAX,), (AVG,)]
+    assert [one.number_of(*one.queries) for one in plan.trees] == [0, 0]
     assert plan.queries_of(records) == {"visits": visits}
     with pytest.raises(ModelError, match="no node of the tree answers 'near'"):
         records.number_of("near")

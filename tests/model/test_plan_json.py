@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import muntin as mt
 from muntin.errors import ModelError
-from muntin.model.plan import RECALC
 from muntin.model.plan_json import (
     definition,
     plan_from_json,
@@ -18,6 +17,7 @@ from muntin.model.plan_json import (
 )
 from muntin.model.query import PlainQuery
 from muntin.model.sql_text import SqlText
+from muntin.model.trees import RECALC
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import STRATEGIES, optimize
 from tests.support.examples import examples

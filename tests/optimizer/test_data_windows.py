@@ -21,10 +21,10 @@ def test_every_strategy_leaves_them_to_trees_of_their_own(strategy):
     found = [query("session", mt.session("1 minute")), query("rows", mt.count_window(10))]
     periodic = [query("minute", mt.tumbling("1 minute")), query("hour", mt.tumbling("1 hour"))]
     alone = mt.plan(found, strategy=strategy)
-    assert alone.trees == ()
+    assert alone.periodic_trees == ()
     both = mt.plan([*found, *periodic], strategy=strategy)
-    assert both.record_trees == alone.record_trees
-    assert both.trees == mt.plan(periodic, strategy=strategy).trees
+    assert both.data_trees == alone.data_trees
+    assert both.periodic_trees == mt.plan(periodic, strategy=strategy).periodic_trees
     assert both.cost == pytest.approx(alone.cost + mt.plan(periodic, strategy=strategy).cost)
 
 
@@ -32,7 +32,7 @@ def test_what_is_known_of_the_data_is_in_the_costs():
     def cost(window, **facts):
         # A session query alone would be Spark's own.
         beside = [query("beside", mt.session("1 hour"))] if isinstance(window, Session) else []
-        (tree,) = mt.plan([query("q", window), *beside], **facts).record_trees
+        (tree,) = mt.plan([query("q", window), *beside], **facts).data_trees
         return tree.nodes[0].cost
 
     # Many rows a window, few answers; sessions end when events are rare.
@@ -46,7 +46,7 @@ def test_what_is_known_of_the_data_is_in_the_costs():
 def test_a_session_query_alone_costs_what_sparks_own_does_however_dense_events_are():
     def costs(*windows, **facts):
         found = [query(f"q{n}", window) for n, window in enumerate(windows)]
-        (tree,) = mt.plan(found, **facts).record_trees
+        (tree,) = mt.plan(found, **facts).data_trees
         return tree.is_alone, tree.cost
 
     minute, hour = mt.session("1 minute"), mt.session("1 hour")
@@ -60,15 +60,15 @@ def test_a_session_query_alone_costs_what_sparks_own_does_however_dense_events_a
 def test_periodic_windows_join_those_found_in_the_data_where_that_is_cheaper():
     found, minute = query("rows", mt.count_window(10)), query("minute", mt.tumbling("1 minute"))
     plan = mt.plan([found, minute])
-    assert plan.trees == ()
-    (tree,) = plan.record_trees
+    assert plan.periodic_trees == ()
+    (tree,) = plan.data_trees
     assert [node.window for node in tree.nodes] == [found.window, minute.window]
     assert plan.cost < mt.plan([found, minute], strategy="shared").cost
     assert "1 minute" in plan.explain()
     # Of many windows each looks at every record, where slices would be few.
     many = [query(f"q{n}", mt.tumbling(f"{n} hours")) for n in range(1, 200)]
     apart = mt.plan([found, *many])
-    assert len(apart.trees) == 1
+    assert len(apart.periodic_trees) == 1
     assert apart.cost <= mt.plan([found, *many], strategy="shared").cost
 
 
@@ -77,17 +77,17 @@ def test_periodic_windows_of_another_family_or_beside_sessions_stay_apart():
         name="minute", window=mt.tumbling("1 minute"), aggregates={"n": mt.count()}, time="ts"
     )
     beside = query("beside", mt.tumbling("1 minute"))
-    assert len(mt.plan([query("q", mt.punctuation("a")), other]).trees) == 1
-    assert len(mt.plan([query("q", mt.session("1 minute")), other, beside]).trees) == 2
+    assert len(mt.plan([query("q", mt.punctuation("a")), other]).periodic_trees) == 1
+    assert len(mt.plan([query("q", mt.session("1 minute")), other, beside]).periodic_trees) == 2
 
 
 def test_in_a_stream_periodic_windows_stay_on_slices():
     queries = [query("rows", mt.count_window(5)), query("minute", mt.tumbling("1 minute"))]
     plan = mt.plan(queries, rate=1000, keys=10)
-    assert [len(tree.nodes) for tree in plan.record_trees] == [2]
+    assert [len(tree.nodes) for tree in plan.data_trees] == [2]
     found = on_slices(plan)
-    assert [len(tree.nodes) for tree in found.trees] == [1]
-    assert [tree.nodes[0].queries for tree in found.record_trees] == [("rows",)]
+    assert [len(tree.nodes) for tree in found.periodic_trees] == [1]
+    assert [tree.nodes[0].queries for tree in found.data_trees] == [("rows",)]
 
 
 def _drawn(number, window, keys, where, aggregate):

@@ -4,8 +4,8 @@ import pytest
 
 import muntin as mt
 from muntin.model.passes import SLICER
-from muntin.model.plan import made_together
 from muntin.model.time import MINUTE
+from muntin.model.trees import group_by_pass
 from muntin.model.workload import workload
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import STRATEGIES, optimize
@@ -29,7 +29,7 @@ def test_every_node_was_asked_for_and_reads_slices_cut_for_it(strategy):
     planned = optimize(workload(QUERIES, rate=3.0, keys=2.0), strategy)
     plan = on_slices(planned)
     # The groups of TriWeave, which are cut once, are one tree.
-    kept = made_together(planned.trees) if strategy == "triweave" else [[t] for t in planned.trees]
+    kept = group_by_pass(planned.trees) if strategy == "triweave" else [[t] for t in planned.trees]
     assert [tree.queries for tree in plan.trees] == [
         tuple(sorted((n for tree in trees for n in tree.queries), key=NAMES.index))
         for trees in kept

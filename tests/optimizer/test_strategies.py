@@ -14,9 +14,9 @@ from benchmarks.papers.generators import (
 from muntin.errors import PlanError
 from muntin.model.aggregates import aggregate as ag
 from muntin.model.passes import SLICER
-from muntin.model.plan import cost_of, made_together
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE, SECOND
+from muntin.model.trees import cost_of, group_by_pass
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
@@ -155,7 +155,7 @@ def test_trees_never_cost_less_than_said(workload):
     for part in workload.by_grouping:
         for name, strategy in STRATEGIES.items():
             trees = strategy(part).trees
-            cut_once = len(made_together(trees)) == 1
+            cut_once = len(group_by_pass(trees)) == 1
             bound = least_with_one_tree if cut_once else least_with_two_trees
             assert cost_of(trees) >= bound(part.shared, part) * (1 - 1e-9), name
 

@@ -177,7 +177,7 @@ def test_data_windows(data):
     asked = queries(["device"], *sessions, but=("sum_distinct",))
     asked.append(texts(sessions[0], "CAST(i AS STRING)"))
     with mt.run(asked, data) as results:
-        assert len(results.plan.record_trees) == 1
+        assert len(results.plan.data_trees) == 1
         for query in asked:
             assert_like(results[query.name], plain(query, data), query)
 
@@ -212,8 +212,7 @@ def test_streams(spark, tmp_path):
         source.stream(),
         checkpoint=tmp_path / "check",
         sink=out,
-        buckets=1,
-        approximate=True,
+        options=mt.StreamOptions(buckets=1, approximate=True),
     ) as pipeline:
         pipeline.process_all_available()
         watermark = at(pipeline.status().watermark)

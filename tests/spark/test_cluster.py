@@ -78,8 +78,6 @@ KERNELS = """
 
     spark = session("local-cluster[1,1,1024]", {
         "spark.executorEnv.NUMBA_CACHE_DIR": sys.argv[1],
-        # That of the tests has a kernel before its first task.
-        "spark.python.daemon.module": "pyspark.daemon",
     })
     visits = mt.Query(name="visits", window=mt.session("20 seconds"), keys=["device"],
                       aggregates={"n": mt.count(), "high": mt.max("temp")}, time="ts")

@@ -55,7 +55,6 @@ class Cluster:
         _kill(self._workers[number])
 
     def _launch(self, name: str, *command: str) -> subprocess.Popen:
-        paths = [str(ROOT / "tests" / "support" / "site"), str(ROOT)]
         with (self._folder / f"{name}.log").open("w") as log:
             process = subprocess.Popen(
                 [str(SPARK_CLASS), *command, "--host", "127.0.0.1", "--webui-port", "0"],
@@ -66,7 +65,7 @@ class Cluster:
                     **os.environ,
                     "SPARK_DAEMON_MEMORY": DAEMON_MEMORY,
                     "SPARK_LOCAL_IP": "127.0.0.1",
-                    "PYTHONPATH": os.pathsep.join(paths),
+                    "PYTHONPATH": str(ROOT),
                     "PYSPARK_PYTHON": sys.executable,
                 },
                 start_new_session=True,

@@ -1,7 +1,6 @@
 """Queries of data windows for streams, and what batch answers for all that have closed."""
 
 import muntin as mt
-from muntin.runtime.state.record_lane import grains
 from muntin.spark.batch.results import run
 from tests.support.answers import assert_same
 from tests.support.record_windows import is_timed
@@ -93,8 +92,8 @@ FOUND = [SESSIONS, COUNTS, *RECORDS[-2:]]
 def released(one, watermark):
     """The instant before which all records have been seen."""
     if isinstance(one.window, mt.model.windows.data_windows.Session):
-        (tree,) = mt.plan(one).record_trees
-        merged = grains(tree)
+        (tree,) = mt.plan(one).data_trees
+        merged = tree.grains
         watermark -= 0 if merged is None else watermark % merged.edges[0].period
     return watermark
 

@@ -3,10 +3,11 @@
 import pytest
 
 from muntin.model.aggregates.aggregate import avg, max_, min_
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.sql_text import SqlText
+from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window, hopping, tumbling
 
 MINUTE = tumbling("1 minute")
@@ -20,7 +21,7 @@ def tree_of(*nodes, edges=None, **grouping):
     grouping = {"keys": ["device"], "relation": "readings"} | grouping
     like = Query(name="like", window=MINUTE, aggregates={"x": LOW}, time="ts", **grouping)
     slicing = Slicing(edges=edges, rate=sum(1e6 / one.period for one in edges))
-    return Tree(grouping=like.grouping, slicing=slicing, nodes=nodes, cut_cost=1000.0)
+    return PeriodicTree(grouping=like.grouping, slicing=slicing, nodes=nodes, cut_cost=1000.0)
 
 
 def plan_of(

@@ -6,10 +6,15 @@ from functools import partial, reduce
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit, struct
 
-from muntin.spark.sinks.sink import INDEX, Answer, Part, Stack, Whole
+from muntin.spark.sinks.sink import INDEX, Answer, CombinedAnswers, Part, SinkContext, Stack
 
 FLAT = "'d' || id AS device, timestamp_seconds(id) AS begin, id / 3 AS mean"
 NESTED = "'d' || id AS device, struct(id AS start) AS window"
+
+
+def opened(sink, spark):
+    """A sink that was opened for a stream of its own."""
+    return sink.open(SinkContext(session=spark, mark="m", checkpoint="check"))
 
 
 def answer(spark, name, first, rows, columns=FLAT):
@@ -37,7 +42,7 @@ class Given:
             if len(stacks) == 1:
                 (one,) = stacks
                 part = Part(names=one.names, struct=None, schema=one.schema)
-                return Whole(frame=one.frame, parts=[part])
+                return CombinedAnswers(frame=one.frame, parts=[part])
         parts, frames = [], []
         for place, one in enumerate(stacks):
             # Numbers are those of all queries here.
@@ -47,7 +52,7 @@ class Given:
             columns = struct(*one.schema.names).alias(f"g{place}")
             frames.append(one.frame.select(columns, (col(INDEX) + first).alias(INDEX)))
         whole = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
-        return Whole(frame=whole, parts=parts)
+        return CombinedAnswers(frame=whole, parts=parts)
 
 
 def stacked(answers):

@@ -25,8 +25,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from muntin.cli import main
-from muntin.demo.machines import sensors
-from muntin.demo.side_by_side import dashboard
+from muntin.demo.dashboard import dashboard_file
+from muntin.demo.readings import machine_readings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -186,8 +186,8 @@ def working_in(spark: SparkSession, folder: Path) -> Iterator[None]:
 
 def leave_demo(spark: SparkSession) -> None:
     """What `muntin demo` leaves for other commands. Its comparison has tests of its own."""
-    sensors(spark, 3000).write.parquet("muntin-demo/events")
-    shutil.copy(dashboard(), "muntin-demo")
+    machine_readings(spark, 3000).write.parquet("muntin-demo/events")
+    shutil.copy(dashboard_file(), "muntin-demo")
 
 
 def _spaced(line: str) -> str:

@@ -5,9 +5,10 @@ import os
 import random
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -192,21 +193,24 @@ def written(spark: SparkSession, folder: Path, query: Query, source: Input) -> D
     return spark.createDataFrame(found.collect(), schema)
 
 
-def await_unloaded(spark: SparkSession, check: Path, run: str, partitions: int) -> None:
-    """Waits until Spark has let go of the states of a stream that has ended.
+def unload_states(spark: SparkSession) -> None:
+    """Has Spark let go of all states; until then it may write snapshots in the background."""
+    stores = getattr(spark._jvm, "org.apache.spark.sql.execution.streaming.state.StateStore")
+    stores.stop()
 
-    Until then it may write snapshots of them, and delete old ones, in the background.
-    """
 
-    def state(name: str) -> Any:
-        return getattr(spark._jvm, f"org.apache.spark.sql.execution.streaming.state.{name}")
-
-    run_id = getattr(spark._jvm, "java.util.UUID").fromString(run)
-    for partition in range(partitions):
-        store = state("StateStoreId")(f"file:{check / 'spark' / 'state'}", 0, partition, "default")
-        provider = state("StateStoreProviderId")(store, run_id)
-        while state("StateStore").isLoaded(provider):
-            time.sleep(0.05)
+@contextmanager
+def frequent_snapshots(spark: SparkSession) -> Iterator[None]:
+    """In the block, Spark writes snapshots of state every other batch, not every minute."""
+    settings = {
+        "spark.sql.streaming.stateStore.maintenanceInterval": "300ms",
+        "spark.sql.streaming.stateStore.minDeltasForSnapshot": "1",
+    }
+    # What writes them takes its interval from the first state that is loaded.
+    unload_states(spark)
+    with configured(spark, settings):
+        yield
+    unload_states(spark)
 
 
 def at(text: str) -> int:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from muntin.model.plan import Node
 from muntin.model.query import Query
+from muntin.model.trees import Node
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import cost
 from muntin.optimizer.slicing.edges import edge_rate, edges_of, slicing

@@ -1,7 +1,5 @@
 """Finds the plan that is now the cheapest for a stream, and what a running one costs by now."""
 
-from dataclasses import replace
-
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
 from muntin.model.workload import Workload
@@ -29,13 +27,13 @@ def cheapest(workload: Workload) -> Plan:
 def priced(plan: Plan, workload: Workload) -> Plan:
     """Returns a plan for a stream with its costs at the rate and keys of a workload."""
     facts = {part.shared[0].grouping: part for part in workload.by_grouping if part.shared}
-    trees = tuple(
-        flat_tree(list(plan.queries_of(tree).values()), facts[tree.grouping]) for tree in plan.trees
+    trees = (
+        flat_tree(list(plan.queries_of(tree).values()), facts[tree.grouping])
+        for tree in plan.periodic_trees
     )
     return reading_slices(
-        replace(
-            plan,
-            trees=trees,
+        plan.with_trees(
+            periodic=trees,
             rate=workload.rate,
             keys=workload.keys,
             rate_known=workload.rate_known,

@@ -46,7 +46,7 @@ def moving(
     continued = _continued(asked, homes)
     groups: dict[tuple[str, int], list[str]] = {}
     moved: dict[str, str] = {}
-    for number, tree in enumerate(asked.trees):
+    for number, tree in enumerate(asked.periodic_trees):
         home = continued.get(number)
         group = ("new", number) if home is None else ("runs", home)
         for name in tree.queries:
@@ -57,7 +57,7 @@ def moving(
             groups.setdefault(("runs", homes[name]) if stays else group, []).append(name)
     for alias, name in moved.items():
         groups.setdefault(("runs", homes[name]), []).append(alias)
-    for number, tree in enumerate(running.trees):
+    for number, tree in enumerate(running.periodic_trees):
         left = [name for name in tree.queries if name in leaving]
         if left:
             groups.setdefault(("runs", number), []).extend(left)
@@ -74,13 +74,7 @@ def without(plan: Plan, names: Collection[str]) -> Plan:
     queries = tuple(query for query in plan.queries if query.name not in names)
     parts = parts_of(queries)
     trees = (tree.answering(parts) for tree in plan.trees)
-    record_trees = (tree.answering(parts) for tree in plan.record_trees)
-    return replace(
-        plan,
-        queries=queries,
-        trees=tuple(tree for tree in trees if tree.nodes),
-        record_trees=tuple(tree for tree in record_trees if tree.nodes),
-    )
+    return replace(plan, queries=queries, trees=tuple(tree for tree in trees if tree.nodes))
 
 
 def _with(plan: Plan, running: Plan, leaving: Collection[str]) -> Plan:
@@ -88,11 +82,10 @@ def _with(plan: Plan, running: Plan, leaving: Collection[str]) -> Plan:
     if not leaving:
         return plan
     before = [q for q in running.queries if q.name in leaving and isinstance(q, Query)]
-    trees = (tree.answering(before) for tree in running.trees)
-    return replace(
-        plan,
+    trees = (tree.answering(before) for tree in running.periodic_trees)
+    return plan.with_trees(
+        periodic=(*plan.periodic_trees, *(tree for tree in trees if tree.nodes)),
         queries=(*plan.queries, *before),
-        trees=(*plan.trees, *(tree for tree in trees if tree.nodes)),
     )
 
 
@@ -101,7 +94,7 @@ def _continued(plan: Plan, homes: Mapping[str, int]) -> dict[int, int]:
     common = sorted(
         (
             (-sum(homes.get(name) == home for name in tree.queries), number, home)
-            for number, tree in enumerate(plan.trees)
+            for number, tree in enumerate(plan.periodic_trees)
             for home in {homes[name] for name in tree.queries if name in homes}
         ),
     )

@@ -31,10 +31,10 @@ class Outlook:
         told = ", ".join([f"measured: {self.measured.rate:,.1f} events a second", *keys])
         if self.saves < 0.001:
             return f"{told}; no other plan is cheaper"
-        trees = len(self.best.trees)
+        trees = len(self.best.periodic_trees)
         return (
             f"{told}; replan() saves {self.saves:.1%}: the plan of {self.best.strategy}, "
-            f"{trees} {'tree' if trees == 1 else 'trees'} instead of {len(self.now.trees)}"
+            f"{trees} {'tree' if trees == 1 else 'trees'} instead of {len(self.now.periodic_trees)}"
         )
 
 
@@ -44,7 +44,7 @@ def outlook(running: Plan, measured: Measured | None) -> Outlook:
     Data windows stay where they are: only their trees know what is open.
     """
     queries = [query for query in running.queries if isinstance(query, Query)]
-    if measured is None or running.record_trees:
+    if measured is None or running.data_trees:
         return Outlook(now=running, best=running, measured=measured)
     work = measured.of(running.workload_of(queries))
     now, best = priced(running, work), cheapest(work)

@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.user_aggregate import UserComponent, aggregate_to_json
+from muntin.model.aggregates.user_aggregate import aggregate_to_json
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import Grouping, Query
-from muntin.model.record_tree import RecordNode, RecordTree
+from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows.data_windows import DataWindow, Delta, Session
 from muntin.model.windows.window import Window
 from muntin.optimizer.data_windows import sharing_group
 
 
-def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[RecordTree, ...]:
+def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DataTree, ...]:
     """Returns the running trees with those of their queries that stay, then trees of new queries.
 
     A new query joins a running tree where it can (`_takes`): it sees the tree's records from some
@@ -24,13 +24,13 @@ def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[RecordTree
     asked = {query.name: query for query in plan.queries if isinstance(query, Query)}
     trees = []
     home: set[str] = set()
-    for tree in running.record_trees:
+    for tree in running.data_trees:
         kept = [name for name in tree.queries if name in stays]
         if kept:
             home.update(kept)
             trees.append(_given(tree, {name: asked[name] for name in kept}))
     begun = len(trees)
-    for tree in plan.record_trees:
+    for tree in plan.data_trees:
         left: list[str] = []
         for node in tree.answering(
             query for name, query in asked.items() if name not in home
@@ -46,9 +46,7 @@ def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[RecordTree
     return tuple(trees)
 
 
-def _takes(
-    host: RecordTree, grouping: Grouping, node: RecordNode, asked: Mapping[str, Query]
-) -> bool:
+def _takes(host: DataTree, grouping: Grouping, node: DataNode, asked: Mapping[str, Query]) -> bool:
     """Whether the queries of a new node can join a running tree.
 
     They are to see what they would see in a tree of their own, so nothing that the tree remembers
@@ -61,7 +59,8 @@ def _takes(
         return False
     if any(other.window == window or isinstance(other.window, Window) for other in host.nodes):
         return False
-    if any(map(_keeps_sets, node.aggregates)):
+    components = (part for aggregate in node.aggregates for part in aggregate.components)
+    if not all(each.joins_running_windows for part in components for each in part.representations):
         return False
     if host.grain is not None and not (isinstance(window, Session) and window.gap >= host.grain):
         return False
@@ -69,16 +68,7 @@ def _takes(
     return len(groups) == 1
 
 
-def _keeps_sets(aggregate: Aggregate) -> bool:
-    """Whether partials are sets of values, or registers."""
-    return any(
-        not isinstance(part, UserComponent)
-        and (part.part.is_of_entries or part.kind == "registers")
-        for part in aggregate.components
-    )
-
-
-def _given(tree: RecordTree, queries: Mapping[str, Query]) -> RecordTree:
+def _given(tree: DataTree, queries: Mapping[str, Query]) -> DataTree:
     """Returns the part of a tree that `queries` need, with their own windows and aggregates."""
     return _with_code(tree, queries).answering(queries.values())
 
@@ -94,14 +84,13 @@ def with_code(plan: Plan, given: Plan) -> Plan:
         for query in given.queries
         if isinstance(query, Query) and there.get(query.name) == definition(query)
     }
-    return replace(
-        plan,
+    return plan.with_trees(
+        data=(_with_code(tree, known) for tree in plan.data_trees),
         queries=tuple(known.get(query.name, query) for query in plan.queries),
-        record_trees=tuple(_with_code(tree, known) for tree in plan.record_trees),
     )
 
 
-def _with_code(tree: RecordTree, queries: Mapping[str, Query]) -> RecordTree:
+def _with_code(tree: DataTree, queries: Mapping[str, Query]) -> DataTree:
     nodes = []
     for node in tree.nodes:
         mine = [queries[name] for name in node.queries if name in queries]

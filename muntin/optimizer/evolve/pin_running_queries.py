@@ -6,11 +6,11 @@ lose them. New queries can go anywhere.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import PlainQuery, Query, parts_of
+from muntin.model.trees import PeriodicTree
 from muntin.optimizer.evolve.pin_data_windows import pinned_trees
 from muntin.optimizer.intermediate import best_tree
 from muntin.optimizer.on_slices import cut_once, reading_slices
@@ -27,7 +27,7 @@ def pinned(plan: Plan, running: Plan) -> Plan:
     plan = cut_once(plan)
     homes = homes_of(plan, running)
     groups: dict[tuple[str, int], list[str]] = {}
-    for number, tree in enumerate(plan.trees):
+    for number, tree in enumerate(plan.periodic_trees):
         near = Counter(homes[name] for name in tree.queries if name in homes)
         free = ("runs", near.most_common(1)[0][0]) if near else ("new", number)
         for name in tree.queries:
@@ -43,15 +43,13 @@ def in_trees(
     queries: Sequence[Query | PlainQuery] | None = None,
 ) -> Plan:
     """Returns the plan with these trees of periodic windows, and with these queries if given."""
-    as_planned = {frozenset(tree.queries): tree for tree in plan.trees}
+    as_planned = {frozenset(tree.queries): tree for tree in plan.periodic_trees}
     known = {part.name: part for part in parts_of(queries or plan.queries)}
     trees = [as_planned.get(frozenset(names)) or _grown(names, known, plan) for names in groups]
-    record_trees = pinned_trees(plan, running, _staying(plan, running))
     return reading_slices(
-        replace(
-            plan,
-            trees=tuple(trees),
-            record_trees=record_trees,
+        plan.with_trees(
+            periodic=trees,
+            data=pinned_trees(plan, running, _staying(plan, running)),
             queries=plan.queries if queries is None else tuple(queries),
         )
     )
@@ -62,7 +60,7 @@ def homes_of(plan: Plan, running: Plan) -> dict[str, int]:
     stays = _staying(plan, running)
     return {
         name: number
-        for number, tree in enumerate(running.trees)
+        for number, tree in enumerate(running.periodic_trees)
         for name in tree.queries
         if name in stays
     }
@@ -76,12 +74,12 @@ def _staying(plan: Plan, running: Plan) -> set[str]:
     return {part.name for part in parts_of(stays)}
 
 
-def _grown(names: Sequence[str], known: Mapping[str, Query], plan: Plan) -> Tree:
+def _grown(names: Sequence[str], known: Mapping[str, Query], plan: Plan) -> PeriodicTree:
     """Returns one tree for some queries: that of the plan's strategy, if it makes only one."""
     queries = [part for name, part in known.items() if name in names]
     workload = plan.workload_of(queries)
     if plan.strategy in STRATEGIES:
-        trees = STRATEGIES[plan.strategy](workload).trees
+        trees = STRATEGIES[plan.strategy](workload).periodic_trees
         if len(trees) == 1:
             return trees[0]
     return best_tree(queries[0].grouping, nodes_of(queries), workload)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from muntin.model.plan import Node, Plan
+from muntin.model.plan import Plan
 from muntin.model.time import SECOND
+from muntin.model.trees import Node
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import cost

@@ -12,7 +12,8 @@ from dataclasses import replace
 from itertools import combinations
 
 from muntin.model.passes import GROUP_BY, Pass
-from muntin.model.plan import Plan, Tree, by_family, made_together
+from muntin.model.plan import Plan
+from muntin.model.trees import PeriodicTree, by_family, group_by_pass
 from muntin.model.workload import Workload
 from muntin.optimizer.groupings.pass_costs import Members, PassCost
 from muntin.sql.filters import is_deterministic, is_reference
@@ -23,28 +24,30 @@ _MOST_PASSES = 40
 
 def with_passes(plan: Plan, workload: Workload) -> Plan:
     """Returns the plan with its trees made in the passes that cost least."""
-    chosen: dict[int, Tree] = {}
+    chosen: dict[int, PeriodicTree] = {}
     count = 0
-    for trees in by_family(plan.trees).values():
+    for trees in by_family(plan.periodic_trees).values():
         for members in cheapest_passes(trees, workload):
             made = _made_in(members, count)
             count += made[0].made_in is not None
             chosen |= {id(old): new for old, new in zip(members.trees, made, strict=True)}
-    return replace(plan, trees=tuple(chosen[id(tree)] for tree in plan.trees))
+    return plan.with_trees(periodic=(chosen[id(tree)] for tree in plan.periodic_trees))
 
 
 def by_the_slicer(plan: Plan) -> Plan:
     """Returns the plan with the trees of a family made in one pass by the slicer: a stream's."""
-    chosen: dict[int, Tree] = {}
-    for number, trees in enumerate(by_family(plan.trees).values()):
+    chosen: dict[int, PeriodicTree] = {}
+    for number, trees in enumerate(by_family(plan.periodic_trees).values()):
         queries = [query for tree in trees for query in plan.queries_of(tree).values()]
         members = Members(trees=tuple(trees), workload=plan.workload_of(queries))
         made = _as_made(members, members.by_slicer, number)
         chosen |= {id(old): new for old, new in zip(trees, made, strict=True)}
-    return replace(plan, trees=tuple(chosen[id(tree)] for tree in plan.trees))
+    return plan.with_trees(periodic=(chosen[id(tree)] for tree in plan.periodic_trees))
 
 
-def in_one_pass(trees: Sequence[Tree], workload: Workload, *, number: int) -> tuple[Tree, ...]:
+def in_one_pass(
+    trees: Sequence[PeriodicTree], workload: Workload, *, number: int
+) -> tuple[PeriodicTree, ...]:
     """Returns trees of one grouping made in one pass, with its costs.
 
     The rate of the workload is that of the grouping: its filter has been counted.
@@ -52,7 +55,7 @@ def in_one_pass(trees: Sequence[Tree], workload: Workload, *, number: int) -> tu
     return _made_in(Members(trees=tuple(trees), workload=replace(workload, shares={})), number)
 
 
-def made_cost(trees: Sequence[Tree], workload: Workload) -> float:
+def made_cost(trees: Sequence[PeriodicTree], workload: Workload) -> float:
     """Returns what trees of one grouping cost if they are made in the passes that cost least.
 
     The rate of the workload is that of the grouping.
@@ -61,10 +64,10 @@ def made_cost(trees: Sequence[Tree], workload: Workload) -> float:
     return made + sum(node.cost for tree in trees for node in tree.nodes)
 
 
-def cheapest_passes(trees: Sequence[Tree], workload: Workload) -> list[Members]:
+def cheapest_passes(trees: Sequence[PeriodicTree], workload: Workload) -> list[Members]:
     """Returns the trees of one family, put together in the passes that cost least."""
     everyone = Members(trees=tuple(trees), workload=workload)
-    classes = _may_share(map(everyone.of, made_together(trees)))
+    classes = _may_share(map(everyone.of, group_by_pass(trees)))
     # What is computed for several passes is stored; for one pass, it need not be.
     is_computed = trees[0].grouping.relation in workload.computed
     storing = workload.prices.stored * workload.rate if is_computed and len(classes) == 1 else 0.0
@@ -135,7 +138,7 @@ def _total(passes: Iterable[Members]) -> float:
     return sum(each.cheapest.total for each in passes)
 
 
-def _made_in(members: Members, number: int) -> tuple[Tree, ...]:
+def _made_in(members: Members, number: int) -> tuple[PeriodicTree, ...]:
     """Returns the trees with their pass and what they then cost.
 
     A tree whose slices a GROUP BY of its own makes needs no pass.
@@ -147,7 +150,7 @@ def _made_in(members: Members, number: int) -> tuple[Tree, ...]:
     return _as_made(members, cheapest, number)
 
 
-def _as_made(members: Members, cost: PassCost, number: int) -> tuple[Tree, ...]:
+def _as_made(members: Members, cost: PassCost, number: int) -> tuple[PeriodicTree, ...]:
     shared = Pass(
         number=number,
         maker=cost.maker,

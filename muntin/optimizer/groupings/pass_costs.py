@@ -6,8 +6,8 @@ from functools import cached_property
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.passes import EVENTS_TO_FOLD, GROUP_BY, SLICER, TREES_TO_FOLD
-from muntin.model.plan import Tree
 from muntin.model.slicing import Slicing
+from muntin.model.trees import PeriodicTree
 from muntin.model.workload import Workload
 from muntin.optimizer.costs import cost
 from muntin.optimizer.slicing.edges import common_slicing
@@ -38,7 +38,7 @@ class PassCost:
 class Members:
     """Trees of one family that may be made in one pass."""
 
-    trees: tuple[Tree, ...]
+    trees: tuple[PeriodicTree, ...]
     workload: Workload = field(repr=False)
     # The partials of each tree per second, by its id; the search asks for them over and over.
     known: dict[int, float] = field(default_factory=dict, repr=False)
@@ -67,7 +67,7 @@ class Members:
     def __add__(self, other: "Members") -> "Members":
         return self.of((*self.trees, *other.trees))
 
-    def of(self, trees: tuple[Tree, ...]) -> "Members":
+    def of(self, trees: tuple[PeriodicTree, ...]) -> "Members":
         """Returns other trees of the same family."""
         return Members(trees=trees, workload=self.workload, known=self.known)
 
@@ -139,7 +139,7 @@ class Members:
         kept = self._kept
         return self._rows(kept) * EVENTS_TO_FOLD <= kept
 
-    def is_whole(self, tree: Tree) -> bool:
+    def is_whole(self, tree: PeriodicTree) -> bool:
         """Whether the slices of a GROUP BY for all trees are a tree's own."""
         return tree.grouping.keys == self.keys and tree.slicing == self.slicing
 
@@ -176,7 +176,7 @@ class Members:
         """How many events per second are not left out."""
         return self.workload.rate * (self._share if self.leaves_out else 1.0)
 
-    def _rate(self, tree: Tree) -> float:
+    def _rate(self, tree: PeriodicTree) -> float:
         """Returns how many events per second a tree's filter lets in."""
         return self.workload.rate * self.workload.share_of(tree.grouping.where)
 
@@ -189,7 +189,7 @@ class Members:
         """The keys of a GROUP BY for all trees."""
         return self.workload.keys_of(*(tree.grouping.keys for tree in self.trees))
 
-    def _partials(self, tree: Tree) -> float:
+    def _partials(self, tree: PeriodicTree) -> float:
         """Returns the partials of a tree's slices per second."""
         if id(tree) not in self.known:
             self.known[id(tree)] = cost.occupied(
@@ -199,20 +199,19 @@ class Members:
             )
         return self.known[id(tree)]
 
-    def _entries(self, tree: Tree, value: str) -> float:
+    def _entries(self, tree: PeriodicTree, value: str) -> float:
         """Returns how many values the sets of a tree's slices have per second."""
         rate, pairs = self._rate(tree), self.workload.pairs_of(value, tree.grouping.keys)
         return rate if pairs is None else cost.occupied(tree.slicing.rate, rate=rate, keys=pairs)
 
 
-def _sets_of_values(tree: Tree) -> list[str]:
+def _sets_of_values(tree: PeriodicTree) -> list[str]:
     """Returns the values of the sets that a tree's slices keep, as Spark SQL."""
-    sets = (each for each in tree.aggregates if each.definition.is_of_entries)
-    parts = {component for aggregate in sets for component in aggregate.components_of_entries}
-    return [component.value_in_set for component in parts]
+    sets = {part for aggregate in tree.aggregates for part in aggregate.sets_of_values}
+    return [component.value_in_set for component in sets]
 
 
-def _further_components(trees: Sequence[Tree], keys: Sequence[str]) -> int:
+def _further_components(trees: Sequence[PeriodicTree], keys: Sequence[str]) -> int:
     """Returns how many components a GROUP BY keeps beyond those of the filter that has the most.
 
     A component under what the keys leave of another filter is another one. The price of an event

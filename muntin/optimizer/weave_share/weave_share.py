@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Query
+from muntin.model.trees import PeriodicTree
 from muntin.model.workload import Workload
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
 from muntin.optimizer.weave_share.cost_lookup import Lookup, free_share, progressions_of
@@ -117,7 +118,7 @@ def grouped_plan(
 ) -> Plan:
     """Returns a plan with a flat tree for each group that `split` makes of a grouping's windows."""
 
-    def grow(queries: tuple[Query, ...]) -> list[Tree]:
+    def grow(queries: tuple[Query, ...]) -> list[PeriodicTree]:
         nodes = {node.window: node for node in nodes_of(queries)}
         return [
             tree_of(queries[0].grouping, [nodes[window] for window in group.windows], workload)

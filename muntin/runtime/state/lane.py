@@ -6,9 +6,9 @@ from itertools import accumulate, islice
 
 import pyarrow as pa
 
-from muntin.model.plan import Tree
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
+from muntin.runtime.storage.layout import Layout
 
 # The column with the start of a slice, or with the instant of a record.
 START = "start"
@@ -49,7 +49,7 @@ class Lane:
     """A tree of a running plan: its number, which is never reused, and where its columns are."""
 
     number: int
-    tree: Tree
+    tree: PeriodicTree
     layout: Layout
     # How long slices are kept at least, for queries to come; microseconds.
     retain: int = 0
@@ -67,7 +67,7 @@ class Lane:
         )
 
     @cached_property
-    def flat(self) -> Tree:
+    def flat(self) -> PeriodicTree:
         """The tree with all nodes reading rows of slices and cells, which its levels choose."""
         nodes = tuple(replace(node, parent=None) for node in self.tree.nodes)
         return replace(self.tree, nodes=nodes, levels=())
@@ -84,7 +84,7 @@ class Lane:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of its slices."""
-        partial_columns = (name for entry in self.layout.kept for name in entry.columns)
+        partial_columns = (name for entry in self.layout.storages for name in entry.columns)
         return (*self.layout.key_columns, self.layout.start, *partial_columns)
 
 
@@ -95,8 +95,8 @@ def conformed(table: pa.Table, lane: Lane) -> pa.Table:
     No answer reads such a null: a query is complete only from where all it reads is kept.
     """
     missing = {
-        name: pa.nulls(table.num_rows, entry.column_type)
-        for entry in lane.layout.kept
+        name: pa.nulls(table.num_rows, entry.arrow_type)
+        for entry in lane.layout.storages
         for name in entry.columns
         if name not in table.column_names
     }

@@ -12,28 +12,16 @@ import pyarrow.compute as pc
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.query import Query
-from muntin.model.record_tree import RecordTree
-from muntin.model.slicing import Edges, Slicing
+from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Session
-from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
-from muntin.runtime.periodic.rollups import INSTANTS, combined
+from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.lane import START
+from muntin.runtime.storage.layout import Layout
 from muntin.runtime.stream_plan.component_columns import Held
 
-# How many grains a gap has. A session is given out when the grain after it is over.
-_GRAINS_IN_A_GAP = 8
 # Before all instants.
 _EVER = -(1 << 63)
-
-
-def grains(tree: RecordTree) -> Slicing | None:
-    """Returns the grains in which a stream combines events; None if it does not."""
-    if tree.grain is None:
-        return None
-    width = max(1, tree.grain // _GRAINS_IN_A_GAP)
-    return Slicing(edges=(Edges(period=width),), rate=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +41,7 @@ class RunningRecords:
     """A tree of data windows in the running plan."""
 
     number: int
-    tree: RecordTree
+    tree: DataTree
     key_columns: tuple[str, ...]
     # The columns of records, by their Spark SQL.
     columns: Mapping[str, str]
@@ -78,7 +66,7 @@ class RecordLane:
     """A tree as the operator runs it."""
 
     number: int
-    tree: RecordTree
+    tree: DataTree
     layout: RecordLayout
     # The column and the type of what windows look at, by the name that they know it by.
     columns: Mapping[str, tuple[str, pa.DataType]] = field(default_factory=dict)
@@ -106,7 +94,7 @@ class RecordLane:
         tree = replace(self.tree, nodes=nodes)
         layout = self.layout.of_tree(tree)
         grains = self.grains and replace(
-            self.grains, kept=(*self.grains.kept[:2], *layout.layout.kept)
+            self.grains, storages=(*self.grains.storages[:2], *layout.layout.storages)
         )
         names = layout.names
         return replace(
@@ -123,21 +111,18 @@ class RecordLane:
         keys = self.layout.layout.key_columns
         if self.grains is None:
             return tuple(dict.fromkeys((*keys, START, *(c for c, _ in self.columns.values()))))
-        return (*keys, START, *(name for entry in self.grains.kept for name in entry.columns))
+        return (*keys, START, *(name for entry in self.grains.storages for name in entry.columns))
 
     @property
     def keeps(self) -> int | None:
         """How long records are kept, since late ones still count; None where they do not."""
-        windows = [node.window for node in self.tree.nodes]
-        periodic = [window for window in windows if isinstance(window, Window)]
-        if self.grains is not None or len(periodic) < len(windows):
+        if self.tree.record_step is not None:
             return None
-        return max(window.size for window in periodic)
+        return max(window.size for window in self.tree.periodic_windows)
 
     def released(self, watermark: int) -> int:
         """Returns the instant before which all records have arrived."""
-        slicing = grains(self.tree)
-        return watermark if slicing is None else watermark - watermark % slicing.edges[0].period
+        return watermark - watermark % (self.tree.record_step or 1)
 
     def records(self, table: pa.Table) -> pa.RecordBatch:
         """Returns rows that have arrived as records; there are some."""
@@ -149,7 +134,7 @@ class RecordLane:
             records = pa.table(columns)
         else:
             # Parts of a grain may have arrived one by one.
-            records = combined(table, self.grains, INSTANTS)
+            records = combine_into_cells(table, self.grains, INSTANTS)
         if self.since is not None:
             records = records.filter(pc.greater_equal(records.column(layout.start), self.since))
         batches = records.combine_chunks().to_batches()

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.slicing import Edges, Slicing
+from muntin.model.trees import PeriodicTree
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.levels import finest_from
 from muntin.runtime.state.record_lane import RecordNeeds
@@ -44,7 +45,7 @@ def first_start(
 ) -> StreamPlan:
     """Returns the running plan of a new checkpoint."""
     nothing = StreamPlan(
-        plan=replace(plan, trees=(), queries=(), record_trees=()),
+        plan=replace(plan, trees=(), queries=()),
         lanes=(),
         buckets=buckets,
         delay=delay,
@@ -83,13 +84,13 @@ def changed(
     # Watermarks are in whole milliseconds, so an event up to a millisecond later may be in already.
     unseen = None if watermark is None else watermark + running.delay + 1000
     goes_on = _Names(moved)
-    homes = _homes(plan.trees, needs, running.lanes, goes_on, others)
+    homes = _homes(plan.periodic_trees, needs, running.lanes, goes_on, others)
     before = {q.name: definition(q) for q in unchanged_queries(running.plan, others)}
     same = {q.name for q in plan.queries if before.get(q.name) == definition(q)}
     homes_of_records = record_homes(running, plan, records, same, others)
     lanes: list[RunningLane] = []
     number = running.next_lane
-    for tree, need, home in zip(plan.trees, needs, homes, strict=True):
+    for tree, need, home in zip(plan.periodic_trees, needs, homes, strict=True):
         if home is not None:
             lanes.append(_change_lane(home, tree, need, running, given, unseen, others))
         else:
@@ -104,7 +105,7 @@ def changed(
                 starts[name] = lane.complete_from(part, given)
     moved_at, leaving = _moved(running, plan, moved, starts)
     complete: dict[str, int | None] = {}
-    for tree in plan.trees:
+    for tree in plan.periodic_trees:
         for name, part in plan.queries_of(tree).items():
             query = part.asked.name
             if query not in leaving:
@@ -185,7 +186,7 @@ def _moved(
 
 
 def _homes(
-    trees: Sequence[Tree],
+    trees: Sequence[PeriodicTree],
     needs: Sequence[Needs],
     lanes: Sequence[RunningLane],
     goes_on: Callable[[str], str | None],
@@ -212,7 +213,7 @@ def _homes(
     return homes
 
 
-def _fits(lane: RunningLane, tree: Tree, need: Needs, others: Collection[str] = ()) -> bool:
+def _fits(lane: RunningLane, tree: PeriodicTree, need: Needs, others: Collection[str] = ()) -> bool:
     """Whether a tree can continue a lane: the same grouping, and keys of the same types.
 
     Components whose arguments are among `others`, which have other types now, start anew there. An
@@ -232,7 +233,7 @@ def _fits(lane: RunningLane, tree: Tree, need: Needs, others: Collection[str] = 
 
 def _change_lane(
     old: RunningLane,
-    tree: Tree,
+    tree: PeriodicTree,
     need: Needs,
     running: StreamPlan,
     given: int | None,
@@ -279,7 +280,7 @@ def _merged_away(lane: Lane, given: int) -> list[Epoch]:
     ]
 
 
-def _new_lane(number: int, tree: Tree, need: Needs, unseen: int | None) -> RunningLane:
+def _new_lane(number: int, tree: PeriodicTree, need: Needs, unseen: int | None) -> RunningLane:
     held = _held([], need, unseen, 0)
     return RunningLane(
         number=number,

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from muntin.model.plan import Plan
-from muntin.model.record_tree import RecordTree
-from muntin.runtime.state.record_lane import RecordNeeds, RunningRecords, grains
+from muntin.model.trees import DataTree
+from muntin.runtime.state.record_lane import RecordNeeds, RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.stream_plan import StreamPlan, key_columns, kind_of
 from muntin.runtime.stream_plan.value_types import is_retyped
@@ -13,8 +13,8 @@ from muntin.runtime.stream_plan.value_types import is_retyped
 
 def resumed(running: StreamPlan, plan: Plan) -> StreamPlan:
     """Returns a checkpoint's plan with the techniques, classes and functions of an equal plan."""
-    lanes = zip(running.lanes, plan.trees, strict=True)
-    records = zip(running.records, plan.record_trees, strict=True)
+    lanes = zip(running.lanes, plan.periodic_trees, strict=True)
+    records = zip(running.records, plan.data_trees, strict=True)
     return replace(
         running,
         plan=plan,
@@ -34,7 +34,7 @@ def record_homes(
     `others` the expressions that have another type than before."""
     return [
         _home(tree, need, running.records, stays, others)
-        for tree, need in zip(plan.record_trees, needs, strict=True)
+        for tree, need in zip(plan.data_trees, needs, strict=True)
     ]
 
 
@@ -54,7 +54,7 @@ def changed_records(
     """
     lanes: list[RunningRecords] = []
     complete: dict[str, int | None] = {}
-    for tree, need, home in zip(plan.record_trees, needs, homes, strict=True):
+    for tree, need, home in zip(plan.data_trees, needs, homes, strict=True):
         there = set() if home is None else stays & set(home.tree.queries)
         if home is None:
             lanes.append(_begins(number, tree, need, unseen))
@@ -70,7 +70,7 @@ def changed_records(
 
 
 def _home(
-    tree: RecordTree,
+    tree: DataTree,
     need: RecordNeeds,
     lanes: Sequence[RunningRecords],
     stays: set[str],
@@ -111,7 +111,7 @@ def stores_records(lane: RunningRecords, need: RecordNeeds) -> bool:
 
 def _goes_on(
     lane: RunningRecords,
-    tree: RecordTree,
+    tree: DataTree,
     need: RecordNeeds,
     joins: Sequence[str],
     unseen: int | None,
@@ -163,7 +163,7 @@ def _more_columns(lane: RunningRecords, need: RecordNeeds) -> dict[str, str]:
     return more
 
 
-def _begins(number: int, tree: RecordTree, need: RecordNeeds, unseen: int | None) -> RunningRecords:
+def _begins(number: int, tree: DataTree, need: RecordNeeds, unseen: int | None) -> RunningRecords:
     """Returns a new lane, which starts at an instant that no event has reached yet."""
     columns = key_columns([*need.keys, *need.columns.values()])
     return RunningRecords(
@@ -179,7 +179,6 @@ def _begins(number: int, tree: RecordTree, need: RecordNeeds, unseen: int | None
     )
 
 
-def _first_instant(tree: RecordTree, unseen: int | None) -> int | None:
+def _first_instant(tree: DataTree, unseen: int | None) -> int | None:
     """Returns the first instant from which on a query that is new sees all records."""
-    grained = grains(tree)
-    return unseen if unseen is None or grained is None else grained.edge_from(unseen)
+    return unseen if unseen is None or tree.grains is None else tree.grains.edge_from(unseen)

@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 from muntin.model.aggregates.user_aggregate import call_to_json, function_name
-from muntin.model.any_tree import AnyTree
-from muntin.model.plan_json import grouping_to_json, record_tree_to_json
+from muntin.model.plan_json import grouping_to_json, tree_to_json
+from muntin.model.trees import Tree
 from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
@@ -47,7 +47,7 @@ def _periodic(lane: RunningLane, running: StreamPlan) -> LaneDefinition:
 
 
 def _records(lane: RunningRecords, running: StreamPlan) -> LaneDefinition:
-    tree = record_tree_to_json(lane.tree)
+    tree = tree_to_json(lane.tree)
     # What is open is known by the numbers of nodes, so their order counts.
     nodes = [{**node, "queries": [], "cost": 0} for node in tree["nodes"]]
     kept = {
@@ -63,7 +63,7 @@ def _records(lane: RunningRecords, running: StreamPlan) -> LaneDefinition:
 
 
 def _definition(
-    tree: AnyTree,
+    tree: Tree,
     key_columns: Sequence[str],
     running: StreamPlan,
     kept: Mapping[str, Any],

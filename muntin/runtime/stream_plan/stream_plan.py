@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.plan import Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import PlainQuery, Query
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.state.lane import START, Lane
 from muntin.runtime.state.record_lane import RunningRecords
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.value_types import ValueTypes
 
@@ -43,7 +45,7 @@ class RunningLane:
     """A tree of the running plan, with what is known of the slices that are retained for it."""
 
     number: int
-    tree: Tree
+    tree: PeriodicTree
     # The columns of its keys; a name begins with the kind of the column.
     key_columns: tuple[str, ...]
     held: tuple[Held, ...]
@@ -58,8 +60,10 @@ class RunningLane:
         layout = Layout(
             key_columns=self.key_columns,
             start=START,
-            kept=tuple(
-                kept(entry.component, number=entry.number, name=entry.name, ansi=ansi)
+            storages=tuple(
+                component_storage(
+                    entry.component, value_type=entry.number, name=entry.name, ansi=ansi
+                )
                 for entry in self.held
             ),
         )

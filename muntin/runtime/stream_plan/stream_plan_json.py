@@ -11,13 +11,12 @@ from muntin.model.plan_json import (
     plan_to_json,
     query_from_json,
     query_to_json,
-    record_tree_from_json,
-    record_tree_to_json,
     slicing_from_json,
     slicing_to_json,
     tree_from_json,
     tree_to_json,
 )
+from muntin.model.trees import DataTree, PeriodicTree
 from muntin.runtime.state.record_lane import RunningRecords
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.stream_plan import (
@@ -102,9 +101,11 @@ def _lane_to_json(lane: RunningLane) -> dict[str, Any]:
 
 
 def _lane_from_json(data: Mapping[str, Any]) -> RunningLane:
+    tree = tree_from_json(data["tree"])
+    assert isinstance(tree, PeriodicTree)
     return RunningLane(
         number=data["number"],
-        tree=tree_from_json(data["tree"]),
+        tree=tree,
         key_columns=tuple(data["key_columns"]),
         held=_held(data),
         columns=data["columns"],
@@ -119,7 +120,7 @@ def _lane_from_json(data: Mapping[str, Any]) -> RunningLane:
 def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
     return {
         "number": lane.number,
-        "tree": record_tree_to_json(lane.tree),
+        "tree": tree_to_json(lane.tree),
         "key_columns": list(lane.key_columns),
         "columns": dict(lane.columns),
         "held": [_held_to_json(entry) for entry in lane.held],
@@ -129,9 +130,11 @@ def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
 
 
 def _records_from_json(data: Mapping[str, Any]) -> RunningRecords:
+    tree = tree_from_json(data["tree"])
+    assert isinstance(tree, DataTree)
     return RunningRecords(
         number=data["number"],
-        tree=record_tree_from_json(data["tree"]),
+        tree=tree,
         key_columns=tuple(data["key_columns"]),
         columns=data["columns"],
         held=_held(data),

@@ -8,9 +8,9 @@ that was edited does.
 from collections.abc import Collection, Mapping
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.any_tree import AnyTree
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
+from muntin.model.trees import Tree
 from muntin.model.windows.data_windows import Absent, Custom, DataWindow
 
 # Spark's types of expressions over the events, by the expression.
@@ -45,7 +45,7 @@ def retyped(before: ValueTypes, now: ValueTypes) -> set[str]:
     return {sql for sql, kind in before.items() if now.get(sql, kind) != kind}
 
 
-def is_retyped(tree: AnyTree, others: Collection[str]) -> bool:
+def is_retyped(tree: Tree, others: Collection[str]) -> bool:
     """Whether the keys or the time of a tree are among expressions of other types."""
     return any(sql in others for sql in (tree.grouping.time, *tree.grouping.keys))
 

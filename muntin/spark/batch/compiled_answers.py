@@ -16,17 +16,17 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from muntin.model.aggregates.parts import INTEGER, is_typed
-from muntin.model.plan import Tree
-from muntin.runtime.columns.layout import (
+from muntin.model.aggregates.representations import FLOAT, INTEGER
+from muntin.model.trees import PeriodicTree
+from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
+from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
+from muntin.runtime.storage.layout import (
     Layout,
     all_slots,
-    fitted_rows,
+    cast_answer_rows,
     in_slot_order,
-    slot_storage,
+    slot_type,
 )
-from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
-from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
 from muntin.spark.batch.time_split import own_answers
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.worker_setup import prepare_workers
@@ -40,13 +40,13 @@ _BYTES_AT_ONCE = 1 << 25
 class TreeRun:
     """A tree to run: the layout of its slices, and the number of its first node among all."""
 
-    tree: Tree
+    tree: PeriodicTree
     layout: Layout
     first: int
 
     def answers(self, packed: list[bytes]) -> Iterator[pa.RecordBatch]:
         """Yields the answers from packed slices, all of some keys."""
-        slices = unpacked(packed, self.layout)
+        slices = unpack(packed, self.layout)
         if self.tree.time_part is None:
             return TreeRuntime(self.tree, self.layout).run([slices])
         # To the runtime a part is a key like others.
@@ -79,13 +79,12 @@ def combine_compiled(
 
 def slot_fields(slots: Iterable[str]) -> list[StructField]:
     """Returns Spark's columns for the runtime's slots."""
-    return [StructField(slot, _slot_type(slot_storage(slot))) for slot in slots]
+    return [StructField(slot, _spark_type(slot_type(slot))) for slot in slots]
 
 
-def _slot_type(storage: str) -> DataType:
-    if is_typed(storage):
-        return DataType.fromDDL(storage)
-    return LongType() if storage == INTEGER else DoubleType()
+def _spark_type(value_type: str) -> DataType:
+    numbers: dict[str, DataType] = {INTEGER: LongType(), FLOAT: DoubleType()}
+    return numbers.get(value_type) or DataType.fromDDL(value_type)
 
 
 def _run(
@@ -121,4 +120,4 @@ def _in_columns(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.Reco
     """Returns the answers of one tree in the columns of all; columns it lacks are null."""
     place = batch.schema.get_field_index(NODE)
     numbers = pc.add(batch.column(place), np.int32(first))
-    return fitted_rows(batch.set_column(place, NODE, numbers), schema)
+    return cast_answer_rows(batch.set_column(place, NODE, numbers), schema)

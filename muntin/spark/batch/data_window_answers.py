@@ -10,14 +10,14 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan
 from muntin.model.query import Query
-from muntin.model.record_tree import RecordTree
-from muntin.runtime.columns.layout import all_slots, fitted_rows
+from muntin.model.trees import DataTree
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import END, RecordTreeRuntime
+from muntin.runtime.records.record_tree import END, DataTreeRuntime
+from muntin.runtime.storage.layout import all_slots, cast_answer_rows
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.batch.records import OrderedRecords, records_in_order
-from muntin.spark.binding.bind_data_windows import BoundRecordTree
+from muntin.spark.binding.bind_data_windows import BoundDataTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.stored_frames import is_computable, stored
@@ -25,7 +25,7 @@ from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.output.project import Projection, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack
-from muntin.spark.sinks.sink import Stack, Whole
+from muntin.spark.sinks.sink import CombinedAnswers, Stack
 from muntin.spark.worker import Task
 
 
@@ -38,7 +38,7 @@ class RecordAnswers:
 
     def __init__(
         self,
-        bound: BoundRecordTree,
+        bound: BoundDataTree,
         plan: Plan,
         relations: Relations,
         answer_alone: Callable[[str], DataFrame],
@@ -82,7 +82,9 @@ class RecordAnswers:
         self._kept = stored(self._combined)
         return is_computable(self._kept)
 
-    def stacks(self, is_at_once: Callable[[Whole], bool]) -> Iterator[Stack | Whole]:
+    def stacks(
+        self, is_at_once: Callable[[CombinedAnswers], bool]
+    ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries, those with the same columns in one frame, or all of
         them where `is_at_once` takes that.
 
@@ -145,7 +147,7 @@ def _fenced(frame: DataFrame) -> DataFrame:
     return frame.sample(fraction=1.0, seed=0)
 
 
-def _combine(tree: RecordTree, ordered: OrderedRecords) -> DataFrame:
+def _combine(tree: DataTree, ordered: OrderedRecords) -> DataFrame:
     """Returns the answers of a tree's queries: node number, keys, window begin and end, slots."""
     layout = ordered.layout.layout
     keys = [ordered.frame.schema[name] for name in layout.key_columns]
@@ -159,7 +161,7 @@ def _combine(tree: RecordTree, ordered: OrderedRecords) -> DataFrame:
 
 
 def _run(
-    batches: Iterable[pa.RecordBatch], *, tree: RecordTree, layout: RecordLayout, schema: pa.Schema
+    batches: Iterable[pa.RecordBatch], *, tree: DataTree, layout: RecordLayout, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    for answers in RecordTreeRuntime(tree, layout).run(batches):
-        yield fitted_rows(answers, schema)
+    for answers in DataTreeRuntime(tree, layout).run(batches):
+        yield cast_answer_rows(answers, schema)

@@ -6,7 +6,7 @@ from pyspark.sql.types import DataType
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.table import VALUE
-from muntin.model.plan import Node
+from muntin.model.trees import Node
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.spark.batch.slices import START, Slices, present_column
 from muntin.spark.binding.grouping_sql import Types

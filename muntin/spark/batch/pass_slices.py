@@ -13,7 +13,7 @@ from muntin.runtime.slicer.target import Target
 from muntin.spark.batch.group_by_pass import GroupByPass, group_by_pass
 from muntin.spark.batch.slicer_pass import TIME, SlicerPass, slicer_pass
 from muntin.spark.batch.slices import START, Slices
-from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.local_group_by import within_partitions
 from muntin.spark.engine.session_kind import cores_of
@@ -35,7 +35,7 @@ class PassSlices:
 
     def __init__(
         self,
-        trees: Mapping[int, BoundTree],
+        trees: Mapping[int, BoundPeriodicTree],
         shared: Pass | None,
         names: Mapping[str, str],
         relations: Relations,
@@ -126,7 +126,7 @@ def _read(targets: Iterable[Target], time: str) -> list[str]:
     for target in targets:
         columns |= dict.fromkeys(target.layout.key_columns)
         columns |= dict.fromkeys(target.masks)
-        for entry in target.layout.kept:
+        for entry in target.layout.storages:
             columns |= dict.fromkeys(
                 entry.columns if target.values is None else target.values[entry.component]
             )

@@ -9,16 +9,17 @@ from pyspark.sql.types import DataType, StructField
 
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.passes import Pass
-from muntin.model.plan import Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
 from muntin.model.sql_text import squeeze
+from muntin.model.trees import Node, PeriodicTree
 from muntin.runtime.periodic.tree import NODE
 from muntin.runtime.slicer.packing import TARGET
 from muntin.runtime.slicer.target import Target
 from muntin.spark.batch.compiled_answers import TreeRun, combine_compiled
 from muntin.spark.batch.native_combine import combine_natively
 from muntin.spark.batch.pass_slices import PassSlices, in_order
-from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.engine.stored_frames import is_computable, stored
@@ -27,7 +28,7 @@ from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import RESERVED, Projection, from_columns, from_slots, projection
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack, united
-from muntin.spark.sinks.sink import Stack, Whole
+from muntin.spark.sinks.sink import CombinedAnswers, Stack
 
 
 class FamilyAnswers:
@@ -40,7 +41,7 @@ class FamilyAnswers:
 
     def __init__(
         self,
-        trees: Sequence[BoundTree],
+        trees: Sequence[BoundPeriodicTree],
         plan: Plan,
         relations: Relations,
         answer_alone: Callable[[str], DataFrame],
@@ -71,7 +72,7 @@ class FamilyAnswers:
         """Returns the number of the tree that answers a query."""
         return next(number for number, queries in self._of_tree.items() if name in queries)
 
-    def _tree(self, name: str) -> Tree:
+    def _tree(self, name: str) -> PeriodicTree:
         return self._trees[self._number(name)].tree
 
     def _compiled(self, query: Query) -> list[Query]:
@@ -197,7 +198,9 @@ class FamilyAnswers:
             )
         )
 
-    def stacks(self, is_at_once: Callable[[Whole], bool]) -> Iterator[Stack | Whole]:
+    def stacks(
+        self, is_at_once: Callable[[CombinedAnswers], bool]
+    ) -> Iterator[Stack | CombinedAnswers]:
         """Yields the answers of all queries, those with the same columns in one frame, or all of
         them where `is_at_once` takes that.
 
@@ -386,10 +389,10 @@ class FamilyAnswers:
 
 
 def _passes(
-    trees: Mapping[int, BoundTree], names: Mapping[str, str], relations: Relations
+    trees: Mapping[int, BoundPeriodicTree], names: Mapping[str, str], relations: Relations
 ) -> Iterator[PassSlices]:
     """Yields the passes that make the slices of some trees; a tree without one has its own."""
-    shared: dict[Pass, dict[int, BoundTree]] = {}
+    shared: dict[Pass, dict[int, BoundPeriodicTree]] = {}
     for number, bound in trees.items():
         if bound.tree.made_in is None:
             yield PassSlices({number: bound}, None, names, relations)
@@ -401,5 +404,5 @@ def _passes(
 
 def _nodes(runs: Mapping[int, TreeRun]) -> list[Node]:
     """Returns the nodes of all trees, each at the place that is its number."""
-    trees: list[Tree] = [run.tree for run in runs.values()]
+    trees: list[PeriodicTree] = [run.tree for run in runs.values()]
     return [node for tree in trees for node in tree.nodes]

@@ -8,14 +8,14 @@ from pyspark.sql import DataFrame
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query
-from muntin.model.workload import Workload
+from muntin.model.workload import Workload, workload
 from muntin.optimizer.price_plan import price_plan
 from muntin.optimizer.strategies import DEFAULT, optimize
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import WriteTo
-from muntin.spark.binding.bind_data_windows import bind_record_trees
-from muntin.spark.binding.bind_periodic import BoundTree, bind
+from muntin.spark.binding.bind_data_windows import bind_data_trees
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind
 from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
@@ -46,15 +46,17 @@ def run(
     are looked up in the active session. `technique`, `latency` and
     `approximate` are as in `plan`.
     """
+    asked = queries if isinstance(queries, Plan | Workload) else workload(queries)
+    relations = Relations(data, asked.queries, for_later=True)
     plan = plan_for_batch(
-        queries,
-        data,
+        asked if isinstance(queries, Plan | Workload) else asked.queries,
+        relations,
         strategy,
         technique=technique,
         latency=latency,
         approximate=approximate,
     )
-    return Results(plan, data)
+    return Results(plan, relations)
 
 
 class Results(Mapping[str, DataFrame]):
@@ -67,11 +69,11 @@ class Results(Mapping[str, DataFrame]):
     fail that would fail alone.
     """
 
-    def __init__(self, plan: Plan, data: Data = None) -> None:
-        self._relations = Relations(data, plan.queries, for_later=True)
+    def __init__(self, plan: Plan, relations: Relations) -> None:
+        self._relations = relations
         # Answers are made later, under the settings of now.
         self._settings = SettingsOfAnalysis(self._relations.session)
-        plan, record_trees = bind_record_trees(plan, self._relations)
+        plan, data_trees = bind_data_trees(plan, self._relations)
         cores = cores_of(self._relations.session)
         bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
         self._bound = bound
@@ -80,7 +82,7 @@ class Results(Mapping[str, DataFrame]):
         self.plan = price_plan(bound.plan)
         # Before any statement over them is analysed.
         self._stored = [stored(self._relations.whole(each)) for each in self.plan.stored]
-        families: dict[Family, list[BoundTree]] = {}
+        families: dict[Family, list[BoundPeriodicTree]] = {}
         for tree in bound.trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
         self._answering: list[FamilyAnswers | RecordAnswers] = [
@@ -90,7 +92,7 @@ class Results(Mapping[str, DataFrame]):
             ),
             *(
                 RecordAnswers(tree, self.plan, self._relations, self._answer_alone)
-                for tree in record_trees
+                for tree in data_trees
             ),
         ]
         self._answers: dict[str, DataFrame] = {}
@@ -125,12 +127,13 @@ class Results(Mapping[str, DataFrame]):
 
     @cached_property
     def _safe(self) -> "Results | None":
-        """The answers to the queries that fail for no event."""
-        native = {name for tree in self.plan.trees for name in tree.native}
+        """The answers to the queries that fail for no event, of those that share."""
+        native = {name for tree in self.plan.periodic_trees for name in tree.native}
         safe = [
             query
             for query in self.plan.queries
             if isinstance(query, Query)
+            and query.name in self.plan.sharing
             and not native.intersection(part.name for part in query.parts)
             and not self._relations.may_fail(query.parts)
         ]
@@ -138,7 +141,8 @@ class Results(Mapping[str, DataFrame]):
 
     def _results_of(self, queries: Sequence[Query | PlainQuery], strategy: str) -> "Results":
         plan = optimize(self.plan.workload_of(queries), strategy)
-        return Results(plan, self._relations.frames_of(queries))
+        frames = self._relations.frames_of(queries)
+        return Results(plan, Relations(frames, queries, for_later=True))
 
     def __iter__(self) -> Iterator[str]:
         return iter(query.name for query in self.plan.queries)

@@ -6,7 +6,7 @@ from pyspark.sql.types import DoubleType, FloatType, NumericType
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.sql_text import SqlText
-from muntin.spark.binding.bind_periodic import BoundTree
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.relations import Relations
 from muntin.sql.filters import conjuncts, is_reference, is_simple
 
@@ -46,7 +46,7 @@ class SafeExpressions:
             )
         return self._conditions[condition]
 
-    def are_arguments(self, bound: BoundTree) -> bool:
+    def are_arguments(self, bound: BoundPeriodicTree) -> bool:
         """Whether all that a tree aggregates can be computed for any row."""
         return all(
             self.is_argument(component)

@@ -12,7 +12,8 @@ from muntin.errors import RunError, nearest
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.folder import RAW_FILES, Folder
 from muntin.spark.java_errors import JOB_ERRORS, said_by_java
-from muntin.spark.output.flatten import FLAT_FORMATS, flatten
+from muntin.spark.output.flatten import flatten
+from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.files_at_once import (
     can_be_at_once,
     file_without_rows,
@@ -20,7 +21,7 @@ from muntin.spark.sinks.files_at_once import (
     query_of,
     write_at_once,
 )
-from muntin.spark.sinks.sink import INDEX, Part, Stack, Whole
+from muntin.spark.sinks.sink import INDEX, CombinedAnswers, Part, Stack
 
 MODES = ("error", "overwrite", "append")
 # Formats whose folders hold files and nothing else, so that parts of one folder can be moved.
@@ -47,20 +48,16 @@ class WriteTo:
             raise RunError(f"no write mode is called {mode!r}; {nearest(mode, list(MODES))}")
         self._session = session
         self._directory = directory
-        self._format = format
         self._mode = mode
-        self._is_flat = is_flat or format in FLAT_FORMATS
-        self._options = options
+        self._files = FileOptions(format=format, flatten=is_flat, options=options)
 
-    def is_at_once(self, whole: Whole) -> bool:
+    def is_at_once(self, whole: CombinedAnswers) -> bool:
         """Whether one job can write the files of all queries, which have different columns."""
-        return not is_connect(self._session) and can_be_at_once(
-            whole, format=self._format, is_flat=self._is_flat, options=self._options
-        )
+        return not is_connect(self._session) and can_be_at_once(whole, self._files)
 
     def write(
         self,
-        stacks: Iterable[Stack | Whole],
+        stacks: Iterable[Stack | CombinedAnswers],
         names: Sequence[str],
         answer_alone: AnswerAlone,
     ) -> None:
@@ -83,7 +80,10 @@ class WriteTo:
             ) from error
 
     def _write_and_move(
-        self, stacks: Iterable[Stack | Whole], names: Sequence[str], answer_alone: AnswerAlone
+        self,
+        stacks: Iterable[Stack | CombinedAnswers],
+        names: Sequence[str],
+        answer_alone: AnswerAlone,
     ) -> dict[str, Exception]:
         """Writes answers to a hidden folder, then moves them; returns the errors of queries."""
         folder = Folder(self._session, self._directory)
@@ -119,7 +119,7 @@ class WriteTo:
         return failed
 
     def _write_one_by_one(
-        self, stacks: Iterable[Stack | Whole], answer_alone: AnswerAlone
+        self, stacks: Iterable[Stack | CombinedAnswers], answer_alone: AnswerAlone
     ) -> dict[str, Exception]:
         """Writes each answer to its place at once: Spark Connect cannot move files."""
         failed: dict[str, Exception] = {}
@@ -127,7 +127,7 @@ class WriteTo:
             assert isinstance(stack, Stack)
             several = len(stack.names) > 1
             for index, name in stack.names.items():
-                frame = flatten(name, stack.frame) if self._is_flat else stack.frame
+                frame = flatten(name, stack.frame) if self._files.is_flat else stack.frame
                 rows = frame.where(f"{INDEX} = {index}").drop(INDEX) if several else frame
                 try:
                     self._save(rows, name, mode=self._mode)
@@ -146,8 +146,8 @@ class WriteTo:
         of those that fail alone, too."""
         if "DATA_SOURCE_NOT_FOUND" in str(error):
             raise RunError(
-                f"Spark has no format {self._format!r} here, which may need a package; "
-                f"{nearest(self._format, sorted(_FILES))}"
+                f"Spark has no format {self._files.format!r} here, which may need a package; "
+                f"{nearest(self._files.format, sorted(_FILES))}"
             ) from None
         failed = {}
         for name, place in places.items():
@@ -156,20 +156,20 @@ class WriteTo:
                 failed[name] = error
                 continue
             try:
-                self._save(flatten(name, frame) if self._is_flat else frame, place, mode=mode)
+                self._save(flatten(name, frame) if self._files.is_flat else frame, place, mode=mode)
             except JOB_ERRORS as own:
                 failed[name] = own
         return failed
 
-    def _stage(self, stack: Stack | Whole, place: str, folder: Folder) -> dict[str, str]:
+    def _stage(self, stack: Stack | CombinedAnswers, place: str, folder: Folder) -> dict[str, str]:
         """Writes the answers of some queries to a hidden folder; returns the folder of each."""
-        if isinstance(stack, Whole):
+        if isinstance(stack, CombinedAnswers):
             return self._stage_at_once(stack, place, folder)
         first = next(iter(stack.names.values()))
-        frame = flatten(first, stack.frame) if self._is_flat else stack.frame
+        frame = flatten(first, stack.frame) if self._files.is_flat else stack.frame
         if len(stack.names) == 1:
             return {first: self._save(frame, place)}
-        if self._format.lower() not in _FILES:
+        if self._files.format.lower() not in _FILES:
             return {
                 name: self._save(frame.where(f"{INDEX} = {index}").drop(INDEX), f"{place}-{index}")
                 for index, name in stack.names.items()
@@ -193,7 +193,7 @@ class WriteTo:
                 folder.copy(nothing, staged[name])
         return staged
 
-    def _stage_at_once(self, whole: Whole, place: str, folder: Folder) -> dict[str, str]:
+    def _stage_at_once(self, whole: CombinedAnswers, place: str, folder: Folder) -> dict[str, str]:
         """Writes a folder for each query, whatever its columns; each has a file at least."""
         gathered = replace(whole, frame=_gathered(whole.frame))
         write_at_once(gathered, f"{self._directory}/{place}", RAW_FILES)
@@ -228,14 +228,14 @@ class WriteTo:
 
     def _save(self, frame: DataFrame, place: str, *by: str, mode: str = "error") -> str:
         """Writes a frame, its rows in folders by the columns `by`; returns the folder."""
-        writer = frame.write.format(self._format).options(**self._options).mode(mode)
+        writer = frame.write.format(self._files.format).options(**self._files.options).mode(mode)
         (writer.partitionBy(*by) if by else writer).save(f"{self._directory}/{place}")
         return place
 
 
-def _names(stack: Stack | Whole) -> list[str]:
+def _names(stack: Stack | CombinedAnswers) -> list[str]:
     """Returns the queries whose answers are in one frame."""
-    parts = stack.parts if isinstance(stack, Whole) else [stack]
+    parts = stack.parts if isinstance(stack, CombinedAnswers) else [stack]
     return [name for part in parts for name in part.names.values()]
 
 

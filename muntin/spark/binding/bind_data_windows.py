@@ -9,12 +9,12 @@ from pyspark.sql.types import BooleanType, NumericType, TimestampNTZType
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
-from muntin.model.record_tree import RecordTree
+from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.optimizer.on_slices import sliced
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known, reason_alone
-from muntin.spark.binding.bound_tree import AnyBoundTree
-from muntin.spark.binding.grouping_sql import answer_types, selected
+from muntin.spark.binding.bound_tree import BoundTree
+from muntin.spark.binding.grouping_sql import answer_types, selected, types_of_alone
 from muntin.spark.binding.relations import Relations, blaming, first_line
 from muntin.spark.binding.runtime_types import is_carried
 
@@ -23,18 +23,18 @@ _FIXED_ZONE = re.compile(r"(Etc/)?(Z|UTC|UT|GMT)?([+-][\d:]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundRecordTree(AnyBoundTree):
+class BoundDataTree(BoundTree):
     """A tree of data windows and its types."""
 
-    tree: RecordTree
+    tree: DataTree
 
 
-def bind_record_trees(
+def bind_data_trees(
     plan: Plan, relations: Relations, *, is_stream: bool = False
-) -> tuple[Plan, tuple[BoundRecordTree, ...]]:
+) -> tuple[Plan, tuple[BoundDataTree, ...]]:
     """Find the types. Sessions that the runtime does not take are left to Spark, and periodic
     windows to slices; any other window is an error, as Spark has none like it."""
-    trees = [_bind_tree(tree, plan, relations) for tree in plan.record_trees]
+    trees = [_bind_tree(tree, plan, relations) for tree in plan.data_trees]
     alone: dict[str, PlainQuery] = {}
     guests: dict[str, Query] = {}
     for bound in trees:
@@ -66,18 +66,18 @@ def bind_record_trees(
     left = [query for query in parts_of(plan.queries) if query.name not in alone | guests]
     trees = [replace(bound, tree=bound.tree.answering(left)) for bound in trees]
     trees = [bound for bound in trees if bound.tree.nodes]
-    plan = replace(
-        plan,
+    plan = plan.with_trees(
+        data=(bound.tree for bound in trees),
         queries=tuple(alone.get(query.name, query) for query in plan.queries),
-        record_trees=tuple(bound.tree for bound in trees),
     )
     return plan, tuple(trees)
 
 
-def _bind_tree(tree: RecordTree, plan: Plan, relations: Relations) -> BoundRecordTree:
+def _bind_tree(tree: DataTree, plan: Plan, relations: Relations) -> BoundDataTree:
     queries = plan.queries_of(tree).values()
     try:
-        known = answer_types([tree.grouping], tree.aggregates, relations)
+        known = types_of_alone(tree, plan.queries_of(tree), relations)
+        known = known or answer_types([tree.grouping], tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
         for query in queries:
@@ -87,7 +87,7 @@ def _bind_tree(tree: RecordTree, plan: Plan, relations: Relations) -> BoundRecor
     for query in queries:
         _check_window(query, relations)
     keys, time_type, types = known.of(tree.grouping, tree.aggregates)
-    return BoundRecordTree(tree=tree, time_type=time_type, keys=keys, types=types)
+    return BoundDataTree(tree=tree, time_type=time_type, keys=keys, types=types)
 
 
 def _check_window(query: Query, relations: Relations) -> None:
@@ -133,7 +133,7 @@ def _is_miscounted(query: Query) -> bool:
     return isinstance(query.window, Session) and (len(columns) > 1 or is_filtered)
 
 
-def _reason_of_gap(query: Query, bound: BoundRecordTree, relations: Relations) -> str | None:
+def _reason_of_gap(query: Query, bound: BoundDataTree, relations: Relations) -> str | None:
     """Returns why only Spark knows how long the gap of a session is; None if it is no session, or
     always has one length."""
     window = query.window
@@ -151,7 +151,7 @@ def _reason_of_gap(query: Query, bound: BoundRecordTree, relations: Relations) -
     )
 
 
-def _reason(query: Query, bound: BoundRecordTree, relations: Relations) -> str | None:
+def _reason(query: Query, bound: BoundDataTree, relations: Relations) -> str | None:
     """Returns why the runtime cannot answer a query of these types; None if it can."""
     reason = reason_alone(query, bound.types, relations)
     if reason is not None:

@@ -6,25 +6,29 @@ from dataclasses import dataclass, replace
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql.types import (
     BooleanType,
-    DecimalType,
     DoubleType,
     NumericType,
 )
 
 from muntin.errors import MuntinError, RefusedError, RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import ADD_LIMBS, Monoid
+from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parts import PARTS, TYPED
 from muntin.model.aggregates.table import DOUBLE
-from muntin.model.plan import Plan, Tree, by_family, with_own_passes
+from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText, quoted
+from muntin.model.trees import PeriodicTree, by_family, with_own_passes
 from muntin.optimizer.name_techniques import with_techniques
-from muntin.runtime.columns.layout import kept
-from muntin.spark.batch.slices import number_of
+from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding.argument_types import reason_of_arguments
-from muntin.spark.binding.bound_tree import AnyBoundTree
-from muntin.spark.binding.grouping_sql import AnswerTypes, Types, answer_types
+from muntin.spark.binding.bound_tree import BoundTree
+from muntin.spark.binding.grouping_sql import (
+    AnswerTypes,
+    Types,
+    answer_types,
+    types_of_alone,
+)
 from muntin.spark.binding.relations import (
     Relations,
     first_line,
@@ -33,10 +37,10 @@ from muntin.spark.binding.relations import (
     is_case_sensitive,
 )
 from muntin.spark.binding.runtime_types import (
-    MOST_DIGITS,
     NUMERIC,
     is_carried,
     is_ordered,
+    is_represented,
     sums_up,
 )
 from muntin.sql.filters import is_reference
@@ -53,10 +57,10 @@ _FAILURES = (MuntinError, PySparkException)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundTree(AnyBoundTree):
+class BoundPeriodicTree(BoundTree):
     """A tree of periodic windows and its types."""
 
-    tree: Tree
+    tree: PeriodicTree
     # Aggregates that the compiled runtime takes; the others are combined by Spark.
     compiled: set[Aggregate]
 
@@ -66,7 +70,7 @@ class BoundPlan:
     """A plan that can run on its data, with a bound tree for each of its trees."""
 
     plan: Plan
-    trees: tuple[BoundTree, ...]
+    trees: tuple[BoundPeriodicTree, ...]
 
 
 def bind(plan: Plan, relations: Relations) -> BoundPlan:
@@ -106,7 +110,7 @@ def _why_unbound(name: str, plan: Plan, relations: Relations) -> str | None:
 
 def _periodic(plan: Plan) -> list[Query]:
     """Returns what the trees of periodic windows answer."""
-    return [part for tree in plan.trees for part in plan.queries_of(tree).values()]
+    return [part for tree in plan.periodic_trees for part in plan.queries_of(tree).values()]
 
 
 def _leaving(plan: Plan, reasons: Mapping[str, str]) -> Plan:
@@ -122,10 +126,9 @@ def _leaving(plan: Plan, reasons: Mapping[str, str]) -> Plan:
         if isinstance(query, Query) and query.name in reasons
     }
     left = [part for part in parts_of(plan.queries) if part.asked.name not in plain]
-    trees = [tree.answering(left) for tree in plan.trees]
-    return replace(
-        plan,
-        trees=tuple(with_own_passes([tree for tree in trees if tree.nodes])),
+    trees = [tree.answering(left) for tree in plan.periodic_trees]
+    return plan.with_trees(
+        periodic=with_own_passes([tree for tree in trees if tree.nodes]),
         queries=tuple(plain.get(query.name, query) for query in plan.queries),
     )
 
@@ -136,11 +139,16 @@ def _bind(plan: Plan, relations: Relations) -> BoundPlan:
             # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
             # in ORDER BY above HAVING.
             relations.check(query)
-    known = _types_of_families(plan.trees, relations)
-    bound = [
-        _bind_tree(tree, plan, relations, known.get(tree.grouping.family)) for tree in plan.trees
+    pairs = [
+        (tree, types_of_alone(tree, plan.queries_of(tree), relations))
+        for tree in plan.periodic_trees
     ]
-    alone: dict[str, str] = {}
+    known = _types_of_families([tree for tree, types in pairs if types is None], relations)
+    bound = [
+        _bind_tree(tree, plan, relations, types or known.get(tree.grouping.family))
+        for tree, types in pairs
+    ]
+    reasons: dict[str, str] = {}
     for bound_tree in bound:
         for part in plan.queries_of(bound_tree.tree).values():
             reason = reason_alone(part, bound_tree.types, relations) or _reason_apart(
@@ -148,20 +156,22 @@ def _bind(plan: Plan, relations: Relations) -> BoundPlan:
             )
             if reason is not None:
                 # What holds for one grouping set holds for all, and Spark answers them at once.
-                alone[part.asked.name] = reason
-    if alone:
-        plan = _leaving(plan, alone)
+                reasons[part.asked.name] = reason
+    if reasons:
+        plan = _leaving(plan, reasons)
         names = {part.name for part in _periodic(plan)}
         stays = [each for each in bound if not names.isdisjoint(each.tree.queries)]
-        bound = [replace(each, tree=tree) for each, tree in zip(stays, plan.trees, strict=True)]
+        bound = [
+            replace(each, tree=tree) for each, tree in zip(stays, plan.periodic_trees, strict=True)
+        ]
     trees = [_with_techniques(bound_tree, plan, relations) for bound_tree in bound]
     return BoundPlan(
-        plan=replace(plan, trees=tuple(bound_tree.tree for bound_tree in trees)),
+        plan=plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees)),
         trees=tuple(trees),
     )
 
 
-def _reason_apart(query: Query, bound: BoundTree) -> str | None:
+def _reason_apart(query: Query, bound: BoundPeriodicTree) -> str | None:
     """Returns why Spark must answer a query that it would have to combine some partials of, while
     only compiled code combines others; None if that is not so."""
     by_spark = [each for each in query.aggregates.values() if each not in bound.compiled]
@@ -177,7 +187,9 @@ def _reason_apart(query: Query, bound: BoundTree) -> str | None:
     return f"only compiled code combines {compiled[0]}, and it does not take {by_spark[0]}"
 
 
-def _types_of_families(trees: Iterable[Tree], relations: Relations) -> dict[Family, AnswerTypes]:
+def _types_of_families(
+    trees: Iterable[PeriodicTree], relations: Relations
+) -> dict[Family, AnswerTypes]:
     """Asks Spark for the types of all trees of a family at once.
 
     Families are left out whose keys are more than columns, and those of which Spark refuses
@@ -201,8 +213,8 @@ def _types_of_families(trees: Iterable[Tree], relations: Relations) -> dict[Fami
 
 
 def _bind_tree(
-    tree: Tree, plan: Plan, relations: Relations, known: AnswerTypes | None
-) -> BoundTree:
+    tree: PeriodicTree, plan: Plan, relations: Relations, known: AnswerTypes | None
+) -> BoundPeriodicTree:
     """Returns a tree with the types of its keys, time and aggregates, which may be known."""
     try:
         known = known or answer_types([tree.grouping], tree.aggregates, relations)
@@ -213,7 +225,7 @@ def _bind_tree(
         raise RunError(f"the queries of {tree.grouping}: {first_line(error)}") from None
     keys, time_type, types = known.of(tree.grouping, tree.aggregates)
     carried = all(is_carried(field.dataType) for field in keys)
-    return BoundTree(
+    return BoundPeriodicTree(
         tree=tree,
         time_type=time_type,
         keys=keys,
@@ -228,13 +240,15 @@ def _bind_tree(
     )
 
 
-def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> BoundTree:
+def _with_techniques(
+    bound: BoundPeriodicTree, plan: Plan, relations: Relations
+) -> BoundPeriodicTree:
     """Returns the tree with the techniques for its types: a plan knows only the functions."""
     ansi = is_ansi(relations.session)
 
     def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
-        number = number_of(component, aggregate, bound.types)
-        return (kept(component, number=number, name="", ansi=ansi).monoid,)
+        value_type = value_type_of(component, aggregate, bound.types)
+        return (component.representation(value_type, ansi=ansi).monoid,)
 
     tree = bound.tree
     nodes = with_techniques(
@@ -249,18 +263,14 @@ def _with_techniques(bound: BoundTree, plan: Plan, relations: Relations) -> Boun
 
 def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     """Whether the compiled runtime takes an aggregate of these types."""
-    if aggregate.definition.is_of_entries:
-        return all(sums_up(aggregate, types[part]) for part in aggregate.components_of_entries)
+    sets = aggregate.sets_of_values
+    if sets:
+        return all(sums_up(aggregate, types[component]) for component in sets)
     kind = types[aggregate]
-    if aggregate.definition.is_chosen:
-        return is_carried(kind)
     if isinstance(kind, NUMERIC):
         return True
-    monoids = [PARTS[part].monoids.get(TYPED) for part in aggregate.definition.parts]
-    if monoids == [ADD_LIMBS]:
-        # A sum of 38 digits may have overflowed.
-        return isinstance(kind, DecimalType) and kind.precision < MOST_DIGITS
-    return all(monoids) and is_ordered(kind)
+    typed = [PARTS[part].representations.get(TYPED) for part in aggregate.definition.parts]
+    return all(each is not None and is_represented(each, kind) for each in typed)
 
 
 def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:

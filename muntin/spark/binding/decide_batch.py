@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from muntin.model.passes import SLICER, Pass
-from muntin.model.plan import NATIVE, Node, Plan, Tree
+from muntin.model.plan import Plan
 from muntin.model.sql_text import SqlText
+from muntin.model.trees import NATIVE, Node, PeriodicTree
 from muntin.spark.batch.time_split import part_width
-from muntin.spark.binding.bind_periodic import BoundPlan, BoundTree
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree, BoundPlan
 from muntin.spark.binding.relations import Relations
 
 
@@ -16,7 +17,7 @@ def decide_batch(bound: BoundPlan, relations: Relations, *, cores: int) -> Bound
     by time over `cores`; and with the relations that are computed for several passes."""
     apart = [part for each in bound.trees for part in _by_combiner(each, bound.plan)]
     trees = tuple(_decided(each, bound.plan, cores) for each in _made_by_slicer(apart))
-    plan = replace(bound.plan, trees=tuple(bound_tree.tree for bound_tree in trees))
+    plan = bound.plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees))
     return BoundPlan(plan=replace(plan, computed=_computed(plan, relations)), trees=trees)
 
 
@@ -31,7 +32,7 @@ def _computed(plan: Plan, relations: Relations) -> frozenset[SqlText]:
     return frozenset(relation for relation in several if relations.is_computed(relation))
 
 
-def _by_combiner(bound: BoundTree, plan: Plan) -> Iterator[BoundTree]:
+def _by_combiner(bound: BoundPeriodicTree, plan: Plan) -> Iterator[BoundPeriodicTree]:
     """Yields a tree, or two if Spark combines some of its partials and only the slicer can make
     others."""
     queries = plan.queries_of(bound.tree)
@@ -45,7 +46,7 @@ def _by_combiner(bound: BoundTree, plan: Plan) -> Iterator[BoundTree]:
         yield replace(bound, tree=bound.tree.answering(others))
 
 
-def _made_by_slicer(trees: Sequence[BoundTree]) -> list[BoundTree]:
+def _made_by_slicer(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodicTree]:
     """Returns the trees, those with partials that only the slicer makes in passes of the slicer."""
     passes: dict[Pass, Pass] = {}
     number = max((each.tree.made_in.number for each in trees if each.tree.made_in), default=-1) + 1
@@ -67,7 +68,7 @@ def _made_by_slicer(trees: Sequence[BoundTree]) -> list[BoundTree]:
     ]
 
 
-def _native(bound: BoundTree, plan: Plan) -> tuple[str, ...]:
+def _native(bound: BoundPeriodicTree, plan: Plan) -> tuple[str, ...]:
     """Returns the queries of a tree whose partials Spark combines."""
     return tuple(
         name
@@ -76,7 +77,7 @@ def _native(bound: BoundTree, plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
+def _decided(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPeriodicTree:
     tree = bound.tree
     native = _native(bound, plan)
     decided = replace(
@@ -90,7 +91,7 @@ def _decided(bound: BoundTree, plan: Plan, cores: int) -> BoundTree:
     return replace(bound, tree=decided)
 
 
-def _combined_by_spark(node: Node, bound: BoundTree) -> Node:
+def _combined_by_spark(node: Node, bound: BoundPeriodicTree) -> Node:
     """Returns the node with Spark as technique of what the compiled runtime does not take."""
     named = zip(node.aggregates, node.techniques, strict=True)
     return replace(
@@ -102,7 +103,7 @@ def _combined_by_spark(node: Node, bound: BoundTree) -> Node:
     )
 
 
-def _time_part(tree: Tree, plan: Plan, cores: int) -> int | None:
+def _time_part(tree: PeriodicTree, plan: Plan, cores: int) -> int | None:
     """Returns the length of parts; None if Spark computes all, or keys are many."""
     if tree.is_alone:
         return None
@@ -111,5 +112,5 @@ def _time_part(tree: Tree, plan: Plan, cores: int) -> int | None:
     return part_width(tree.slicing, tree.longest, keys=keys, cores=cores)
 
 
-def _by_slicer(tree: Tree) -> bool:
+def _by_slicer(tree: PeriodicTree) -> bool:
     return tree.made_in is not None and tree.made_in.maker == SLICER

@@ -50,7 +50,7 @@ def plan(
     if not isinstance(prices, Prices):
         prices = Prices.from_json(Path(prices).read_text())
     if isinstance(queries, Mapping):
-        read = read_frames(queries)
+        read = read_frames(queries).confirmed()
         queries = read.queries
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
@@ -69,7 +69,7 @@ def plan(
 
 def plan_for_batch(
     queries: Plan | Queries,
-    data: Data,
+    relations: Relations,
     strategy: str,
     *,
     technique: str | None = None,
@@ -85,7 +85,6 @@ def plan_for_batch(
         return queries
     work = _rewritten(workload(queries), strategy)
     work = _computed_by(work, technique, latency, approximate)
-    relations = Relations(data, work.queries)
     if strategy != "unshared" and len(work.groupings) > 1:
         work = replace(work, computed=_computed(work, relations))
     several = max(len(work.shared), len(work.data_windows)) > 1
@@ -148,7 +147,7 @@ def _rewritten(work: Workload, strategy: str) -> Workload:
     texts = [query.source.fill().lower() for query in work.shared]
     if sum("join" in text or "," in text for text in texts) > 1:
         # Fetched here, since few workloads need it.
-        from muntin.sql.joins import widen_joins
+        from muntin.sql.widen_joins import widen_joins
 
         queries = tuple(widen_joins(queries))
     return replace(work, queries=queries)

@@ -12,14 +12,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, lit
 from pyspark.sql.types import StructField, StructType
 
-from muntin.model.plan import Node
-from muntin.model.record_tree import RecordNode
 from muntin.model.sql_text import literal
+from muntin.model.trees import DataNode, Node
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Projection
 from muntin.spark.output.together import Numbered, merged_in_order, numbered
-from muntin.spark.sinks.sink import INDEX, Part, Stack, Whole
+from muntin.spark.sinks.sink import INDEX, CombinedAnswers, Part, Stack
 
 
 class Stacking:
@@ -82,10 +81,10 @@ class Stacking:
 def stacked(
     project: Callable[[Sequence[str]], Mapping[str, Projection]],
     queries: Sequence[str],
-    nodes: Sequence[Node | RecordNode],
+    nodes: Sequence[Node | DataNode],
     frame: DataFrame,
-    is_at_once: Callable[[Whole], bool],
-) -> Sequence[Stack | Whole]:
+    is_at_once: Callable[[CombinedAnswers], bool],
+) -> Sequence[Stack | CombinedAnswers]:
     """Returns the answers of queries over rows of nodes, a stack for those with equal columns.
 
     `project` returns the projections of some of the queries, over rows with their numbers. If there
@@ -115,7 +114,7 @@ def stacked(
     if len(groups) == 1:
         return [_stack(rows)]
     stacking = Stacking(rows, groups)
-    whole = Whole(frame=stacking.frame, parts=stacking.parts)
+    whole = CombinedAnswers(frame=stacking.frame, parts=stacking.parts)
     return [whole] if is_at_once(whole) else [stack(names) for names in groups]
 
 

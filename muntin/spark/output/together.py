@@ -9,9 +9,8 @@ from pyspark.sql.functions import expr, lit
 from pyspark.sql.types import DataType, NullType, NumericType
 
 from muntin.errors import RunError
-from muntin.model.plan import Node
-from muntin.model.record_tree import RecordNode
 from muntin.model.sql_text import literal
+from muntin.model.trees import DataNode, Node
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.bounds import pick
 from muntin.spark.output.naming import NUMBER, resolved
@@ -90,7 +89,7 @@ def named(name: str, frame: DataFrame, column: str = QUERY) -> DataFrame:
 
 
 def united(
-    projections: Mapping[str, Projection], nodes: Sequence[Node | RecordNode], frame: DataFrame
+    projections: Mapping[str, Projection], nodes: Sequence[Node | DataNode], frame: DataFrame
 ) -> DataFrame:
     """Returns the rows of queries that differ only in what their names stand for, in one pass."""
     choosing = chosen(dict(enumerate(projections.values())), NUMBER)
@@ -122,7 +121,7 @@ def chosen(projections: Mapping[int, Projection], column: str) -> Projection:
 
 def stack(
     projections: Mapping[str, Projection],
-    nodes: Sequence[Node | RecordNode],
+    nodes: Sequence[Node | DataNode],
     frame: DataFrame,
     column: str = QUERY,
     called: Mapping[str, str] | None = None,
@@ -150,7 +149,7 @@ class Numbered:
 
 
 def numbered(
-    projections: Mapping[str, Projection], nodes: Sequence[Node | RecordNode], frame: DataFrame
+    projections: Mapping[str, Projection], nodes: Sequence[Node | DataNode], frame: DataFrame
 ) -> Numbered:
     """Returns each row of answers once for every query that asks for it, with the query's number.
 
@@ -212,7 +211,7 @@ def merged_in_order(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
 
 
 def _number(
-    queries: Sequence[str], nodes: Sequence[Node | RecordNode], frame: DataFrame
+    queries: Sequence[str], nodes: Sequence[Node | DataNode], frame: DataFrame
 ) -> DataFrame:
     """Returns each row once for every query that its node answers, with that query's number."""
     numbers = {name: number for number, name in enumerate(queries)}

@@ -5,15 +5,8 @@ from collections.abc import Callable, Sequence
 from muntin.errors import RunError
 from muntin.spark.sinks.sink import Answers, Sink
 
-STOP, DROP_QUERY = "stop", "drop query"
 # What a batch fails with when it was computed. A server hands on only the text of an error.
 _COMPUTED = "the batch was computed, and not written"
-
-
-def check_policy(on_error: str) -> None:
-    """Refuse a policy that does not exist."""
-    if on_error not in (STOP, DROP_QUERY):
-        raise RunError(f'on_error is "{STOP}" or "{DROP_QUERY}", not {on_error!r}')
 
 
 class ComputeOnly(Sink):

@@ -14,38 +14,33 @@ from pyspark.sql import DataFrame, SparkSession
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
-from muntin.model.time import parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.evolve.move_queries import without
 from muntin.optimizer.evolve.outlook import Outlook, outlook
 from muntin.optimizer.evolve.replan import Replanned, Replanner
-from muntin.optimizer.strategies import STEADY
-from muntin.runtime.stream_plan.stream_plan import StreamPlan, check_same
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.planning import plan_for_stream
-from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.file_system import paths_of_stream
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.frames.stream_frames import stream_input
-from muntin.spark.local.local_site import LocalSite
 from muntin.spark.pipeline.change_queue import ChangeQueue
-from muntin.spark.pipeline.failing_queries import DROP_QUERY, STOP, check_policy
+from muntin.spark.pipeline.classic import ClassicEngine
+from muntin.spark.pipeline.connect import ConnectEngine
 from muntin.spark.pipeline.input_paths import check_apart, check_late_folder
-from muntin.spark.pipeline.resume import as_stored, next_plan, would_go_on
 from muntin.spark.pipeline.runner import Runner
-from muntin.spark.pipeline.site import Site
 from muntin.spark.pipeline.status import QueryStatus, Status
-from muntin.spark.pipeline.stream_run import InUseError
+from muntin.spark.pipeline.stream_engine import Outputs
+from muntin.spark.pipeline.stream_options import STOP, StreamOptions
 from muntin.spark.pipeline.trigger import trigger_of
-from muntin.spark.server.server_site import ServerSite
 from muntin.spark.session import one_line
-from muntin.spark.sinks.late_rows import LateLike
-from muntin.spark.sinks.sink import Sink
-from muntin.spark.sinks.sink_like import FileOptions, SinkLike
+from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
+from muntin.spark.sinks.open_sink import SinkLike, open_sink
+from muntin.spark.sinks.sink import Sink, SinkContext
 from muntin.spark.stream.joined_source import source_of
-from muntin.spark.stream.source import Queries
+from muntin.spark.stream.source import BoundStream, Queries
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
 
@@ -57,136 +52,92 @@ def start(
     data: DataFrame | Mapping[str, DataFrame] | None = None,
     *,
     checkpoint: str | Path,
-    name: str | None = None,
     sink: SinkLike = None,
     late: LateLike = None,
     watermark: Duration | None = None,
     trigger: str | None = None,
-    strategy: str = STEADY,
-    technique: str | None = None,
-    latency: bool = False,
-    approximate: bool = False,
-    retain: Duration = 0,
-    buckets: int | None = None,
-    format: str = "parquet",
-    flatten: bool = False,
-    options: Mapping[str, str] | None = None,
-    compact: int = 1,
-    on_error: str = STOP,
+    options: StreamOptions | None = None,
 ) -> "Pipeline":
     """Run a plan, or queries under a strategy, on a streaming DataFrame.
 
     `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
-    then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
+    then there is no `data`. If queries join the stream with static tables, `data` has the stream
+    and the tables by name. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
 
-    `name` is what Spark's web page calls the query: without it, that of the checkpoint's folder.
-
-    `sink` takes the answers: a folder, `mt.Tables`, a function `f(name, frame, batch)`, an instance
-    of your own subclass of `mt.Sink`, or none for memory.
+    `sink` takes the answers: a folder, `mt.Files` for a folder with a format and other options,
+    `mt.Tables`, a function `f(name, frame, batch)`, an instance of your own subclass of `mt.Sink`,
+    or none for memory.
 
     `late` takes the rows that came too late for every window of every query that would have taken
-    them: a folder, or a function `f(frame, batch, watermark)`.
+    them: a folder, `mt.Files`, or a function `f(frame, batch, watermark)`.
 
-    On a checkpoint that exists it goes on where it stopped; with other queries than before, as if
-    they had been changed while it ran. `trigger` is the time between batches, such as "10 seconds",
-    "available now" for what is there and then an end, or none for as fast as possible. `retain` is
-    how long slices are kept for queries that come later. How many `buckets` of keys there are is
-    decided at the first start. `format` and `options` are those of the files, where `sink` or
-    `late` is a folder; `flatten` is as in `Results.write`. Answers of `compact` batches are held
-    and then put in place as one file for each query. `technique`, `latency` and
-    `approximate` are as in `plan`. If a query fails, the stream does, too, unless `on_error` is
-    "drop query": then the query is left out, and the others go on.
+    `trigger` is the time between batches, such as "10 seconds", "available now" for what is there
+    and then an end, or none for as fast as possible. `options` are the rest: see `StreamOptions`.
+
+    On a checkpoint that exists it continues where it stopped; with other queries than before, as if
+    they had been changed while it ran.
     """
-    check_policy(on_error)
-    given = stream_input(queries, data, watermark)
-    source = source_of(given)
+    options = options or StreamOptions()
+    asked = stream_input(queries, data, watermark)
+    source = source_of(asked, late=late is not None)
     session = source.session
     folder = Checkpoint(session, str(checkpoint))
-    stored = folder.tried()
+    stored = folder.latest()
     if stored is not None and not stored.running.names_joins:
-        given = given.without_names()
-        source = source_of(given)
+        asked = asked.without_names()
+        source = source_of(asked, late=late is not None)
     plan = plan_for_stream(
-        given.queries,
-        strategy,
-        technique=technique,
-        latency=latency,
-        approximate=approximate,
+        asked.queries,
+        options.strategy,
+        technique=options.technique,
+        latency=options.latency,
+        approximate=options.approximate,
     )
-    retained = parse_duration(retain)
-    if stored is not None and on_error == DROP_QUERY:
+    if stored is not None and options.drops_queries:
         plan = _without_dropped(plan, stored.running)
     bound = source.bind(plan)
     mark = uuid4().hex[:8] if stored is None else stored.mark
-    files = FileOptions(
-        mark=mark, checkpoint=folder.directory, format=format, flatten=flatten, options=options
+    context = SinkContext(session=session, mark=mark, checkpoint=folder.directory)
+    outputs = Outputs(
+        sink=open_sink(sink, context), late=None if late is None else LateRowsSink(late, context)
     )
-    site = site_of(session)
-    where = site.sink(sink, files, compact=compact)
-    late_sink = site.late_sink(late, files)
-    written = {"checkpoint": folder.directory}
-    if where.output is not None:
-        written["sink"] = where.output
-    if late_sink is not None and not bound.is_one_stream:
-        raise RunError(
-            "late= does not go with a stream that was joined or united of several with a watermark "
-            "each: nobody knows which of its rows are too late; leave it out"
-        )
-    if late_sink is not None and late_sink.output is not None:
-        check_late_folder(session, late_sink.output, written)
-        written["folder of late rows"] = late_sink.output
-    check_apart(session, paths_of_stream(source.data), written)
-    pipeline = Pipeline(session, where)
+    _check_outputs(outputs, context, bound, paths_of_stream(asked.data))
+    pipeline = Pipeline(session, outputs.sink)
     runner = pipeline._runner = Runner(
-        site=site,
+        ConnectEngine() if is_connect(session) else ClassicEngine(session),
         source=source,
         checkpoint=folder,
-        sink=where,
-        late=late_sink,
-        trigger=trigger_of(trigger),
+        outputs=outputs,
         mark=mark,
-        name=name or folder.directory.rstrip("/").rpartition("/")[2],
+        trigger=trigger_of(trigger),
+        options=options,
         lock=pipeline._changes.lock,
-        drops=on_error == DROP_QUERY,
     )
-    if source.warning is not None:
-        runner.warn(source.warning)
-    runner.owner.refuse_if_owned()
-    folder.check()
     if stored is None:
-        first = runner.made(bound, source.first_start(bound, buckets=buckets, retain=retained))
-        with runner.owning():
-            runner.start_run(first)
+        runner.start_new(bound)
     else:
-        check_same(stored.running, delay=source.delay, ansi=is_ansi(session), buckets=buckets)
-        # Refuse the plan or the sink before the checkpoint is touched.
-        counting = folder.counting()
-        assert counting is not None
-        runner.made(*would_go_on(plan, source, counting.running))
-        with runner.owning():
-            runner.warn_of_lost_output()
-            bound, running = next_plan(
-                plan,
-                source,
-                folder,
-                retain=retained,
-                finish=runner.finish,
-            )
-            try:
-                runner.launch(bound, running)
-            except InUseError:
-                # The stream that runs may answer the same queries by another plan.
-                known = as_stored(plan, source, folder, retain=retained)
-                if known is None:
-                    raise
-                runner.launch(*known)
+        runner.resume(plan, stored.running)
     runner.watch()
     return pipeline
 
 
-def site_of(session: SparkSession) -> Site:
-    """Returns the place that pipelines of a session run at."""
-    return ServerSite(session) if is_connect(session) else LocalSite(session)
+def _check_outputs(
+    outputs: Outputs, context: SinkContext, bound: BoundStream, inputs: list[str]
+) -> None:
+    """Refuse folders that would be read and written, or used for two things."""
+    written = {"checkpoint": context.checkpoint}
+    if outputs.sink.output is not None:
+        written["sink"] = outputs.sink.output
+    if outputs.late is not None:
+        if not bound.is_one_stream:
+            raise RunError(
+                "late= does not go with a stream that is, or may be, united of several with a "
+                "watermark each: nobody knows which of its rows are too late; leave it out"
+            )
+        if outputs.late.output is not None:
+            check_late_folder(context.session, outputs.late.output, written)
+            written["folder of late rows"] = outputs.late.output
+    check_apart(context.session, inputs, written)
 
 
 class Pipeline:
@@ -292,7 +243,7 @@ class Pipeline:
         chosen = queries if isinstance(queries, Plan | Workload) else tuple(queries)
         for query in chosen if isinstance(chosen, tuple) else ():
             _check_query(query)
-        if isinstance(chosen, tuple) and self._runner.drops:
+        if isinstance(chosen, tuple) and self._runner.options.drops_queries:
             names = self._runner.run.running.still_dropped(chosen)
             chosen = tuple(query for query in chosen if query.name not in names)
         self._changes.make(lambda _: chosen)
@@ -444,7 +395,7 @@ class Pipeline:
         work = workload(queries)
         if not isinstance(queries, Workload):
             work = self._measured(self.plan.workload_of(work.queries))
-        if work.plain or work.data_windows or self.plan.record_trees:
+        if work.plain or work.data_windows or self.plan.data_trees:
             # Binding says what is wrong with them, if anything is.
             self._replanner = None
             return Replanned(plan=plan_for_stream(work, self.plan.strategy))
@@ -462,7 +413,7 @@ def _without_dropped(plan: Plan, running: StreamPlan) -> Plan:
     if len(names) == len(plan.queries):
         raise RunError(
             f"all these queries were dropped because they failed: {', '.join(map(repr, names))}; "
-            f'edit them, or start with on_error="{STOP}"'
+            f'edit them, or start with StreamOptions(on_error="{STOP}")'
         )
     return without(plan, names)
 

@@ -13,21 +13,28 @@ from py4j.protocol import Py4JError
 
 from muntin.errors import RunError
 from muntin.model.plan import Plan
+from muntin.model.time import parse_duration
 from muntin.optimizer.evolve.move_queries import without
 from muntin.runtime.stream_plan.same_state import state_of_running
-from muntin.runtime.stream_plan.stream_plan import Dropped, StreamPlan
-from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
+from muntin.runtime.stream_plan.stream_plan import Dropped, StreamPlan, check_same
+from muntin.spark.binding.relations import is_ansi
+from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.engine.session_kind import is_gone
 from muntin.spark.pipeline.failing_queries import ComputeOnly, find_failing, is_computed
-from muntin.spark.pipeline.passing_failures import Patience, is_passing, was_stopped
-from muntin.spark.pipeline.reports import given_in
-from muntin.spark.pipeline.resume import cause_of, next_plan, refused_change, would_go_on
-from muntin.spark.pipeline.site import Site
+from muntin.spark.pipeline.reports import emitted_watermark
+from muntin.spark.pipeline.resume import (
+    as_stored,
+    cause_of,
+    next_plan,
+    refused_change,
+    validate_change,
+)
 from muntin.spark.pipeline.status import Figures
+from muntin.spark.pipeline.stream_engine import Outputs, StreamEngine
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.stream_run import InUseError, StreamRun
+from muntin.spark.pipeline.transient_errors import RetryPolicy, is_transient, was_stopped
 from muntin.spark.session import one_line
-from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import Sink
 from muntin.spark.stream.source import BoundStream, Source
 
 log = logging.getLogger("muntin")
@@ -43,38 +50,38 @@ class Runner:
 
     def __init__(
         self,
+        engine: StreamEngine,
         *,
-        site: Site,
         source: Source,
         checkpoint: Checkpoint,
-        sink: Sink,
-        late: LateRowsSink | None,
-        trigger: Mapping[str, Any],
+        outputs: Outputs,
         mark: str,
-        name: str,
+        trigger: Mapping[str, Any],
+        options: StreamOptions,
         lock: threading.Lock,
-        drops: bool = False,
     ) -> None:
-        """`lock` is held by whoever changes what runs; `name` is that of Spark's query. If it
-        `drops` queries that fail, the others go on."""
-        self._site = site
+        """`mark` identifies the checkpoint in names of files; `lock` is held by whoever changes
+        what runs."""
+        self._engine = engine
         self._source = source
         self.checkpoint = checkpoint
-        self._sink = sink
-        self._late = late
+        self._outputs = outputs
+        self._sink = outputs.sink
         self._trigger = trigger
         self._mark = mark
-        self._name = name
+        self.options = options
+        self._retain = parse_duration(options.retain)
+        # What Spark's web page calls the query.
+        self._name = options.name or checkpoint.directory.rstrip("/").rpartition("/")[2]
         self._lock = lock
-        self.drops = drops
         self.figures = Figures()
         self._ended = threading.Event()
-        self._watcher = site.watcher(self.figures, checkpoint.directory, self._ended.set)
-        self.owner = site.owner(
+        self._watcher = engine.watcher(self.figures, checkpoint.directory, self._ended.set)
+        self.owner = engine.owner(
             checkpoint.directory, is_active=self._is_active, on_loss=self._stop_for
         )
         self.run: StreamRun
-        self._patience = Patience()
+        self._retry = RetryPolicy()
         # The run before the current one, while that one's first batch is not finished and may fail.
         self._before_trial: StreamRun | None = None
         # Why the last change was taken back, if it was.
@@ -84,9 +91,47 @@ class Runner:
         # What kept a run from being restarted, or from being watched.
         self._lost: BaseException | None = None
 
+    def start_new(self, bound: BoundStream) -> None:
+        """Start on a checkpoint that does not exist yet."""
+        self._check_checkpoint()
+        running = self._source.first_start(bound, buckets=self.options.buckets, retain=self._retain)
+        run = self.new_run(bound, running)
+        with self.owning():
+            self.start_run(run)
+
+    def resume(self, plan: Plan, stored: StreamPlan) -> None:
+        """Start on a checkpoint that exists, maybe with other queries than the stored plan's."""
+        self._check_checkpoint()
+        is_ansi_now = is_ansi(self._source.session)
+        check_same(stored, delay=self._source.delay, ansi=is_ansi_now, buckets=self.options.buckets)
+        effective = self.checkpoint.effective()
+        assert effective is not None
+        # Refuse the plan or the sink before the checkpoint is touched.
+        self.new_run(*validate_change(plan, self._source, effective.running))
+        with self.owning():
+            self.warn_of_lost_output()
+            bound, running = next_plan(
+                plan, self._source, self.checkpoint, retain=self._retain, finish=self.finish
+            )
+            try:
+                self.launch(bound, running)
+            except InUseError:
+                # The stream that runs may answer the same queries by another plan.
+                known = as_stored(plan, self._source, self.checkpoint, retain=self._retain)
+                if known is None:
+                    raise
+                self.launch(*known)
+
+    def _check_checkpoint(self) -> None:
+        """Refuse a checkpoint that another pipeline uses, or that is damaged."""
+        if self._source.warning is not None:
+            self.warn(self._source.warning)
+        self.owner.refuse_if_owned()
+        self.checkpoint.check()
+
     def launch(self, bound: BoundStream, running: StreamPlan) -> None:
         """Start Spark's query for a plan, and store the plan if it is not the one that is there."""
-        self.start_run(self.made(bound, running))
+        self.start_run(self.new_run(bound, running))
 
     def start_run(self, run: StreamRun) -> None:
         """Start a run that was made for the plan that is to go on."""
@@ -94,7 +139,7 @@ class Runner:
         is_new = not self.checkpoint.holds(running)
         if is_new:
             self.checkpoint.save(
-                Stored(
+                StoredPlan(
                     running=running,
                     batch=logs.last_commit() + 1,
                     mark=self._mark,
@@ -103,7 +148,7 @@ class Runner:
             )
         run.claim()
         try:
-            self._begin(run, self._trigger, is_new=is_new)
+            self._start_query(run, self._trigger, is_new=is_new)
         except InUseError:
             # Batches that the other stream finishes would count as this plan's.
             if is_new:
@@ -134,7 +179,7 @@ class Runner:
 
     def warn_of_lost_output(self) -> None:
         """Warn of answers of earlier runs that are gone, or in another place."""
-        stored = self.checkpoint.counting()
+        stored = self.checkpoint.effective()
         if stored is None or stored.output is None or self.checkpoint.logs.last_commit() < 0:
             return
         if stored.output != self._sink.output:
@@ -159,21 +204,21 @@ class Runner:
 
     def finish(self, bound: BoundStream, running: StreamPlan) -> None:
         """Run the one batch that was cut off, under the plan that it belongs to."""
-        patience = Patience()
+        retry = RetryPolicy()
         while True:
-            run = self.made(bound, running)
+            run = self.new_run(bound, running)
             run.claim()
-            self._begin(run, {"once": True}, is_new=False)
+            self._start_query(run, {"once": True}, is_new=False)
             try:
                 run.query.awaitTermination()
                 self.figures.note(run.reports)
                 return
             except Exception as error:
                 failure = run.failure() or error
-                if not patience.allows(failure, finished=self.checkpoint.logs.last_commit()):
+                if not retry.allows(failure, finished=self.checkpoint.logs.last_commit()):
                     raise failure from None
                 self._count_restart(failure)
-                patience.wait()
+                retry.wait()
 
     def close(self) -> None:
         """Stop what runs, for good."""
@@ -200,7 +245,7 @@ class Runner:
             raise RunError("the pipeline has ended; start it again on its checkpoint")
         old = self.run
         # If the plan is refused, then here, before anything is stopped.
-        self.made(*would_go_on(plan, self._source, old.running, moves=moves))
+        self.new_run(*validate_change(plan, self._source, old.running, moves=moves))
         try:
             self.start_run(self._next_run(plan, old, moves=moves))
             self._before_trial = old
@@ -225,7 +270,7 @@ class Runner:
             # Spark may still finish a batch that the sink was given, or that another run began.
             if not is_between:
                 stopping.result()
-            run = self.made(
+            run = self.new_run(
                 *next_plan(
                     plan,
                     self._source,
@@ -238,18 +283,15 @@ class Runner:
             stopping.result()
             return run
 
-    def made(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
+    def new_run(self, bound: BoundStream, running: StreamPlan) -> StreamRun:
         """Returns a run of a plan, not started; refuses what the sink would not take."""
-        return self._run_to(self._sink, self._late, bound, running)
+        return self._run_to(self._outputs, bound, running)
 
-    def _run_to(
-        self, sink: Sink, late: LateRowsSink | None, bound: BoundStream, running: StreamPlan
-    ) -> StreamRun:
-        return self._site.run(
+    def _run_to(self, outputs: Outputs, bound: BoundStream, running: StreamPlan) -> StreamRun:
+        return self._engine.run(
             bound,
             running,
-            sink=sink,
-            late=late,
+            outputs,
             figures=self.figures,
             owner=self.owner,
             checkpoint=self.checkpoint,
@@ -260,7 +302,7 @@ class Runner:
         self._before_trial = None
         self._watcher.leave()
 
-    def _begin(self, run: StreamRun, trigger: Mapping[str, Any], *, is_new: bool) -> None:
+    def _start_query(self, run: StreamRun, trigger: Mapping[str, Any], *, is_new: bool) -> None:
         run.start(
             checkpoint=self.checkpoint.for_spark,
             name=self._name,
@@ -294,11 +336,11 @@ class Runner:
 
     def _restart(self, failure: BaseException) -> bool:
         """Start the same plan again, if that may help; returns whether it did."""
-        if not self._patience.allows(failure, finished=self.checkpoint.logs.last_commit()):
+        if not self._retry.allows(failure, finished=self.checkpoint.logs.last_commit()):
             return False
         self._count_restart(failure)
         self._watcher.leave()
-        self._patience.wait()
+        self._retry.wait()
         self.launch(self.run.bound, self.run.running)
         return True
 
@@ -327,9 +369,9 @@ class Runner:
             self._lost = error
             self.owner.forget()
             self.is_over = True
-        elif not self.is_over and self._patience.allows(error):
+        elif not self.is_over and self._retry.allows(error):
             self._count_restart(error)
-            self._patience.wait()
+            self._retry.wait()
         else:
             self._end_with(error)
 
@@ -370,7 +412,7 @@ class Runner:
         """Go on without the queries that fail, if that is wanted; returns whether it did."""
         running = self.run.running
         names = [query.name for query in running.asked]
-        if not self.drops or was_stopped(failure):
+        if not self.options.drops_queries or was_stopped(failure):
             return False
         self.owner.check()
         failing = find_failing(names, self._try_queries)
@@ -385,10 +427,10 @@ class Runner:
         bound, following = next_plan(
             plan, self._source, self.checkpoint, retain=running.retain, finish=None
         )
-        counting = self.checkpoint.counting()
-        assert counting is not None
+        effective = self.checkpoint.effective()
+        assert effective is not None
         # A plan that counts is never written anew, even if it has the same queries.
-        generation = max(following.generation, counting.running.generation + 1)
+        generation = max(following.generation, effective.running.generation + 1)
         following = replace(
             following, dropped={**following.dropped, **dropped}, generation=generation
         )
@@ -400,19 +442,19 @@ class Runner:
     def _try_queries(self, names: Sequence[str]) -> BaseException | None:
         """Returns why the batch that was cut off fails for some of the queries that run; None if it
         does not. Nothing is written, and no state changes."""
-        running, counting = self.run.running, self.checkpoint.counting()
-        assert counting is not None
+        running, effective = self.run.running, self.checkpoint.effective()
+        assert effective is not None
         others = {query.name for query in running.asked if query.name not in names}
         plan = without(running.plan, {*running.leaving, *others})
-        some = would_go_on(plan, self._source, counting.running)
-        run = self._run_to(ComputeOnly(), None, *some)
-        self._begin(run, {"once": True}, is_new=False)
+        some = validate_change(plan, self._source, effective.running)
+        run = self._run_to(Outputs(sink=ComputeOnly()), *some)
+        self._start_query(run, {"once": True}, is_new=False)
         with suppress(Exception):
             run.query.awaitTermination()
         failure = run.failure()
         if failure is None or is_computed(failure):
             return None
-        if is_passing(failure) or was_stopped(failure):
+        if is_transient(failure) or was_stopped(failure):
             raise failure
         return failure
 
@@ -420,7 +462,7 @@ class Runner:
         """Restart without the trees that queries have left, when these have given all they had."""
         running, report = self.run.running, self.run.reports.last()
         is_trial = self._before_trial is not None
-        if is_trial or not running.leaving or running.not_done(given_in(report)):
+        if is_trial or not running.leaving or running.not_done(emitted_watermark(report)):
             return
         try:
             self.change(without(running.plan, running.leaving))
@@ -463,9 +505,9 @@ class Runner:
         """Go on with the queries of the run before a change that failed."""
         refused = str(refused_change(error))
         log.error("%s", refused)
-        counting = self.checkpoint.counting()
-        assert counting is not None
-        if state_of_running(counting.running) == state_of_running(old.running):
+        effective = self.checkpoint.effective()
+        assert effective is not None
+        if state_of_running(effective.running) == state_of_running(old.running):
             self.launch(old.bound, old.running)
         else:
             # Batches without rows were finished under the plan that failed, so it counts.

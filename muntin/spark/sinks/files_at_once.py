@@ -30,7 +30,8 @@ from pyspark.sql.types import (
 )
 
 from muntin.spark.engine.arrow_schema import arrow_schema
-from muntin.spark.sinks.sink import INDEX, Part, Whole
+from muntin.spark.sinks.file_options import FileOptions
+from muntin.spark.sinks.sink import INDEX, CombinedAnswers, Part
 from muntin.spark.worker import Task
 
 # The end of every file, which Spark's writer puts there.
@@ -57,18 +58,15 @@ _PLAIN = (BinaryType, BooleanType, DateType, DecimalType, NumericType)
 _GROUP, _FILE = 1 << 25, 1 << 26
 
 
-def can_be_at_once(whole: Whole, *, format: str, is_flat: bool, options: Mapping[str, str]) -> bool:
+def can_be_at_once(whole: CombinedAnswers, files: FileOptions) -> bool:
     """Whether queries have different columns, and Arrow makes their files as Spark would."""
-    session, parts = whole.frame.sparkSession, whole.parts
-    is_several = len(parts) > 1 and not is_flat
-    return is_several and is_made_by_arrow(session, parts, format=format, options=options)
+    is_several = len(whole.parts) > 1 and not files.is_flat
+    return is_several and is_made_by_arrow(whole.frame.sparkSession, whole.parts, files)
 
 
-def is_made_by_arrow(
-    session: SparkSession, parts: Sequence[Part], *, format: str, options: Mapping[str, str]
-) -> bool:
+def is_made_by_arrow(session: SparkSession, parts: Sequence[Part], files: FileOptions) -> bool:
     """Whether Arrow makes the files of queries as Spark would."""
-    return format.lower() == "parquet" and not options and _are_plain(session, parts)
+    return files.format.lower() == "parquet" and not files.options and _are_plain(session, parts)
 
 
 def _are_plain(session: SparkSession, parts: Sequence[Part]) -> bool:
@@ -89,7 +87,7 @@ def kind_of_files(session: SparkSession) -> str:
     return f"{_codec(session)[1]}.parquet"
 
 
-def write_at_once(whole: Whole, place: str, options: Mapping[str, str]) -> None:
+def write_at_once(whole: CombinedAnswers, place: str, options: Mapping[str, str]) -> None:
     """Write all answers to files `place/INDEX=query-number/`, with the options of the writer."""
     session = whole.frame.sparkSession
     makers: dict[int, _Maker] = {}

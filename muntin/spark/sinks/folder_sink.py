@@ -3,23 +3,20 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    MapType,
-    StructType,
-)
+from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
-from muntin.spark.engine.session_kind import cores_of
-from muntin.spark.files import check_format
+from muntin.spark.engine.session_kind import cores_of, is_connect
 from muntin.spark.folder import STAGED, Folder
 from muntin.spark.java_errors import said_by_java
-from muntin.spark.output.flatten import flat_schema, flatten
+from muntin.spark.output.flatten import flatten
+from muntin.spark.sinks.batch_buffer import BatchBuffer, Publication
+from muntin.spark.sinks.connect_folder_sink import ConnectFolderSink
+from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.files_at_once import (
     can_be_at_once,
     file_without_rows,
@@ -28,11 +25,19 @@ from muntin.spark.sinks.files_at_once import (
     query_of,
     write_at_once,
 )
-from muntin.spark.sinks.held_batches import HeldBatches, Published
 from muntin.spark.sinks.output_owner import OutputOwner, columns_prefix
-from muntin.spark.sinks.sink import INDEX, Answers, Part, Sink, Stack, Whole, writing
+from muntin.spark.sinks.sink import (
+    INDEX,
+    Answers,
+    CombinedAnswers,
+    Part,
+    Sink,
+    SinkContext,
+    SinkDefinition,
+    Stack,
+    naming_batch,
+)
 
-_NOT_IN_CSV = (ArrayType, BinaryType, MapType, StructType)
 # After a batch of more bytes, Spark does not gather the next one into few files.
 _FEW_BYTES = 1 << 24
 # Writing is mostly waiting for Spark to start a job, so several are started at a time.
@@ -48,17 +53,22 @@ def writing_to(directory: str) -> Iterator[None]:
         raise RunError(f"{directory} cannot be written: {said_by_java(error)}") from None
 
 
-def check_columns(schemas: Mapping[str, StructType], format: str) -> None:
-    """Refuse columns that a format has no place for."""
-    # A csv file has lines of plain values.
-    for name, schema in schemas.items() if format == "csv" else ():
-        for field in schema.fields:
-            if isinstance(field.dataType, _NOT_IN_CSV):
-                raise RunError(
-                    f"query {name!r}: csv has no place for {field.name}, a "
-                    f"{field.dataType.typeName()}; select window.start and window.end "
-                    f"instead of window, or write parquet or json"
-                )
+@dataclass(frozen=True)
+class Files(FileOptions, SinkDefinition):
+    """A sink: files in `path/query`, in the format and with the options given."""
+
+    path: str | Path
+
+    def open(self, context: SinkContext) -> Sink:
+        """Returns the sink that fills the folders."""
+        if not is_connect(context.session):
+            return FolderSink(context, str(self.path), self)
+        if self.compact > 1:
+            raise RunError(
+                "compact does not work on Spark Connect: a client cannot move the files of several "
+                "batches; a longer trigger makes fewer files"
+            )
+        return ConnectFolderSink(context, str(self.path), self)
 
 
 class FolderSink(Sink):
@@ -73,42 +83,21 @@ class FolderSink(Sink):
     is_stacked = True
 
     def __init__(
-        self,
-        session: SparkSession,
-        directory: str,
-        *,
-        mark: str,
-        checkpoint: str = "",
-        format: str = "parquet",
-        flat: bool = False,
-        options: Mapping[str, str] | None = None,
-        compact: int = 1,
-        only: str | None = None,
+        self, context: SinkContext, directory: str, files: FileOptions, *, only: str | None = None
     ) -> None:
-        """`mark` is that of the checkpoint. Answers are held for `compact` batches.
-
-        With `only`, the one folder that is filled, nothing else in the directory is looked at.
-        """
-        check_format(format)
+        """With `only`, the one folder that is filled, nothing else in the directory is read."""
+        files.check()
         self._only = only
-        self._session = session
+        self._session = session = context.session
         self._folder = Folder(session, directory)
         self.output = directory
         self._directory = directory
-        self._mark = mark
-        self._compact = compact
-        self._held = HeldBatches(session, directory, mark=mark)
+        self._mark = context.mark
+        self._files = files
+        self._buffer = BatchBuffer(session, directory, mark=context.mark)
         self._owner = OutputOwner(
-            session,
-            directory,
-            mark=mark,
-            checkpoint=checkpoint,
-            format=format,
-            held=self._held.queries,
+            context, directory, format=files.format, buffered_queries=self._buffer.queries
         )
-        self._format = format
-        self._flat = flat
-        self._options = dict(options or {})
         # The last batch that was written, if it is known, and whether it was large.
         self._last: int | None = None
         self._many = False
@@ -117,13 +106,11 @@ class FolderSink(Sink):
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
         """Refuse what the format has no place for, and folders that hold other answers."""
-        schemas = self._written(schemas)
-        self._owner.check(schemas)
-        check_columns(schemas, self._format)
+        self._owner.check(self._files.file_schemas(schemas))
 
     def claim(self, schemas: Mapping[str, StructType]) -> None:
         """Write the owner into each query's folder, and a file with its columns and no rows."""
-        schemas = self._written(schemas)
+        schemas = self._files.file_schemas(schemas)
         with writing_to(self._directory):
             for name in self._owner.claim(schemas):
                 self._put_columns(name, schemas[name])
@@ -135,21 +122,15 @@ class FolderSink(Sink):
             if file.startswith(prefix):
                 self._folder.delete(f"{name}/{file}")
         part, kind = Part(names={0: name}, struct=None, schema=schema), None
-        if is_made_by_arrow(self._session, [part], format=self._format, options=self._options):
+        if is_made_by_arrow(self._session, [part], self._files):
             kind = kind_of_files(self._session)
             self._folder.put(f"{staging}/part-0", file_without_rows(self._session, part))
         else:
-            writer = self._session.createDataFrame([], schema).write.format(self._format)
-            writer = writer.options(**{**STAGED, **self._options}).mode("overwrite")
+            writer = self._session.createDataFrame([], schema).write.format(self._files.format)
+            writer = writer.options(**{**STAGED, **self._files.options}).mode("overwrite")
             writer.save(f"{self._directory}/{staging}")
         self._place(staging, name, f"{prefix}-", kind)
         self._folder.delete(staging)
-
-    def _written(self, schemas: Mapping[str, StructType]) -> dict[str, StructType]:
-        """The columns of each query's files."""
-        if not self._flat:
-            return dict(schemas)
-        return {name: flat_schema(name, schema) for name, schema in schemas.items()}
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """Returns the queries whose folders are missing, or not claimed."""
@@ -163,16 +144,16 @@ class FolderSink(Sink):
             # What a first try of this batch published is deleted. Batches before it that it had
             # published are still held. They are published again, maybe by a later batch: answers
             # may be held for longer than before.
-            self._held.take_back(batch)
+            self._buffer.take_back(batch)
             self._clean(batch)
-        if not is_known or self._compact > 1:
+        if not is_known or self._files.compact > 1:
             self._settle(batch)
         self.filled = {}
-        if self._compact > 1:
-            with writing(batch):
-                self._held.hold(batch, answers.whole(), is_small=not self._many)
-                self._many = self._held.size(batch) > _FEW_BYTES
-            if (batch + 1) % self._compact == 0:
+        if self._files.compact > 1:
+            with naming_batch(batch):
+                self._buffer.hold(batch, answers.whole(), is_small=not self._many)
+                self._many = self._buffer.size(batch) > _FEW_BYTES
+            if (batch + 1) % self._files.compact == 0:
                 self._publish(batch)
         else:
             whole = answers.whole()
@@ -187,30 +168,30 @@ class FolderSink(Sink):
         """Put in place what is held of the batches that were finished."""
         self.filled = {}
         self._settle(batch + 1)
-        if any(number <= batch for number in self._held.numbers()):
+        if any(number <= batch for number in self._buffer.numbers()):
             self._publish(batch)
-            self._held.forget(batch)
+            self._buffer.forget(batch)
 
     def _settle(self, batch: int) -> None:
         """Finish what earlier batches began: all of them before `batch` are finished."""
-        published = self._held.published()
-        if published is not None and published.batch < batch:
-            if not published.is_whole:
-                self._publish(published.batch)
-            self._held.forget(published.batch)
-        if self._compact == 1:
-            left = [number for number in self._held.numbers() if number < batch]
+        publication = self._buffer.publication()
+        if publication is not None and publication.batch < batch:
+            if not publication.is_whole:
+                self._publish(publication.batch)
+            self._buffer.forget(publication.batch)
+        if self._files.compact == 1:
+            left = [number for number in self._buffer.numbers() if number < batch]
             if left:
                 self._publish(left[-1])
-                self._held.forget(left[-1])
+                self._buffer.forget(left[-1])
 
     def _publish(self, batch: int) -> None:
         """Put in place what is held of the batches up to this one: a row appears once, with all
         others of its query."""
         self._clean(batch)
-        self._held.note(Published(batch=batch, is_whole=False))
-        self._fill(self._held.stacks(batch), batch)
-        self._held.note(Published(batch=batch, is_whole=True))
+        self._buffer.note(Publication(batch=batch, is_whole=False))
+        self._fill(self._buffer.stacks(batch), batch)
+        self._buffer.note(Publication(batch=batch, is_whole=True))
 
     def _staging(self, what: int | str) -> str:
         """Returns the hidden folder in which a batch, or something else, is written first."""
@@ -220,11 +201,11 @@ class FolderSink(Sink):
     def _prefix(self, batch: int) -> str:
         return f"part-{self._mark}-{batch:08d}-"
 
-    def _is_at_once(self, whole: Whole) -> bool:
+    def _is_at_once(self, whole: CombinedAnswers) -> bool:
         """Whether one job can write the files of all queries, which have different columns."""
-        return can_be_at_once(whole, format=self._format, is_flat=self._flat, options=self._options)
+        return can_be_at_once(whole, self._files)
 
-    def _fill_at_once(self, whole: Whole, batch: int) -> int:
+    def _fill_at_once(self, whole: CombinedAnswers, batch: int) -> int:
         """Write all answers to files in one job, and put these in place; returns their size."""
         staging = self._staging(batch)
         parts = {number: part for part in whole.parts for number in part.names}
@@ -233,7 +214,7 @@ class FolderSink(Sink):
             # A file for each query, however many partitions the state has.
             parallel = min(len(parts), cores_of(session))
             whole = replace(whole, frame=whole.frame.repartition(parallel, INDEX))
-        with writing(batch, *(part.names[number] for number, part in parts.items())):
+        with naming_batch(batch, *(part.names[number] for number, part in parts.items())):
             write_at_once(whole, f"{self._directory}/{staging}", STAGED)
         staged = []
         for folder in self._folder.names(staging):
@@ -276,7 +257,7 @@ class FolderSink(Sink):
         """
         size = 0
         for name, source, label in staged:
-            with writing(batch, name):
+            with naming_batch(batch, name):
                 self._folder.make(name)
                 size += self._place(source, name, f"{self._prefix(batch)}{label}-", kind)
         self._folder.delete(self._staging(batch))
@@ -285,7 +266,7 @@ class FolderSink(Sink):
     def _stage(self, place: str, stack: Stack, batch: int, *, is_stored: bool) -> None:
         """Write a stack in one job, each query to a folder of its own."""
         frame = stack.frame
-        if self._flat:
+        if self._files.is_flat:
             frame = flatten(next(iter(stack.names.values())), frame)
         # A file for each query, however many partitions the state has.
         if not self._many and is_stored:
@@ -294,8 +275,10 @@ class FolderSink(Sink):
         elif not self._many:
             parallel = cores_of(frame.sparkSession)
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
-        with writing(batch, *stack.names.values()):
-            writer = frame.write.format(self._format).options(**{**STAGED, **self._options})
+        with naming_batch(batch, *stack.names.values()):
+            writer = frame.write.format(self._files.format).options(
+                **{**STAGED, **self._files.options}
+            )
             writer.partitionBy(INDEX).mode("overwrite").save(f"{self._directory}/{place}")
 
     def _place(self, source: str, target: str, prefix: str, kind: str | None) -> int:

@@ -1,13 +1,14 @@
 """Where the rows of a stream go that no open window takes: a folder, or a function."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
@@ -15,15 +16,24 @@ from muntin.errors import RunError
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.segments import from_bytes
 from muntin.spark.engine.arrow_schema import arrow_schema
-from muntin.spark.output.flatten import FLAT_FORMATS
-from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import INDEX, Answer, Answers, Part, Stack, Whole, writing
+from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.sinks.folder_sink import Files, FolderSink
+from muntin.spark.sinks.sink import (
+    INDEX,
+    Answer,
+    Answers,
+    CombinedAnswers,
+    Part,
+    SinkContext,
+    Stack,
+    naming_batch,
+)
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
 # up to which answers had been given out.
 BATCH, WATERMARK = "late_batch", "late_watermark"
 # A folder, a function `f(frame, batch, watermark)`, or none.
-LateLike = str | Path | Callable[[DataFrame, int, datetime], None] | None
+LateLike = str | Path | Files | Callable[[DataFrame, int, datetime], None] | None
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -32,30 +42,28 @@ class LateRowsSink:
 
     def __init__(
         self,
-        late: str | Path | Callable[[DataFrame, int, datetime], None],
-        session: SparkSession,
-        *,
-        mark: str,
-        checkpoint: str,
-        format: str,
-        flatten: bool,
-        options: Mapping[str, str] | None,
+        late: str | Path | Files | Callable[[DataFrame, int, datetime], None],
+        context: SinkContext,
     ) -> None:
-        """`mark` and `checkpoint` identify the files of a folder; the rest is about them."""
-        self._function = None if isinstance(late, str | Path) else late
+        if is_connect(context.session):
+            raise RunError(
+                "late does not work on Spark Connect: which rows are late is told to the tasks by "
+                "the process that starts each batch, which is the server; status().late_rows "
+                "counts them"
+            )
+        files = Files(late) if isinstance(late, str | Path) else late
+        self._function = None if isinstance(files, Files) else files
         self.output: str | None = None
-        if isinstance(late, str | Path):
-            self.output = str(late).rstrip("/")
+        if isinstance(files, Files):
+            if files.compact > 1:
+                raise RunError("late rows are written with each batch; compact is for answers")
+            self.output = str(files.path).rstrip("/")
             above, _, self._name = self.output.rpartition("/")
             self._folder = FolderSink(
-                session,
-                above or ("/" if self.output.startswith("/") else "."),
                 # The folder of a query has another mark, so one folder is never used for both.
-                mark=f"{mark}late",
-                checkpoint=checkpoint,
-                format=format,
-                flat=flatten or format in FLAT_FORMATS,
-                options=options,
+                replace(context, mark=f"{context.mark}late"),
+                above or ("/" if self.output.startswith("/") else "."),
+                files,
                 only=self._name,
             )
         elif not callable(late) or isinstance(late, type):
@@ -99,7 +107,7 @@ class LateRowsSink:
         if self._function is None:
             self._folder.write(batch, _Rows(self._name, frame))
         else:
-            with writing(batch, "late rows"):
+            with naming_batch(batch, "late rows"):
                 self._function(frame, batch, watermark)
 
 
@@ -117,9 +125,9 @@ class _Rows(Answers):
     def stacks(self) -> Iterator[list[Stack]]:
         yield [Stack(names={0: self._name}, frame=self._numbered)]
 
-    def whole(self) -> Whole:
+    def whole(self) -> CombinedAnswers:
         part = Part(names={0: self._name}, struct=None, schema=self._frame.schema)
-        return Whole(frame=self._numbered, parts=[part])
+        return CombinedAnswers(frame=self._numbered, parts=[part])
 
     @property
     def _numbered(self) -> DataFrame:

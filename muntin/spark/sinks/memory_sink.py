@@ -1,16 +1,16 @@
 """Keeps a pipeline's answers in this process."""
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import StructType
 
-from muntin.spark.sinks.sink import Answers, Sink, writing
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, naming_batch
 
 
 class MemorySink(Sink):
     """Keeps all answers in this process: for tests and notebooks."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
+    def __init__(self, context: SinkContext) -> None:
+        self._session = context.session
         self._schemas: dict[str, StructType] = {}
         self._batches: dict[str, dict[int, list[Row]]] = {}
 
@@ -21,7 +21,7 @@ class MemorySink(Sink):
         with answers.each() as of_queries:
             for answer in of_queries:
                 self._schemas[answer.name] = answer.frame.schema
-                with writing(batch, answer.name):
+                with naming_batch(batch, answer.name):
                     self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
 
     def answers(self, name: str) -> DataFrame | None:

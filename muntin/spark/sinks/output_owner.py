@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.spark.files import FORMATS
 from muntin.spark.folder import Folder
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
+from muntin.spark.sinks.sink import SinkContext
 
 OWNER = "_muntin.json"
 ELSEWHERE = "give another sink, or move that folder away"
@@ -38,22 +38,20 @@ class OutputOwner:
 
     def __init__(
         self,
-        session: SparkSession,
+        context: SinkContext,
         directory: str,
         *,
-        mark: str,
-        checkpoint: str,
         format: str,
-        held: Callable[[], Collection[str]] = tuple,
+        buffered_queries: Callable[[], Collection[str]],
     ) -> None:
-        """`held` returns the queries of which there are answers that are not in place yet."""
-        self._session = session
-        self._folder = Folder(session, directory)
+        """`buffered_queries` returns the queries with answers that are not in place yet."""
+        self._session = context.session
+        self._folder = Folder(context.session, directory)
         self._directory = directory
-        self._mark = mark
-        self._checkpoint = checkpoint
+        self._mark = context.mark
+        self._checkpoint = context.checkpoint
         self._format = format
-        self._held = held
+        self._buffered_queries = buffered_queries
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
         """Refuse folders of other checkpoints, and those with other columns or formats."""
@@ -145,7 +143,7 @@ class OutputOwner:
             raise RunError(problem)
 
     def _has_answers(self, name: str) -> bool:
-        return bool(self._files(name)) or name in self._held()
+        return bool(self._files(name)) or name in self._buffered_queries()
 
     def _files(self, name: str) -> list[str]:
         """Returns the files with answers."""

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 from pyspark.sql.types import StructType
 
@@ -71,7 +71,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whole:
+class CombinedAnswers:
     """All answers in one frame, and how to take it apart."""
 
     frame: DataFrame
@@ -95,8 +95,27 @@ class Answers(Protocol):
     def stacks(self) -> AbstractContextManager[list[Stack]]:
         """All answers in a few frames, each of which must be computed once, the first one first."""
 
-    def whole(self) -> Whole:
+    def whole(self) -> CombinedAnswers:
         """All answers in one frame, which must be computed once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkContext:
+    """The stream that a sink is opened for."""
+
+    session: SparkSession
+    # Identifies the checkpoint in the names of files.
+    mark: str
+    # The folder of the checkpoint.
+    checkpoint: str
+
+
+class SinkDefinition(ABC):
+    """A sink as a user describes it, before a stream starts."""
+
+    @abstractmethod
+    def open(self, context: SinkContext) -> "Sink":
+        """Returns the sink for one stream; refuses what does not exist."""
 
 
 class Sink(ABC):
@@ -139,7 +158,7 @@ class Sink(ABC):
 
 
 @contextmanager
-def writing(batch: int, *names: str) -> Iterator[None]:
+def naming_batch(batch: int, *names: str) -> Iterator[None]:
     """Turn what fails in the block into an error that names the batch, and queries if given."""
     try:
         yield

@@ -1,23 +1,39 @@
 """A table per query, over the files that a folder sink puts in place."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
 from muntin.model.sql_text import quoted
+from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import Answers, Sink, writing
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tables:
-    """A sink: a table for each query, under its name, in a database of Spark's catalog."""
+class Tables(SinkDefinition):
+    """A sink: a table for each query, under its name, in a database of Spark's catalog.
 
-    # None: the current one.
+    The database is the current one unless it is given; the rest is as in `Files`.
+    """
+
     database: str | None = None
+    format: str = "parquet"
+    options: Mapping[str, str] = field(default_factory=dict)
+    compact: int = 1
+
+    def open(self, context: SinkContext) -> Sink:
+        """Returns the sink that fills the tables; refuses a database that does not exist."""
+        if is_connect(context.session):
+            raise RunError(
+                "mt.Tables does not work on Spark Connect: a client cannot move files into the "
+                "place of tables; give a folder, or a function that writes each answer to a table"
+            )
+        files = FileOptions(format=self.format, options=self.options, compact=self.compact)
+        return TableSink(context, self.database, files)
 
 
 class TableSink(Sink):
@@ -29,19 +45,9 @@ class TableSink(Sink):
 
     is_stacked = True
 
-    def __init__(
-        self,
-        session: SparkSession,
-        tables: Tables,
-        *,
-        mark: str,
-        checkpoint: str = "",
-        format: str = "parquet",
-        options: Mapping[str, str] | None = None,
-        compact: int = 1,
-    ) -> None:
-        catalog = session.catalog
-        self._database = tables.database or catalog.currentDatabase()
+    def __init__(self, context: SinkContext, database: str | None, files: FileOptions) -> None:
+        catalog = context.session.catalog
+        self._database = database or catalog.currentDatabase()
         if not catalog.databaseExists(self._database):
             raise RunError(
                 f"there is no database {self._database!r}; make it with CREATE DATABASE, or leave "
@@ -49,20 +55,12 @@ class TableSink(Sink):
             )
         self._directory = catalog.getDatabase(self._database).locationUri.rstrip("/")
         self.output = self._directory
-        self._session, self._format, self._options = session, format, dict(options or {})
-        self._files = FolderSink(
-            session,
-            self._directory,
-            mark=mark,
-            checkpoint=checkpoint,
-            format=format,
-            options=options,
-            compact=compact,
-        )
+        self._session, self._options = context.session, files
+        self._files = FolderSink(context, self._directory, files)
 
     def check(self, schemas: Mapping[str, StructType]) -> None:
         """Refuse tables that are there with other columns, or not over our files."""
-        for name, schema in schemas.items():
+        for name, schema in self._options.file_schemas(schemas).items():
             if self._session.catalog.tableExists(self._table(name)):
                 self._check_table(name, schema)
         self._files.check(schemas)
@@ -70,7 +68,7 @@ class TableSink(Sink):
     def claim(self, schemas: Mapping[str, StructType]) -> None:
         """Write the owner into each query's folder, and make the tables that are missing."""
         self._files.claim(schemas)
-        for name, schema in schemas.items():
+        for name, schema in self._options.file_schemas(schemas).items():
             self._make(name, schema)
 
     def missing(self, names: Sequence[str]) -> list[str]:
@@ -88,8 +86,8 @@ class TableSink(Sink):
         self._show(batch)
 
     def _show(self, batch: int) -> None:
-        for name, schema in self._files.filled.items():
-            with writing(batch, name):
+        for name, schema in self._options.file_schemas(self._files.filled).items():
+            with naming_batch(batch, name):
                 self._make(name, schema)
             self._session.catalog.refreshTable(self._table(name))
 
@@ -99,9 +97,9 @@ class TableSink(Sink):
             self._session.catalog.createTable(
                 table,
                 path=f"{self._directory}/{name}",
-                source=self._format,
+                source=self._options.format,
                 schema=schema,
-                **self._options,
+                **self._options.options,
             )
 
     def _table(self, name: str) -> str:

@@ -14,7 +14,7 @@ from muntin.model.sql_text import SqlText, literal, only_where, quoted
 from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
 from muntin.spark.batch.safe_expressions import SafeExpressions
 from muntin.spark.batch.slicer_pass import TIME, Arguments
-from muntin.spark.binding.bound_tree import AnyBoundTree
+from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
@@ -50,7 +50,7 @@ class EventColumns(Events):
     # What the names of its columns begin with.
     prefix = ""
 
-    def __init__(self, bound: Sequence[AnyBoundTree], relations: Relations, watched: str) -> None:
+    def __init__(self, bound: Sequence[BoundTree], relations: Relations, watched: str) -> None:
         groupings = [each.tree.grouping for each in bound]
         first = groupings[0]
         for each in bound:

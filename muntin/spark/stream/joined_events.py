@@ -10,7 +10,7 @@ from pyspark.sql.types import TimestampType
 from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText, quoted
 from muntin.spark.batch.slicer_pass import TIME
-from muntin.spark.binding.bound_tree import AnyBoundTree
+from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
 from muntin.spark.stream.event_columns import EventColumns, Events
@@ -37,10 +37,10 @@ class JoinedEvents(Events):
     """The rows of each relation, with a bit that says which relation it is."""
 
     def __init__(
-        self, bound: Sequence[AnyBoundTree], relations: Relations, stream: JoinedStream
+        self, bound: Sequence[BoundTree], relations: Relations, stream: JoinedStream
     ) -> None:
         self._relations, self._stream = relations, stream
-        trees: dict[SqlText, list[AnyBoundTree]] = {}
+        trees: dict[SqlText, list[BoundTree]] = {}
         for each in bound:
             trees.setdefault(each.tree.grouping.relation, []).append(each)
         self._columns = {
@@ -81,7 +81,7 @@ class _RelationColumns(EventColumns):
 
     def __init__(
         self,
-        bound: Sequence[AnyBoundTree],
+        bound: Sequence[BoundTree],
         relations: Relations,
         number: int,
         *,

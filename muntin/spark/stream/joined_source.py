@@ -27,10 +27,16 @@ from muntin.spark.stream.source import Source
 _DATA = SqlText(("", ""), ("",))
 
 
-def source_of(given: StreamInput) -> Source:
-    """Returns the stream that queries read, alone or among static tables."""
+def source_of(given: StreamInput, *, late: bool = False) -> Source:
+    """Returns the stream that queries read, alone or among static tables.
+
+    Where `late` rows are wanted, the one join that all DataFrames read is the stream.
+    """
     if given.tables is None:
         return Source(given.data, given.watermark)
+    if late and len(given.tables) == 1:
+        (data,) = given.tables.values()
+        return Source(data, given.watermark)
     return JoinedSource(given.data, given.tables, given.watermark)
 
 
@@ -49,12 +55,12 @@ class JoinedSource(Source):
         """Returns what the queries read, the column that the watermark follows, and the stream
         below their joins, if they have some."""
         relations = Relations(self._tables, plan.queries, streaming=True)
-        several = {tree.grouping.relation for tree in plan.all_trees}
+        several = {tree.grouping.relation for tree in plan.trees}
         if len(several) == 1 and relations.frame(*several) is self.data:
             return super()._read(plan)
         paths: dict[SqlText, StreamPath] = {}
         times: dict[int, str] = {}
-        for tree in plan.all_trees:
+        for tree in plan.trees:
             query = next(iter(plan.queries_of(tree).values())).asked
             with blaming(query):
                 path, place = self._path(tree.grouping, query.name, relations)

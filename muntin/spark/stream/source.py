@@ -22,10 +22,10 @@ from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
 from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
-from muntin.spark.batch.slices import number_of
-from muntin.spark.binding.bind_data_windows import bind_record_trees
-from muntin.spark.binding.bind_periodic import BoundTree, bind, is_compiled, is_order_known
-from muntin.spark.binding.bound_tree import AnyBoundTree
+from muntin.spark.batch.slices import value_type_of
+from muntin.spark.binding.bind_data_windows import bind_data_trees
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind, is_compiled, is_order_known
+from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.engine.watermarks import Watermarks, watermarks_of
@@ -75,6 +75,7 @@ class Source:
                 "mt.run runs the same plan on a batch"
             )
         self.data = data
+        self.session = data.sparkSession
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
         # What to tell the user of it, if nobody has said how late rows may be.
@@ -132,12 +133,10 @@ class Source:
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
         bound = bind(plan, relations)
-        whole, record_trees = bind_record_trees(bound.plan, relations, is_stream=True)
+        whole, data_trees = bind_data_trees(bound.plan, relations, is_stream=True)
         for query in whole.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        # Periodic windows of a stream are on slices before they are bound.
-        assert whole.trees == bound.plan.trees
-        records = [bind_records(tree, relations) for tree in record_trees]
+        records = [bind_records(tree, relations) for tree in data_trees]
         return BoundStream(
             plan=whole,
             trees=bound.trees,
@@ -148,7 +147,7 @@ class Source:
             joined=joined,
             types=value_types(
                 [query for query in whole.queries if isinstance(query, Query)],
-                [*bound.trees, *record_trees],
+                [*bound.trees, *data_trees],
                 records,
                 relations,
             ),
@@ -221,13 +220,13 @@ class Source:
     def _grouping(self, plan: Plan) -> Grouping:
         """Returns the grouping to take the time from; refuses queries that name different times."""
         named: dict[str, str] = {}
-        for tree in plan.all_trees:
+        for tree in plan.trees:
             time = self._column(tree.grouping) or tree.grouping.time
             named.setdefault(".".join(name_parts(time)).lower(), tree.queries[0])
         if len(named) > 1:
             told = ", ".join(f"query {query!r} names {time}" for time, query in named.items())
             raise RunError(f"a stream has one time, and {told}")
-        return plan.all_trees[0].grouping
+        return plan.trees[0].grouping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +234,7 @@ class BoundStream:
     """A plan that can run on a stream, and what its trees need."""
 
     plan: Plan
-    trees: tuple[BoundTree, ...]
+    trees: tuple[BoundPeriodicTree, ...]
     needs: Sequence[Needs]
     records: Sequence[BoundRecords]
     relations: Relations
@@ -265,7 +264,7 @@ class BoundStream:
                 "late= does not go with queries of which some read the stream joined with a table: "
                 "a row may be too late for some of its joins alone; leave it out"
             )
-        (relation, *_) = (tree.grouping.relation for tree in self.plan.all_trees)
+        (relation, *_) = (tree.grouping.relation for tree in self.plan.trees)
         schema = self.relations.sql(relation.inside("SELECT * FROM ", "")).schema
         return StructType([field for field in schema.fields if field.name != _WATCHED])
 
@@ -291,11 +290,10 @@ class BoundStream:
         record_lanes = [
             record_lane(lane, records[lane.number], ansi=running.ansi) for lane in running.records
         ]
-        bound: dict[int, AnyBoundTree] = {
+        bound: dict[int, BoundTree] = {
             **trees,
             **{number: each.bound for number, each in records.items()},
         }
-        has_late = late is not None
         packed = packed_slices(
             lanes,
             record_lanes,
@@ -305,10 +303,11 @@ class BoundStream:
             buckets=running.buckets,
             late=late,
         )
+        has_late = late is not None
         answers = answer_slices(packed, lanes, record_lanes, late=has_late, definitions=definitions)
         return answers, StreamAnswers(running, trees, records, self.relations, late=has_late)
 
-    def _events(self, bound: Sequence[AnyBoundTree]) -> Events:
+    def _events(self, bound: Sequence[BoundTree]) -> Events:
         if self.joined is not None:
             return JoinedEvents(bound, self.relations, self.joined)
         return EventColumns(bound, self.relations, self.watched)
@@ -335,7 +334,7 @@ def _delay(own: Watermarks, watermark: Duration | None) -> int:
     return longest
 
 
-def _needs(bound: BoundTree, plan: Plan, relations: Relations) -> Needs:
+def _needs(bound: BoundPeriodicTree, plan: Plan, relations: Relations) -> Needs:
     """Returns what a tree needs columns for; an error names the query that cannot be streamed."""
     queries = plan.queries_of(bound.tree)
     try:
@@ -358,7 +357,7 @@ def _needs(bound: BoundTree, plan: Plan, relations: Relations) -> Needs:
                     f"intervals of days and seconds"
                 )
     numbers = {
-        component: number_of(component, aggregate, bound.types)
+        component: value_type_of(component, aggregate, bound.types)
         for aggregate in bound.tree.aggregates
         for component in aggregate.components
     }

@@ -9,20 +9,19 @@ from pyspark.sql.functions import count_if, expr
 from pyspark.sql.functions import max as max_of
 from pyspark.sql.types import StructField
 
-from muntin.model.plan import Node
 from muntin.model.query import Grouping, Query, parts_of
-from muntin.model.record_tree import RecordNode
+from muntin.model.trees import DataNode, Node
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.arrived_keys import ARRIVED, KEYS
 from muntin.runtime.state.late_rows import ALL
 from muntin.runtime.state.record_lane import RunningRecords
+from muntin.runtime.storage.layout import Layout
 from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
-from muntin.spark.binding.bind_periodic import BoundTree
-from muntin.spark.binding.bound_tree import AnyBoundTree
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.output.bounds import Bounds
 from muntin.spark.output.naming import NUMBER
@@ -63,7 +62,7 @@ class StreamAnswers:
     def __init__(
         self,
         running: StreamPlan,
-        bound: Mapping[int, BoundTree],
+        bound: Mapping[int, BoundPeriodicTree],
         records: Mapping[int, BoundRecords],
         relations: Relations,
         *,
@@ -72,7 +71,7 @@ class StreamAnswers:
         """With `late`, there are packed rows that no open window took, as if of one more query."""
         self._late = late
         self._running = running
-        self._bound: dict[int, AnyBoundTree] = {
+        self._bound: dict[int, BoundTree] = {
             **bound,
             **{number: lane_records.bound for number, lane_records in records.items()},
         }
@@ -85,7 +84,7 @@ class StreamAnswers:
         # Where each part of a query, a grouping set, is answered; most queries have one part.
         self.places: dict[str, tuple[RunningLane | RunningRecords, int]] = {}
         for lane in self._lanes:
-            nodes: Sequence[Node | RecordNode] = lane.tree.nodes
+            nodes: Sequence[Node | DataNode] = lane.tree.nodes
             for number, node in enumerate(nodes):
                 self.places.update(dict.fromkeys(node.queries, (lane, number)))
         self._parts = {part.name: part for part in parts_of(running.plan.queries)}
@@ -236,8 +235,8 @@ class StreamAnswers:
         }
 
     @cached_property
-    def _nodes(self) -> list[Node | RecordNode]:
-        nodes: list[Node | RecordNode] = [node for lane in self._lanes for node in lane.tree.nodes]
+    def _nodes(self) -> list[Node | DataNode]:
+        nodes: list[Node | DataNode] = [node for lane in self._lanes for node in lane.tree.nodes]
         if self._late:
             instant = Window(size=1, slide=1)
             nodes.append(Node(window=instant, aggregates=(), queries=(LATE_ROWS,)))

@@ -9,18 +9,19 @@ from pyspark.sql.types import AtomicType, DataType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.aggregates.user_aggregate import AbsentAggregate, UserAggregate, function_name
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Absent, Custom
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.record_steps.custom_state import save
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.lane import START
 from muntin.runtime.state.record_lane import RecordLane, RecordNeeds, RunningRecords
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.records import layout_of, looked_at
-from muntin.spark.binding.bind_data_windows import BoundRecordTree
+from muntin.spark.binding.bind_data_windows import BoundDataTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
@@ -32,7 +33,7 @@ from muntin.spark.stream.key_codes import key_code
 class BoundRecords:
     """A tree of data windows on a stream: what its records carry, and of which types."""
 
-    bound: BoundRecordTree
+    bound: BoundDataTree
     layout: RecordLayout
     # The columns of records as Spark SQL, and their types; grains have none.
     columns: Mapping[str, str]
@@ -82,7 +83,7 @@ def _check_aggregate(query: Query, aggregate: Aggregate, own: dict[str, UserAggr
             )
 
 
-def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
+def bind_records(bound: BoundDataTree, relations: Relations) -> BoundRecords:
     """Find out what the records of a tree carry, or say why that cannot be streamed."""
     layout = layout_of(bound.tree, bound.types, ansi=is_ansi(relations.session))
     name = bound.tree.nodes[0].queries[0]
@@ -119,7 +120,7 @@ def bind_records(bound: BoundRecordTree, relations: Relations) -> BoundRecords:
     )
 
 
-def _only_counted(bound: BoundRecordTree, layout: RecordLayout) -> set[str]:
+def _only_counted(bound: BoundDataTree, layout: RecordLayout) -> set[str]:
     """Returns the columns of values that are counted, so that it is enough to tell them apart."""
     assert layout.values is not None
     others = set(layout.columns.values())
@@ -131,14 +132,14 @@ def _only_counted(bound: BoundRecordTree, layout: RecordLayout) -> set[str]:
     return counted - others
 
 
-def _of_grains(bound: BoundRecordTree, layout: Layout) -> dict[Component, str]:
+def _of_grains(bound: BoundDataTree, layout: Layout) -> dict[Component, str]:
     """Returns what a grain has: its first and its last instant, and the partials of its events."""
     time = micros(bound.tree.grouping.time, bound.time_type)
     first, last = Component(kind="min", argument=time), Component(kind="max", argument=time)
     return {
         first: INTEGER,
         last: INTEGER,
-        **{entry.component: entry.number for entry in layout.kept},
+        **{storage.component: storage.value_type for storage in layout.storages},
     }
 
 
@@ -163,7 +164,9 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
             joined=lane.joined,
         )
     entries = {
-        entry.component: kept(entry.component, number=entry.number, name=entry.name, ansi=ansi)
+        entry.component: component_storage(
+            entry.component, value_type=entry.number, name=entry.name, ansi=ansi
+        )
         for entry in lane.held
     }
     first, last, *_ = records.needs.numbers
@@ -174,11 +177,13 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
             layout=Layout(
                 key_columns=lane.key_columns,
                 start=entries[first].columns[0],
-                kept=tuple(entries[entry.component] for entry in records.layout.layout.kept),
+                storages=tuple(
+                    entries[entry.component] for entry in records.layout.layout.storages
+                ),
             ),
             last=entries[last].columns[0],
         ),
-        grains=Layout(key_columns=lane.key_columns, start=START, kept=tuple(entries.values())),
+        grains=Layout(key_columns=lane.key_columns, start=START, storages=tuple(entries.values())),
         since=lane.since,
         joined=lane.joined,
     )

@@ -1,4 +1,4 @@
-"""`bench cold`: its processes answer queries twice, and the cheapest of each kind counts."""
+"""`cold`: its processes answer queries twice, and the cheapest of each kind counts."""
 
 import json
 
@@ -7,15 +7,15 @@ from rich.console import Console
 
 from benchmarks.spark import cold
 from benchmarks.spark.cold_process import main
-from muntin.demo.machines import sensors
-from muntin.demo.side_by_side import dashboard
+from muntin.demo.dashboard import dashboard_file
+from muntin.demo.readings import machine_readings
 
 
 @pytest.mark.parametrize("side", ["plain", "muntin"])
 def test_a_process_prints_what_its_runs_cost(side, spark, tmp_path, capsys):
     events = str(tmp_path / "events")
-    sensors(spark, 500).write.parquet(events)
-    main(side, ["peak", "shift"], dashboard(), events)
+    machine_readings(spark, 500).write.parquet(events)
+    main(side, ["peak", "shift"], dashboard_file(), events)
     costs = json.loads(capsys.readouterr().out)
     assert list(costs) == ["session", "first", "second"]
     assert all(cost >= 0 for cost in costs.values())
@@ -38,7 +38,7 @@ def test_the_table_has_the_cheapest_run_of_each_process(spark, monkeypatch):
     assert two["muntin, no kernels yet"]["first"] > two["muntin, kernels on disk"]["first"]
     assert ten["plain Spark"]["first"] == 10 + 1 + 3
     console = Console(width=80, record=True)
-    console.print(report.table())
+    console.print(*report.tables())
     said = console.export_text()
     assert "muntin, kernels on disk: second run" in said
     assert "which takes 5.0; best of 2" in " ".join(said.split())

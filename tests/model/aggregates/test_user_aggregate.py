@@ -50,10 +50,10 @@ def test_what_is_wrong_is_refused(parts, message):
 
 def test_it_is_computed_record_by_record_in_periodic_windows_too():
     plan = mt.plan([query(PRODUCT)])
-    assert plan.trees == ()
-    assert [str(node.window) for tree in plan.record_trees for node in tree.nodes] == ["1 hour"]
+    assert plan.periodic_trees == ()
+    assert [str(node.window) for tree in plan.data_trees for node in tree.nodes] == ["1 hour"]
     sessions = mt.plan([query(PRODUCT, mt.session("1 minute"))])
-    assert sessions.record_trees[0].grain is None
+    assert sessions.data_trees[0].grain is None
 
 
 def test_it_is_not_sql_and_of_its_functions_the_names_alone_are_data():

@@ -118,21 +118,21 @@ def test_kinds_stand_in_the_plan_and_share_trees():
     asked.append(query(mt.custom(Last), name="last"))
     asked.append(query(mt.tumbling("1 minute"), name="periodic"))
     plan = mt.plan(asked, strategy="shared")
-    assert [len(tree.nodes) for tree in plan.trees] == [1]
+    assert [len(tree.nodes) for tree in plan.periodic_trees] == [1]
     # Sessions need not see every event; windows with a partial per record stand alone.
-    assert [(len(tree.nodes), tree.grain) for tree in plan.record_trees] == [
+    assert [(len(tree.nodes), tree.grain) for tree in plan.data_trees] == [
         (2, MINUTE),
         (7, None),
         (1, None),
     ]
-    assert plan.record_trees[0].kinds == (Session(5 * MINUTE), Session(MINUTE))
+    assert plan.data_trees[0].data_windows == (Session(5 * MINUTE), Session(MINUTE))
     assert plan.cost < plan.unshared_cost
 
 
 def test_a_plan_of_kinds_goes_to_json_and_back():
     plan = mt.plan([query(kind, name=str(number)) for number, kind in enumerate(KINDS.values())])
     back = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
-    assert back.record_trees == plan.record_trees
+    assert back.data_trees == plan.data_trees
     assert [one.window for one in back.queries] == [one.window for one in plan.queries]
 
 

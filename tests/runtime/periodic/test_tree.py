@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import count, max_
-from muntin.model.plan import Node, Tree
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
+from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
@@ -83,7 +83,7 @@ def test_any_batches_give_the_naive_answers(data, rows, asked):
         check(tree, rows, batches, layout)
 
 
-def _chain(*, overlapping: bool) -> Tree:
+def _chain(*, overlapping: bool) -> PeriodicTree:
     """Nodes that read nodes: a factor window, what it feeds, and one step further."""
     # 0    2    4    6    8
     # [---)[---)[---)[---)   the factor window, or
@@ -107,10 +107,10 @@ def _chain(*, overlapping: bool) -> Tree:
         ),
     )
     slicing = Slicing(edges=(Edges(period=2),), rate=0.5)
-    return Tree(grouping=grouping, slicing=slicing, nodes=nodes)
+    return PeriodicTree(grouping=grouping, slicing=slicing, nodes=nodes)
 
 
-def check_in_pieces(data, tree: Tree, rows) -> None:
+def check_in_pieces(data, tree: PeriodicTree, rows) -> None:
     """`check` with the rows cut into batches, and the runtime's chunks small, at random."""
     layout = layout_of(tree)
     table = batch_of(rows, layout)
@@ -148,7 +148,7 @@ def test_of_overlapping_intervals_the_fewest_are_combined(data, rows):
     for window in (Window(size=32, slide=32), Window(size=47, slide=16, offset=3)):
         nodes.append(Node(window=window, aggregates=asked, parent=first, queries=(str(window),)))
     slicing = Slicing(edges=(Edges(period=1),), rate=1.0)
-    tree = Tree(grouping=grouping, slicing=slicing, nodes=tuple(nodes))
+    tree = PeriodicTree(grouping=grouping, slicing=slicing, nodes=tuple(nodes))
     assert [node.picks for node in nodes] == [False, True, True]
     assert [first.reads(node.window) for node in nodes[1:]] == [(0, 16), (0, 16, 31)]
     check_in_pieces(data, tree, rows)

@@ -14,10 +14,9 @@ from muntin import (
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate, count, sum_
 from muntin.runtime.records.cutter import DEFAULT, STORES
-from muntin.runtime.records.record_tree import RecordTreeRuntime
+from muntin.runtime.records.record_tree import DataTreeRuntime
 from muntin.techniques import cutty
-from tests.support.examples import examples
-from tests.support.record_trees import (
+from tests.support.data_trees import (
     AGGREGATES,
     KINDS,
     LAST_THREE,
@@ -32,6 +31,7 @@ from tests.support.record_trees import (
     table_of,
     tree_of,
 )
+from tests.support.examples import examples
 from tests.support.record_windows import Event, windows
 from tests.support.windows import hopping
 
@@ -60,7 +60,7 @@ def check_together(keys, chosen, rows_a_batch, store, aggregates):
     kinds = [*(KINDS[name] for name in chosen), LAST_THREE]
     tree = tree_of(kinds, aggregates)
     layout = layout_of(tree)
-    runtime = RecordTreeRuntime(tree, layout, store=store)
+    runtime = DataTreeRuntime(tree, layout, store=store)
     found = answers(tree, layout, runtime, table_of(keys), rows_a_batch)
     if store == DEFAULT:
         for cutter, _ in runtime.cutters:
@@ -77,7 +77,7 @@ def test_a_window_alone_equals_the_naive_answer(name, steps, rows_a_batch):
     events = in_order(steps)
     tree = tree_of([KINDS[name]])
     layout = layout_of(tree)
-    runtime = RecordTreeRuntime(tree, layout)
+    runtime = DataTreeRuntime(tree, layout)
     found = answers(tree, layout, runtime, table_of([events]), rows_a_batch)
     assert_same_rows(found[0], expected(KINDS[name], [events]))
 
@@ -85,7 +85,7 @@ def test_a_window_alone_equals_the_naive_answer(name, steps, rows_a_batch):
 def run_alone(kind, events, rows_a_batch=100):
     tree = tree_of([kind], {"n": count(), "total": sum_("i")})
     layout = layout_of(tree)
-    runtime = RecordTreeRuntime(tree, layout)
+    runtime = DataTreeRuntime(tree, layout)
     return runtime, answers(tree, layout, runtime, table_of([events]), rows_a_batch)[0]
 
 
@@ -120,7 +120,7 @@ def test_many_slices_of_windows_that_nest_and_overlap():
     events = [event(t, i=t * 37 % 101) for t in range(2000)]
     tree = tree_of(kinds, {"n": count(), "total": sum_("i")})
     layout = layout_of(tree)
-    runtime = RecordTreeRuntime(tree, layout)
+    runtime = DataTreeRuntime(tree, layout)
     found = answers(tree, layout, runtime, table_of([events, events[:50]]), 333)
     for number, (size, every) in enumerate(sizes):
         wanted = []
@@ -149,7 +149,7 @@ def test_sets_of_open_windows_are_kept_slice_by_slice():
     words = Aggregate(function="count_distinct", argument="word")
     tree = tree_of([count_window(500, every=10)], {"words": words})
     layout = layout_of(tree)
-    runtime = RecordTreeRuntime(tree, layout)
+    runtime = DataTreeRuntime(tree, layout)
     events = in_order([Event(1, 1.0, t % 40, False, False, None) for t in range(5000)])
     for batch in table_of([events]).to_batches(max_chunksize=700):
         assert list(runtime.push(batch))
@@ -199,7 +199,7 @@ def test_aggregates_of_the_users_own():
 
     kinds = [count_window(7, every=3), hopping(11, every=4), punctuation("a")]
     own = OwnAggregates(kinds)
-    runtime = RecordTreeRuntime(own.tree, own.layout)
+    runtime = DataTreeRuntime(own.tree, own.layout)
     found = answers(own.tree, own.layout, runtime, table_of([events]), 9)
     for number, kind in enumerate(kinds):
         wanted = []

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from muntin.model.windows.data_windows import Delta
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import START
 from muntin.runtime.state.record_lane import RecordLane
-from tests.support.examples import examples
-from tests.support.record_trees import (
+from muntin.runtime.storage.layout import slots_of
+from tests.support.data_trees import (
     AGGREGATES,
     KINDS,
     LAST_THREE,
@@ -26,6 +25,7 @@ from tests.support.record_trees import (
     table_of,
     tree_of,
 )
+from tests.support.examples import examples
 from tests.support.record_windows import is_closed, tied
 from tests.support.simulated_streams import Memory
 

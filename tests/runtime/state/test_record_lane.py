@@ -6,16 +6,17 @@ import pyarrow as pa
 
 import muntin as mt
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.workload import workload
 from muntin.optimizer.evolve.pin_data_windows import with_code
 from muntin.optimizer.evolve.pin_running_queries import pinned
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import START
-from muntin.runtime.state.record_lane import RecordLane, RecordNeeds, grains
+from muntin.runtime.state.record_lane import RecordLane, RecordNeeds
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
@@ -44,7 +45,7 @@ def plan_of(*queries):
 
 def needs_of(plan):
     found = []
-    for tree in plan.record_trees:
+    for tree in plan.data_trees:
         columns = {sql: "long" for sql in (*tree.conditions, *tree.measures)}
         columns |= {c.argument: "long" for a in tree.aggregates for c in a.components if c.argument}
         numbers = {}
@@ -165,10 +166,10 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
     plan = plan_of(VISITS, COUNTS, TENS, OWN)
     again = pinned(plan, back.plan)
     assert {one.name: one.window for one in again.queries}["tens"] == TENS.window
-    assert TENS.window in again.record_trees[1].kinds
+    assert TENS.window in again.data_trees[1].data_windows
     found = resumed(back, again)
     assert stream_plan_to_json(found) == data
-    assert TENS.window in found.records[1].tree.kinds
+    assert TENS.window in found.records[1].tree.data_windows
     assert OWN.aggregates["p"] in found.records[1].tree.aggregates
     # Of a plan that has left some, the others are known again.
     fewer = with_code(back.plan, plan_of(TENS))
@@ -180,19 +181,21 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
 
 
 def grain_lane():
-    (tree,) = plan_of(VISITS).record_trees
+    (tree,) = plan_of(VISITS).data_trees
     (component,) = tree.aggregates[0].components
     first, last = (
-        kept(Component(kind=kind, argument="ts"), number=INTEGER, name=name, ansi=False)
+        component_storage(
+            Component(kind=kind, argument="ts"), value_type=INTEGER, name=name, ansi=False
+        )
         for kind, name in (("min", "first"), ("max", "last"))
     )
-    part = kept(component, number=INTEGER, name="n", ansi=False)
-    layout = Layout(key_columns=("k",), start="first", kept=(part,))
+    part = component_storage(component, value_type=INTEGER, name="n", ansi=False)
+    layout = Layout(key_columns=("k",), start="first", storages=(part,))
     return RecordLane(
         number=0,
         tree=tree,
         layout=RecordLayout(layout=layout, last="last"),
-        grains=Layout(key_columns=("k",), start=START, kept=(first, last, part)),
+        grains=Layout(key_columns=("k",), start=START, storages=(first, last, part)),
     )
 
 
@@ -226,7 +229,7 @@ def test_grains_of_a_session_in_a_bucket():
     #   0        8        16       24       32
     #   aa   a   b    a                         grains of a second; all of a is one session
     lane = grain_lane()
-    assert grains(lane.tree).edges[0].period == SECOND
+    assert lane.tree.grains.edges[0].period == SECOND
     bucket = Bucket(lane)
     half = SECOND // 2
     first, second = ("a", 0, half, 2), ("a", 5 * SECOND, 5 * SECOND, 1)
@@ -255,13 +258,13 @@ def test_grains_wait_for_the_watermark_and_their_parts_are_one():
 
 
 def count_lane(**more):
-    (tree,) = plan_of(COUNTS).record_trees
+    (tree,) = plan_of(COUNTS).data_trees
     (component,) = tree.aggregates[0].components
     layout = RecordLayout(
         layout=Layout(
             key_columns=("k",),
             start=START,
-            kept=(kept(component, number=INTEGER, name="c", ansi=False),),
+            storages=(component_storage(component, value_type=INTEGER, name="c", ansi=False),),
         ),
         values={component: ("v",)},
     )

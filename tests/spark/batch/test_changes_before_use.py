@@ -14,8 +14,6 @@ from pyspark.errors import PySparkException
 import muntin as mt
 from muntin.spark.settings import settings as configured
 
-pytestmark = pytest.mark.usefixtures("codegen")
-
 ZONE = "spark.sql.session.timeZone"
 ANSI = "spark.sql.ansi.enabled"
 CASE = "spark.sql.caseSensitive"

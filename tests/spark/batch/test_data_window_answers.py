@@ -80,7 +80,7 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
     with mt.run(asked, readings, strategy="shared") as results:
         # Extremes of arrays are not the runtime's; Spark has sessions of its own.
         assert [one.name for one in results.plan.plain] == ["twice", "nested"]
-        assert [tree.is_alone for tree in results.plan.record_trees] == [False] * 4
+        assert [tree.is_alone for tree in results.plan.data_trees] == [False] * 4
         assert_equal_answers(results, readings)
 
 
@@ -88,7 +88,7 @@ def test_a_session_query_alone_is_sparks_own(readings: DataFrame):
     one = query("alone", mt.session("2 seconds"), where="load > 3", having="n > 1")
     asked = [one, *sessions("gap", (1000, 7000))]
     with mt.run(asked, readings, strategy="shared") as results:
-        assert [tree.is_alone for tree in results.plan.record_trees] == [True, False]
+        assert [tree.is_alone for tree in results.plan.data_trees] == [True, False]
         assert_same(results["alone"], plain(one, readings))
         python = {
             name: "MapInArrow" in results[name]._jdf.queryExecution().toString()
@@ -127,7 +127,7 @@ def test_sessions_in_sql_equal_sparks_own(spark: SparkSession, readings: DataFra
     readings.createOrReplaceTempView("readings")
     with mt.run(mt.parse_sql(text), {"readings": readings}, strategy="shared") as results:
         assert [one.name for one in results.plan.plain] == ["gaps"]
-        assert [len(tree.nodes) for tree in results.plan.record_trees] == [2, 2]
+        assert [len(tree.nodes) for tree in results.plan.data_trees] == [2, 2]
         for name, one in texts.items():
             assert_same(results[name], spark.sql(one), name)
 
@@ -234,11 +234,11 @@ def test_periodic_windows_among_windows_found_in_the_data_equal_sparks_own(readi
         query("nested", mt.tumbling("4 seconds"), aggregates={"p": mt.max("array(load)")}),
     ]
     with mt.run([query("rows", mt.count_window(4)), *periodic], readings) as results:
-        (tree,) = results.plan.record_trees
+        (tree,) = results.plan.data_trees
         windows = {node.window for node in tree.nodes}
         assert windows == {mt.count_window(4), *(one.window for one in periodic[:4])}
         # Extremes of arrays are not the runtime's; Spark combines their slices.
-        assert [tree.nodes[0].queries for tree in results.plan.trees] == [("nested",)]
+        assert [tree.nodes[0].queries for tree in results.plan.periodic_trees] == [("nested",)]
         for one in periodic:
             assert_same(results[one.name], plain(one, readings), one.name)
 

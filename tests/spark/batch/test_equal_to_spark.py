@@ -21,7 +21,6 @@ from muntin.spark.settings import settings as configured
 from tests.support.answers import TOLERANCE, assert_same, plain
 from tests.support.comparing import Pair, compare
 from tests.support.examples import SEED
-from tests.support.session import AS_USERS_HAVE_IT
 from tests.support.workloads import SCHEMA, may_overflow, tables, workloads
 
 EXAMPLES = int(os.environ.get("MUNTIN_FUZZ", "16"))
@@ -85,9 +84,7 @@ def cases() -> list[Case]:
 def test_any_workload_on_any_data(spark, number):
     some = cases()[number * TOGETHER : (number + 1) * TOGETHER]
     ansi = {"spark.sql.ansi.enabled": str(number % 2 == 1).lower()}
-    # Of three jobs one has generated code, and of six one in each mode.
-    code = AS_USERS_HAVE_IT if number % 6 in (2, 3) else {}
-    with configured(spark, {**ansi, **code}):
+    with configured(spark, ansi):
         wrong = differences(spark, some, may_raise=number % 2 == 1)
     said = "\n\n".join(f"{text}\n{case}" for case, text in wrong)
     if wrong:

@@ -57,7 +57,7 @@ def counted(readings):
     return counting_rows(readings)
 
 
-def test_a_tree_scans_its_source_once(codegen, stored):
+def test_a_tree_scans_its_source_once(stored):
     queries = [MINUTE, SLIDE]
     results = run(queries, stored)
     assert scans(results.together()) == 1
@@ -65,7 +65,7 @@ def test_a_tree_scans_its_source_once(codegen, stored):
     assert scans(results.together()) == 2
 
 
-def test_one_pass_serves_several_answers_until_released(codegen, counted):
+def test_one_pass_serves_several_answers_until_released(counted):
     frame, seen = counted
     with stored_frames() as kept:
         with run(ALL, frame) as results:
@@ -77,7 +77,7 @@ def test_one_pass_serves_several_answers_until_released(codegen, counted):
     assert results["minute"].count() > 0
 
 
-def test_one_answer_alone_does_not_compute_the_others(codegen, stored):
+def test_one_answer_alone_does_not_compute_the_others(stored):
     with run([MINUTE, SLIDE], stored) as results:
         frame = results["minute"]
         frame.collect()
@@ -98,7 +98,7 @@ def _rows_from_python(plan) -> int:
     return sum(_rows_from_python(children.apply(i)) for i in range(children.length()))
 
 
-def test_answers_under_every_strategy_equal_sparks(codegen, readings):
+def test_answers_under_every_strategy_equal_sparks(readings):
     for strategy in ("shared", "unshared"):
         with run(ALL, readings, strategy=strategy) as results:
             assert_equal_answers(results, readings)

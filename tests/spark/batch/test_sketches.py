@@ -347,6 +347,6 @@ def test_streams_refuse_them_by_name(spark, tmp_path):
                     stream,
                     checkpoint=tmp_path / "check",
                     sink=tmp_path / "out",
-                    approximate=approximate,
+                    options=mt.StreamOptions(approximate=approximate),
                 )
     assert not (tmp_path / "check").exists()

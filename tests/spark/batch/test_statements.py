@@ -132,7 +132,7 @@ def parse(texts):
 
 def tree_of(plan, name):
     """The tree that answers a query, or none if Spark does alone."""
-    for tree in (*plan.trees, *plan.record_trees):
+    for tree in plan.trees:
         if any(name in node.queries for node in tree.nodes):
             return tree
     return None

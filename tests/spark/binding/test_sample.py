@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
-from muntin.measure.events import readings, stored
+from muntin.measure.events import readings, store
 from muntin.model.passes import SLICER
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import is_cheap, is_shuffled, live_keys, sample
@@ -28,8 +28,8 @@ def facts(data: DataFrame, **more):
 def files(spark: SparkSession, tmp_path_factory):
     """30,000 events at 50 a second, of 20 devices: in order of time, and in none."""
     folder = tmp_path_factory.mktemp("events")
-    ordered = stored(readings(spark, 30_000, 20), folder / "ordered")
-    shuffled = stored(ordered.orderBy("temp", "ts"), folder / "shuffled")
+    ordered = store(readings(spark, 30_000, 20), folder / "ordered")
+    shuffled = store(ordered.orderBy("temp", "ts"), folder / "shuffled")
     return ordered, shuffled
 
 

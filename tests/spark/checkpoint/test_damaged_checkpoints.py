@@ -7,18 +7,10 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.pipeline.pipeline import start
-from muntin.spark.settings import settings as configured
-from tests.support.session import CHECKPOINTS_AS_USERS_HAVE_THEM, checksums
-from tests.support.streams import MINUTE, SITES, Input, await_unloaded, events, joined
+from muntin.spark.pipeline.stream_options import StreamOptions
+from tests.support.streams import MINUTE, SITES, Input, events, joined, unload_states
 
 BUCKETS = 2
-
-
-@pytest.fixture(scope="module", autouse=True)
-def with_checksums(spark):
-    """Those of Spark and Hadoop are there, and do not get in before muntin's errors."""
-    with configured(spark, CHECKPOINTS_AS_USERS_HAVE_THEM), checksums(spark):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +23,18 @@ def healthy(spark, tmp_path_factory):
         source.put(joined(files))
         with go(base, source, queries) as pipeline:
             pipeline.process_all_available()
-            run = pipeline._runner.run.query.runId
-        # A copy of a checkpoint whose files come and go is no whole one.
-        await_unloaded(spark, base / "check", str(run), BUCKETS)
+    # A copy of a checkpoint whose files come and go is no whole one.
+    unload_states(spark)
     return base, source
 
 
 def go(base, source, queries, name="check"):
     return start(
-        queries, source.stream(), checkpoint=base / name, sink=base / "out", buckets=BUCKETS
+        queries,
+        source.stream(),
+        checkpoint=base / name,
+        sink=base / "out",
+        options=StreamOptions(buckets=BUCKETS),
     )
 
 

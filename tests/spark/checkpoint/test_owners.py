@@ -14,7 +14,8 @@ from muntin.model.aggregates.aggregate import count
 from muntin.spark.batch.results import run
 from muntin.spark.checkpoint import checkpoint_owner
 from muntin.spark.pipeline.pipeline import start
-from muntin.spark.sinks.folder_sink import FolderSink
+from muntin.spark.pipeline.stream_options import StreamOptions
+from muntin.spark.sinks.folder_sink import Files, FolderSink
 from tests.support.processes import kill, launch
 from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, events, joined, written
 
@@ -23,6 +24,7 @@ SCRIPT = """
     import sys
     from pathlib import Path
     from muntin.spark.pipeline.pipeline import start
+    from muntin.spark.pipeline.stream_options import StreamOptions
     from tests.support.session import session
     from tests.support.streams import MINUTE, Input
 
@@ -30,7 +32,7 @@ SCRIPT = """
     spark = session("local[1]", {"spark.driver.memory": "1g"})
     pipeline = start(
         [MINUTE], Input(spark, base / "in").stream(), checkpoint=base / "check",
-        sink=base / "out", buckets=1,
+        sink=base / "out", options=StreamOptions(buckets=1),
     )
     pipeline.process_all_available()
     print("started", flush=True)
@@ -45,13 +47,14 @@ def source(spark, tmp_path):
     return found
 
 
-def go(base, source, *queries, check="check", out="out", **options):
+def go(base, source, *queries, check="check", out="out", **more):
     return start(
         queries or [MINUTE],
         source.stream(),
         checkpoint=base / check,
         sink=base / out,
-        **{"buckets": 1, "watermark": "10 seconds", **options},
+        options=StreamOptions(buckets=1),
+        **{"watermark": "10 seconds", **more},
     )
 
 
@@ -218,7 +221,13 @@ def test_a_folder_has_one_format_and_one_type_for_each_column(spark, tmp_path, s
     with go(tmp_path, source) as pipeline:
         pipeline.process_all_available()
     with pytest.raises(RunError, match="has files of the format parquet, not json"):
-        go(tmp_path, source, format="json")
+        start(
+            [MINUTE],
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=Files(tmp_path / "out", format="json"),
+            watermark="10 seconds",
+        )
     other = replace(MINUTE, aggregates={**MINUTE.aggregates, "top": count("temp")})
     wrong = r"'minute': in .* the column top is double, and the query has bigint; give another sink"
     for claimed in (True, False):

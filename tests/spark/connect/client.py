@@ -15,6 +15,8 @@ from muntin.errors import RunError
 from muntin.spark.stream.source import SETTINGS
 from tests.support.frames import generated
 
+TWO_BUCKETS = mt.StreamOptions(buckets=2)
+
 STATEMENTS = """
   -- name: hot
   SELECT device, window, max(temp) AS hottest FROM readings
@@ -298,7 +300,7 @@ def pipeline(session, readings):
       SELECT window, count(*) AS n, avg(temp) AS mean FROM readings
       GROUP BY window(ts, '1 minute')
     """)
-    place = {"checkpoint": f"{files.folder}/check", "watermark": "0 seconds", "buckets": 2}
+    place = {"checkpoint": f"{files.folder}/check", "watermark": "0 seconds"}
     files.put(0, 200)
     found = {"different": []}
     with mt.start([hot, day], files.data, **place) as running:
@@ -347,9 +349,15 @@ def changes(session, readings):
       SELECT device, window, count(*) AS n FROM readings GROUP BY device, window(ts, '2 minutes')
     """)
     made = f"{files.folder}/made"
-    place = {"checkpoint": f"{files.folder}/check", "watermark": "0 seconds", "buckets": 2}
+    place = {"checkpoint": f"{files.folder}/check", "watermark": "0 seconds"}
     files.put(0, 200)
-    with mt.start([hot, day], files.data, sink=JsonSink(made), retain="10 minutes", **place) as run:
+    with mt.start(
+        [hot, day],
+        files.data,
+        sink=JsonSink(made),
+        **place,
+        options=mt.StreamOptions(buckets=2, retain="10 minutes"),
+    ) as run:
         run.process_all_available()
         run.replace([hot, warm])
         complete = run.status().queries["warm"].complete_from
@@ -383,10 +391,15 @@ def drops(session, readings):
       SELECT window, max(CAST(IF(unix_seconds(ts) > 300, 'text', '1') AS INT)) AS m FROM readings
       GROUP BY window(ts, '1 minute')
     """)
-    place = {"checkpoint": f"{files.folder}/check", "watermark": "0 seconds", "buckets": 2}
+    place = {"checkpoint": f"{files.folder}/check", "watermark": "0 seconds"}
     files.put(0, 200)
     found = {"different": []}
-    with mt.start([hot, fragile, day], files.data, on_error="drop query", **place) as running:
+    with mt.start(
+        [hot, fragile, day],
+        files.data,
+        **place,
+        options=mt.StreamOptions(buckets=2, on_error="drop query"),
+    ) as running:
         running.process_all_available()
         files.put(200, 600)
         running.process_all_available()
@@ -405,7 +418,7 @@ def sinks(session, readings):
 
     def place(name, **more):
         checkpoint = f"{files.folder}/{name}"
-        return {"checkpoint": checkpoint, "watermark": "0 seconds", "buckets": 2, **more}
+        return {"checkpoint": checkpoint, "watermark": "0 seconds", "options": TWO_BUCKETS, **more}
 
     output = f"{files.folder}/out"
     end = {"trigger": "available now"}

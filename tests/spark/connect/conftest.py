@@ -35,10 +35,9 @@ def client(server: str) -> Callable[..., Any]:
     """Runs `client.py`: PySpark is of one kind in a process, and here it has a JVM."""
 
     def run(*arguments: str) -> Any:
-        paths = os.pathsep.join([str(ROOT / "tests" / "support" / "site"), str(ROOT)])
         done = subprocess.run(
             [sys.executable, str(Path(__file__).with_name("client.py")), server, *arguments],
-            env={**os.environ, "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
             capture_output=True,
             text=True,
             timeout=600,

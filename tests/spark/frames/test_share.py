@@ -244,7 +244,7 @@ def test_sessions_share_with_sessions(readings):
     }
     results = shared(frames, strategy="shared")
     assert reasons(results) == {"by row": "no window in its groupBy"}
-    assert [tree.queries for tree in results.plan.record_trees] == [("short", "long")]
+    assert [tree.queries for tree in results.plan.data_trees] == [("short", "long")]
 
 
 def test_python_functions_below_are_computed_once(readings):

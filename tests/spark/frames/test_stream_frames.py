@@ -34,7 +34,12 @@ def test_streaming_frames_give_what_they_give_alone(spark, tmp_path):
     made = events(7, files=6, rows=40)
     source.put(joined(made[:3]), joined(made[3:]))
     frames = frames_of(source.stream())
-    pipeline = mt.start(frames, checkpoint=tmp_path / "check", buckets=2, trigger="available now")
+    pipeline = mt.start(
+        frames,
+        checkpoint=tmp_path / "check",
+        trigger="available now",
+        options=mt.StreamOptions(buckets=2),
+    )
     assert pipeline.await_termination(120)
     alone: dict = {name: [] for name in frames}
     for name, frame in frames.items():

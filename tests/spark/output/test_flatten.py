@@ -4,9 +4,9 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.output.flatten import flatten
+from muntin.spark.sinks.folder_sink import Files
 from muntin.spark.sinks.sink import Answer
-from muntin.spark.sinks.sink_like import sink_for
-from tests.support.made_answers import Given
+from tests.support.made_answers import Given, opened
 
 
 def test_structs_become_columns_at_any_depth(spark):
@@ -31,15 +31,8 @@ def test_a_folder_of_a_stream_is_flat_where_it_has_to_be_or_is_asked_to(
     spark, tmp_path, format, asked
 ):
     frame = spark.sql("SELECT 1 AS k, named_struct('start', 2, 'end', 3) AS window")
-    sink = sink_for(
-        str(tmp_path),
-        spark,
-        mark="m",
-        checkpoint="check",
-        format=format,
-        flatten=asked,
-        options={"header": "true"},
-    )
+    files = Files(tmp_path, format=format, flatten=asked, options={"header": "true"})
+    sink = opened(files, spark)
     sink.check({"q": frame.schema})
     sink.write(0, Given(Answer(name="q", rows=1, frame=frame)))
     reader = spark.read.options(header="true", inferSchema="true").format(format)

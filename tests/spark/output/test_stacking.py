@@ -4,7 +4,7 @@ from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Output
 from muntin.spark.output.stacking import Stacking
 from muntin.spark.output.together import Numbered
-from muntin.spark.sinks.sink import INDEX, Whole
+from muntin.spark.sinks.sink import INDEX, CombinedAnswers
 
 MARK = {"spark.timeWindow": True}
 
@@ -22,7 +22,7 @@ def rows_of(spark, asked):
 def test_queries_with_the_same_columns_are_one_stack(spark):
     asked = {"a": (window(1),), "b": (window(5),)}
     stacking = Stacking(rows_of(spark, asked), [["a", "b"]])
-    (stack,) = Whole(frame=stacking.frame, parts=stacking.parts).stacks()
+    (stack,) = CombinedAnswers(frame=stacking.frame, parts=stacking.parts).stacks()
     assert stack.names == {0: "a", 1: "b"}
     assert stack.schema["window"].metadata == MARK
     found = {(row[INDEX], row.window.start, row.window.end) for row in stack.frame.collect()}
@@ -33,7 +33,7 @@ def test_other_columns_are_another_stack_with_its_own_names_and_types(spark):
     odd = Output(name="it's `odd`", sql="nullif(id, 1)")
     asked = {"a": (window(1),), "b": (odd,), "c": (window(2),)}
     stacking = Stacking(rows_of(spark, asked), [["a", "c"], ["b"]])
-    windows, odds = Whole(frame=stacking.frame, parts=stacking.parts).stacks()
+    windows, odds = CombinedAnswers(frame=stacking.frame, parts=stacking.parts).stacks()
     assert (windows.names, odds.names) == ({0: "a", 2: "c"}, {1: "b"})
     assert windows.schema.names == ["window"]
     assert windows.schema["window"].metadata == MARK

@@ -9,6 +9,7 @@ from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import session
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import (
     MINUTE,
     SITES,
@@ -48,8 +49,7 @@ def test_a_query_that_fails_is_dropped_and_can_be_added_again(spark, tmp_path):
             source.stream(),
             checkpoint=tmp_path / "check",
             sink=out,
-            buckets=1,
-            on_error=on_error,
+            options=StreamOptions(buckets=1, on_error=on_error),
         )
 
     source.put(joined(made[:2]))
@@ -100,8 +100,7 @@ def test_where_all_queries_fail_or_the_sink_does_the_stream_stops(spark, tmp_pat
             source.stream(),
             checkpoint=tmp_path / check,
             sink=sink,
-            buckets=1,
-            on_error="drop query",
+            options=StreamOptions(buckets=1, on_error="drop query"),
         )
 
     sessions = replace(FRAGILE, name="gaps", window=session("20 seconds"))
@@ -112,4 +111,9 @@ def test_where_all_queries_fail_or_the_sink_does_the_stream_stops(spark, tmp_pat
     # The batch was not given to it again to find out.
     assert len(calls) == 1
     with pytest.raises(RunError, match='on_error is "stop" or "drop query", not \'ignore\''):
-        start([MINUTE], source.stream(), checkpoint=tmp_path / "new", on_error="ignore")
+        start(
+            [MINUTE],
+            source.stream(),
+            checkpoint=tmp_path / "new",
+            options=StreamOptions(on_error="ignore"),
+        )

@@ -17,19 +17,17 @@ from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
 from muntin.model.windows.window import hopping
 from muntin.spark.batch.results import run
-from muntin.spark.pipeline.passing_failures import is_passing
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
+from muntin.spark.pipeline.transient_errors import is_transient
 from muntin.spark.settings import settings as configured
-from muntin.spark.sinks.folder_sink import FolderSink
+from muntin.spark.sinks.folder_sink import Files, FolderSink
 from tests.support.answers import assert_same
 from tests.support.examples import SEED
-from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events
+from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input, events, frequent_snapshots
 
 SEEDS = int(os.environ.get("MUNTIN_FAULTS", "1"))
 STEPS = int(os.environ.get("MUNTIN_FAULT_STEPS", "60" if "MUNTIN_FAULTS" in os.environ else "14"))
-FILE_MANAGER = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
 QUERIES = [
     MINUTE,
     SLIDE,
@@ -96,11 +94,8 @@ class Faults:
             self.queries,
             self.source.stream(),
             checkpoint=self.base / "check",
-            sink=self.base / "out",
-            buckets=2,
-            retain="5 minutes",
-            # Answers may be held, and published by a process that holds none.
-            compact=self.rng.choice([1, 2, 3]),
+            sink=Files(self.base / "out", compact=self.rng.choice([1, 2, 3])),
+            options=StreamOptions(buckets=2, retain="5 minutes"),
         )
 
     def running(self):
@@ -142,7 +137,7 @@ class Faults:
         killed = pipeline._runner.run
         killed.query.stop()
         failure = killed.failure()
-        if failure is not None and is_passing(failure):
+        if failure is not None and is_transient(failure):
             # Stopped while a Python worker starts, Spark's query fails as if the worker were lost:
             # the pipeline cannot tell, and starts another query.
             pipeline.stop()
@@ -230,13 +225,8 @@ def test_faults(spark, tmp_path, monkeypatch, seed):
     settings = {
         "spark.sql.streaming.stateStore.minDeltasForSnapshot": "0",
         "spark.sql.streaming.minBatchesToRetain": "10000",
-        # By default Spark's files are renamed by a part of Hadoop's that starts eight processes for
-        # each on a local disk.
-        "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER,
     }
-    # Spark would note where in the code each column of a plan is made, by four calls to the JVM.
-    monkeypatch.setattr("pyspark.errors.utils._enable_debugging_cache", False)
-    with configured(spark, settings):
+    with frequent_snapshots(spark), configured(spark, settings):
         faults = Faults(spark, tmp_path, seed, monkeypatch)
         for _ in range(STEPS):
             faults.step()

@@ -22,9 +22,10 @@ from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
 from tests.support.answers import plain
-from tests.support.streams import EPOCH, at
+from tests.support.streams import EPOCH, at, frequent_snapshots
 
 SEEDS = int(os.environ.get("MUNTIN_FAULTS", "3"))
 STARTS = 6
@@ -139,7 +140,7 @@ class Restarts:
         message, conf, arguments = self.rng.choice(
             [
                 ("started with a watermark of", {}, {"watermark": "20 seconds"}),
-                ("2 buckets, not 3", {}, {"buckets": 3}),
+                ("2 buckets, not 3", {}, {"options": StreamOptions(buckets=3)}),
                 ("spark.sql.ansi.enabled = true", {"spark.sql.ansi.enabled": "false"}, {}),
             ]
         )
@@ -166,7 +167,7 @@ class Restarts:
         columns = ["timestamp_micros(t) AS ts", "s", *self._types]
         self.rng.shuffle(columns)
         self._rows = {}
-        given = {"watermark": "5 seconds", "buckets": 2, **arguments}
+        given = {"watermark": "5 seconds", "options": StreamOptions(buckets=2), **arguments}
         return start(
             self._queries,
             reader.selectExpr(*columns),
@@ -238,8 +239,9 @@ def _shown(row):
 )
 def test_restarts_with_other_types_orders_names_and_settings(spark, tmp_path, seed):
     restarts = Restarts(spark, tmp_path, seed)
-    for _ in range(STARTS if seed else 4):
-        restarts.step()
+    with frequent_snapshots(spark):
+        for _ in range(STARTS if seed else 4):
+            restarts.step()
     rows = restarts.end()
     assert rows > 20
     print(f"seed {seed}: {rows} rows")

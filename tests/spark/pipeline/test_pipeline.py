@@ -14,9 +14,11 @@ from muntin.model.windows.window import hopping
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.spark.batch.results import run
 from muntin.spark.binding.planning import plan, plan_for_stream
-from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
+from muntin.spark.sinks.folder_sink import Files
 from muntin.spark.sinks.tables import Tables
 from muntin.spark.stream.source import Source
 from tests.support.streams import (
@@ -35,7 +37,7 @@ from tests.support.streams import (
 
 @pytest.mark.core
 @pytest.mark.long
-def test_stop_go_on_add_and_remove(spark, codegen, tmp_path):
+def test_stop_go_on_add_and_remove(spark, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(11, files=10)
 
@@ -45,8 +47,7 @@ def test_stop_go_on_add_and_remove(spark, codegen, tmp_path):
             source.stream(),
             checkpoint=tmp_path / "check",
             sink=out,
-            retain="10 minutes",
-            buckets=2,
+            options=StreamOptions(retain="10 minutes", buckets=2),
         )
 
     source.put(joined(made[:2]), joined(made[2:4]))
@@ -97,8 +98,10 @@ def test_a_factor_plan_in_a_stream_is_the_one_that_runs(spark, tmp_path):
     settings = {"buckets": (0, 1), "delay": 10 * SECOND, "retain": 0, "ansi": True}
     running = first_start(before.plan, before.needs, **settings)
     old = tmp_path / "old"
-    Checkpoint(spark, str(old)).save(Stored(running=running, batch=0, mark="abc"))
-    new = start(planned, source.stream(), checkpoint=tmp_path / "new", buckets=1)
+    Checkpoint(spark, str(old)).save(StoredPlan(running=running, batch=0, mark="abc"))
+    new = start(
+        planned, source.stream(), checkpoint=tmp_path / "new", options=StreamOptions(buckets=1)
+    )
     resumed = start(planned, source.stream(), checkpoint=old)
     with new, resumed:
         source.put(joined(made[2:]))
@@ -124,7 +127,9 @@ def test_a_silent_key_answers_when_the_watermark_reaches_the_end_exactly(spark, 
     source = Input(spark, tmp_path / "in")
     row = {"site": 1, "temp": 1.0, "load": 1}
     source.put([{"t": 0, "device": "x", **row}, {"t": 71 * SECOND, "device": "y", **row}])
-    with start([query], source.stream(), checkpoint=tmp_path / "check", buckets=64) as pipeline:
+    with start(
+        [query], source.stream(), checkpoint=tmp_path / "check", options=StreamOptions(buckets=64)
+    ) as pipeline:
         pipeline.process_all_available()
         source.put([{"t": 130 * SECOND, "device": "y", **row}])
         pipeline.process_all_available()
@@ -148,13 +153,13 @@ def stored(spark, tmp_path):
         ansi=True,
     )
     folder = tmp_path / "check"
-    Checkpoint(spark, str(folder)).save(Stored(running=running, batch=0, mark="abc"))
+    Checkpoint(spark, str(folder)).save(StoredPlan(running=running, batch=0, mark="abc"))
     return source, folder
 
 
 def test_a_checkpoint_comes_back_as_it_was(spark, stored):
     _, folder = stored
-    found = Checkpoint(spark, str(folder)).tried()
+    found = Checkpoint(spark, str(folder)).latest()
     assert found.mark == "abc"
     assert found.running.complete_from == {"minute": None}
     assert [one.number for one in found.running.lanes] == [0]
@@ -162,7 +167,7 @@ def test_a_checkpoint_comes_back_as_it_was(spark, stored):
 
 def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, stored):
     _, folder = stored
-    first = Checkpoint(spark, str(folder)).tried()
+    first = Checkpoint(spark, str(folder)).latest()
     for kind in ("offsets", "commits"):
         (folder / "spark" / kind).mkdir(parents=True)
     (folder / "spark" / "commits" / "0").write_text("v1\n{}")
@@ -174,13 +179,13 @@ def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, st
     checkpoint.save(second)
     assert not checkpoint.holds(first.running)
     for one in (checkpoint, Checkpoint(spark, str(folder))):
-        assert one.tried().running.generation == 1
-        assert one.counting().running.generation == 0
+        assert one.latest().running.generation == 1
+        assert one.effective().running.generation == 0
     # Another takes the place of what was only tried.
     checkpoint.save(replace(second, running=replace(second.running, retain=7)))
-    assert Checkpoint(spark, str(folder)).tried().running.retain == 7
+    assert Checkpoint(spark, str(folder)).latest().running.retain == 7
     (folder / "spark" / "commits" / "1").write_text("v1\n{}")
-    assert Checkpoint(spark, str(folder)).counting().running.retain == 7
+    assert Checkpoint(spark, str(folder)).effective().running.retain == 7
     assert not checkpoint.logs.is_cut()
 
 
@@ -188,7 +193,7 @@ def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, st
     ("queries", "changes", "message"),
     [
         ([MINUTE], {"watermark": "5 seconds"}, "started with a watermark of 10 seconds, not 5"),
-        ([MINUTE], {"buckets": 8}, "started with 3 buckets, not 8"),
+        ([MINUTE], {"options": StreamOptions(buckets=8)}, "started with 3 buckets, not 8"),
     ],
 )
 def test_what_does_not_fit_a_checkpoint_is_refused_and_nothing_touched(
@@ -271,8 +276,7 @@ def test_a_sink_that_fails_stops_the_stream_and_a_restart_loses_nothing(spark, t
             [MINUTE],
             source.stream(),
             checkpoint=tmp_path / "check",
-            sink=Tables(database="answers"),
-            format="json",
+            sink=Tables(database="answers", format="json"),
         ) as again:
             again.process_all_available()
             status = again.status()
@@ -299,7 +303,6 @@ def test_csv_is_refused_at_the_start_where_it_has_no_place_for_a_column(spark, t
             [sites],
             source.stream(),
             checkpoint=tmp_path / "check",
-            sink=tmp_path / "out",
-            format="csv",
+            sink=Files(tmp_path / "out", format="csv"),
         )
     assert not (tmp_path / "check").exists()

@@ -12,8 +12,9 @@ from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stream_plan import Needs
-from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.folder_sink import FolderSink
 from tests.support.streams import (
@@ -25,6 +26,7 @@ from tests.support.streams import (
     assert_closed,
     at,
     events,
+    frequent_snapshots,
     joined,
     written,
 )
@@ -39,7 +41,13 @@ def test_starts_that_finish_no_batch_cost_nobody_an_open_window(spark, tmp_path)
     made = events(41, files=8)
 
     def go(*queries):
-        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=1)
+        return start(
+            queries,
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=out,
+            options=StreamOptions(buckets=1),
+        )
 
     def finish(pipeline, files):
         source.put(joined(files))
@@ -87,12 +95,22 @@ def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_t
             raise OSError("disk full")
 
     def go(*queries):
-        return start(queries, source.stream(), checkpoint=tmp_path / "check", sink=out, buckets=1)
+        return start(
+            queries,
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=out,
+            options=StreamOptions(buckets=1),
+        )
 
     source.put(joined(made[:2]), joined(made[2:4]), made[4])
     snapshots = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
     # The first try writes a snapshot, and those after it write none that would hide it.
-    with configured(spark, {snapshots: "0"}), monkeypatch.context() as patch:
+    with (
+        frequent_snapshots(spark),
+        configured(spark, {snapshots: "0"}),
+        monkeypatch.context() as patch,
+    ):
         patch.setattr(FolderSink, "write", slow_and_failing)
         pipeline = go(MINUTE)
         with pytest.raises(Exception, match="disk full"):
@@ -120,13 +138,13 @@ def test_plans_of_long_ago_are_deleted(spark, tmp_path):
         for number in range(30):
             checkpoint = Checkpoint(spark, str(tmp_path))
             changed_plan = replace(running, generation=number)
-            checkpoint.save(Stored(running=changed_plan, batch=number, mark="m"))
+            checkpoint.save(StoredPlan(running=changed_plan, batch=number, mark="m"))
             # A batch is finished under it, so it counts.
             commits.mkdir(parents=True, exist_ok=True)
             (commits / str(number)).write_text("v1\n{}")
     names = sorted(path.name for path in tmp_path.glob("muntin-*.json"))
     assert names == [f"muntin-{number:05d}.json" for number in range(18, 30)]
-    assert Checkpoint(spark, str(tmp_path)).counting().running.generation == 29
+    assert Checkpoint(spark, str(tmp_path)).effective().running.generation == 29
     (tmp_path / "muntin-00025.json").unlink()
     with pytest.raises(RunError, match=r"the plan muntin-00025\.json is gone"):
         Checkpoint(spark, str(tmp_path)).check()

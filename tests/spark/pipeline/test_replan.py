@@ -6,6 +6,8 @@ import time
 import pytest
 
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
+from muntin.spark.sinks.folder_sink import Files
 from tests.support.streams import (
     MINUTE,
     SLIDE,
@@ -37,10 +39,8 @@ def test_queries_move_to_one_tree_and_back(spark, tmp_path):
             QUERIES,
             source.stream(),
             checkpoint=tmp_path / "check",
-            sink=out,
-            strategy="unshared",
-            buckets=2,
-            compact=2,
+            sink=Files(out, compact=2),
+            options=StreamOptions(strategy="unshared", buckets=2),
         )
 
     with go() as pipeline:

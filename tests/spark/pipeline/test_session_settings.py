@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import ROWS_UNMEASURED
 from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import MINUTE, Input, events
@@ -28,7 +29,9 @@ def test_starts_in_parallel_leave_the_session_as_it_is(spark, tmp_path):
     def run(number: int) -> dict[str, str]:
         # A path that Spark would write in other ways, too.
         check = tmp_path / f"check {number} %20"
-        with start([MINUTE], source.stream(), checkpoint=check, buckets=1) as pipeline:
+        with start(
+            [MINUTE], source.stream(), checkpoint=check, options=StreamOptions(buckets=1)
+        ) as pipeline:
             pipeline.process_all_available()
             own = pipeline._runner.run.query._jsq.streamingQuery().sparkSessionForStream().conf()
             return {name: own.get(name) for name in (*SETTINGS, *ROWS_UNMEASURED)}

@@ -8,7 +8,7 @@ import pytest
 from muntin.model.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
-from muntin.spark.local.listener import Listener
+from muntin.spark.pipeline.classic import Listener
 from muntin.spark.pipeline.meter import live_keys
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.stream.state_report import StateReport

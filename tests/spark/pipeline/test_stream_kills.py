@@ -40,13 +40,14 @@ SCRIPT = """
     import sys
     from pathlib import Path
     from muntin.spark.pipeline.pipeline import start
-    from tests.support.session import CHECKPOINTS_AS_USERS_HAVE_THEM, session
+    from tests.support.session import session
     from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input
     from tests.support.data_window_streams import FOUND
 
     base, number, last = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "last"
-    settings = {"spark.driver.memory": "1g", "spark.sql.streaming.minBatchesToRetain": "10000"}
-    spark = session(more={**settings, **CHECKPOINTS_AS_USERS_HAVE_THEM})
+    spark = session(more={
+        "spark.driver.memory": "1g", "spark.sql.streaming.minBatchesToRetain": "10000",
+    })
     stay = [MINUTE, SLIDE, *(FOUND if sys.argv[5] == "found" else [])]
     comers = [[], [SITES], [SITES, WARM], [WARM]]
     pipeline = start(

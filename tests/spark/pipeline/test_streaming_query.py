@@ -4,6 +4,7 @@ import pytest
 
 from muntin.errors import RunError
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import MINUTE, SLIDE, Input, events, joined
 
 
@@ -14,7 +15,7 @@ def test_a_pipeline_reads_like_a_streaming_query(spark, tmp_path):
     def go(folder, **more):
         return start([MINUTE, SLIDE], source.stream(), checkpoint=tmp_path / folder, **more)
 
-    with go("check") as pipeline, go("other", name="check") as twin:
+    with go("check") as pipeline, go("other", options=StreamOptions(name="check")) as twin:
         assert (pipeline.name, twin.name) == ("check", "check (2)")
         assert {query.name for query in spark.streams.active} >= {"check", "check (2)"}
         pipeline.processAllAvailable()

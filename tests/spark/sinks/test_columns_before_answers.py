@@ -7,6 +7,8 @@ import pytest
 import muntin as mt
 from muntin.model.aggregates.aggregate import max_
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
+from muntin.spark.sinks.folder_sink import Files
 from muntin.spark.sinks.tables import Tables
 from tests.support.answers import plain
 from tests.support.streams import EPOCH, MINUTE, SECOND, Input
@@ -26,6 +28,9 @@ def test_a_query_can_be_read_before_its_first_answer(spark, tmp_path, format):
     queries = [MINUTE] if format == "csv" else [MINUTE, LISTS]
     added = replace(MINUTE, name="added", aggregates={"load": max_("load")}, columns=())
 
+    options = {"header": "true"} if format == "csv" else {}
+    files = {"format": format, "flatten": format == "csv", "options": options}
+
     def read(name):
         reader = spark.read.format(format).option("header", "true")
         return reader.load(str(tmp_path / "out" / name))
@@ -34,12 +39,9 @@ def test_a_query_can_be_read_before_its_first_answer(spark, tmp_path, format):
         queries,
         source.stream(),
         checkpoint=tmp_path / "check",
-        sink=tmp_path / "out",
-        late=tmp_path / "late",
-        format=format,
-        flatten=format == "csv",
-        options={"header": "true"} if format == "csv" else None,
-        buckets=1,
+        sink=Files(tmp_path / "out", **files),
+        late=Files(tmp_path / "late", **files),
+        options=StreamOptions(buckets=1),
     ) as pipeline:
         pipeline.process_all_available()
         pipeline.add(added)
@@ -64,11 +66,8 @@ def test_a_query_can_be_read_before_its_first_answer(spark, tmp_path, format):
         [*queries, added],
         source.stream(),
         checkpoint=tmp_path / "check",
-        sink=tmp_path / "out",
-        late=tmp_path / "late",
-        format=format,
-        flatten=format == "csv",
-        options={"header": "true"} if format == "csv" else None,
+        sink=Files(tmp_path / "out", **files),
+        late=Files(tmp_path / "late", **files),
     ).stop()
     assert sorted((tmp_path / "out").rglob("part-*-columns*")) == before
 
@@ -82,8 +81,7 @@ def test_other_columns_before_the_first_answer(spark, tmp_path):
             [query],
             source.stream(),
             checkpoint=tmp_path / "check",
-            sink=tmp_path / "out",
-            format=format,
+            sink=Files(tmp_path / "out", format=format),
         ).stop()
     found = spark.read.parquet(str(tmp_path / "out" / "minute"))
     assert found.schema["top"].dataType.simpleString() == "string"

@@ -10,10 +10,11 @@ from pyspark.sql.functions import expr
 from muntin.spark.session import one_line
 from muntin.spark.settings import settings
 from muntin.spark.sinks import files_at_once
+from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.files_at_once import can_be_at_once
-from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import INDEX, Answer, Part, Whole
-from tests.support.made_answers import NESTED, Given, answer
+from muntin.spark.sinks.folder_sink import Files
+from muntin.spark.sinks.sink import INDEX, Answer, CombinedAnswers, Part
+from tests.support.made_answers import NESTED, Given, answer, opened
 
 # Nulls, NaN, both zeros, times before 1900, 1582 and 1970, a long decimal, text of any kind.
 EVERY_TYPE = {
@@ -47,8 +48,8 @@ def with_columns(spark, name, columns, rows=5):
 def is_at_once(frame, struct):
     """Whether a query with the columns of a frame, and another one, are written at once."""
     part = Part(names={0: "some"}, struct=struct, schema=frame.schema)
-    whole = Whole(frame=frame, parts=[part, replace(part, names={1: "more"})])
-    return can_be_at_once(whole, format="parquet", is_flat=False, options={})
+    whole = CombinedAnswers(frame=frame, parts=[part, replace(part, names={1: "more"})])
+    return can_be_at_once(whole, FileOptions())
 
 
 def test_spark_reads_what_it_would_have_written(spark, tmp_path):
@@ -65,7 +66,7 @@ def test_spark_reads_what_it_would_have_written(spark, tmp_path):
             "spark.sql.parquet.outputTimestampType": instants,
         }
         with settings(spark, changed):
-            FolderSink(spark, str(tmp_path / codec), mark="m").write(7, Given(every, short))
+            opened(Files(tmp_path / codec), spark).write(7, Given(every, short))
             every.frame.write.parquet(str(tmp_path / codec / "by spark"))
         (file,) = (tmp_path / codec / "every").iterdir()
         # One job wrote both: after the batch come the query, its file and a number of Spark's.
@@ -100,7 +101,7 @@ def test_other_types_and_options_are_written_by_spark_alone(spark, tmp_path, col
     twice = short.frame.selectExpr("device", "device AS Device")
     assert not is_at_once(twice, "g0")
     options = {"compression": "gzip"} if "many" in columns else {}
-    FolderSink(spark, str(tmp_path), mark="m", options=options).write(0, Given(other, short))
+    opened(Files(tmp_path, options=options), spark).write(0, Given(other, short))
     found = spark.read.parquet(str(tmp_path / "other"))
     assert found.schema.simpleString() == other.frame.schema.simpleString()
     assert found.count() == 5
@@ -111,9 +112,7 @@ def test_other_types_and_options_are_written_by_spark_alone(spark, tmp_path, col
 def test_a_query_that_fails_is_not_put_in_place(spark, tmp_path):
     broken = answer(spark, "broken", 0, 3, "raise_error('no such luck') AS n")
     with pytest.raises(Exception, match="batch 3 could not be written") as error:
-        FolderSink(spark, str(tmp_path), mark="m").write(
-            3, Given(broken, answer(spark, "short", 0, 3, NESTED))
-        )
+        opened(Files(tmp_path), spark).write(3, Given(broken, answer(spark, "short", 0, 3, NESTED)))
     assert "no such luck" in (one_line(error.value) or str(error.value))
     assert not list(tmp_path.glob("[a-z]*"))
 

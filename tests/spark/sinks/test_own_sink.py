@@ -42,7 +42,11 @@ def test_every_answer_is_written_once_through_a_failure_of_the_sink(spark, tmp_p
 
     def go(sink):
         return mt.start(
-            [MINUTE, SITES], source.stream(), checkpoint=tmp_path / "check", sink=sink, buckets=1
+            [MINUTE, SITES],
+            source.stream(),
+            checkpoint=tmp_path / "check",
+            sink=sink,
+            options=mt.StreamOptions(buckets=1),
         )
 
     failing = go(Failing(out))
@@ -98,7 +102,11 @@ def test_a_sink_that_filters_its_frame_keeps_rows_with_nan(spark, tmp_path):
         kept.append(sum(row.top != 1.0 for row in frame.collect()))
 
     with mt.start(
-        [MINUTE], source.stream(), checkpoint=tmp_path / "check", sink=filtering, buckets=1
+        [MINUTE],
+        source.stream(),
+        checkpoint=tmp_path / "check",
+        sink=filtering,
+        options=mt.StreamOptions(buckets=1),
     ) as pipeline:
         pipeline.process_all_available()
     assert filtered == kept

@@ -31,8 +31,8 @@ LATER = query("later", mt.hopping("150 seconds", every="50 seconds"), CALLS)
 def test_restarts_and_a_query_that_is_added(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     first, second, *more = events(23, files=8, rows=60)
-    about = {"checkpoint": tmp_path / "check", "sink": tmp_path / "out", "buckets": 2}
-    about["approximate"] = True
+    about = {"checkpoint": tmp_path / "check", "sink": tmp_path / "out"}
+    about["options"] = mt.StreamOptions(buckets=2, approximate=True)
     source.put(joined([first, second]), joined(more[:2]))
     with mt.start([ALL, SESSIONS], with_values(source.stream()), **about) as pipeline:
         pipeline.process_all_available()

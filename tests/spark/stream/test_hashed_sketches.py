@@ -40,7 +40,8 @@ def test_sketches_after_a_restart_and_in_a_query_that_is_added(spark, tmp_path):
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(31, files=6)
     source.put(joined(made[:3]))
-    about = {"checkpoint": tmp_path / "check", "sink": out, "buckets": 1, "approximate": True}
+    about = {"checkpoint": tmp_path / "check", "sink": out}
+    about["options"] = mt.StreamOptions(buckets=1, approximate=True)
     with mt.start([HOPS, SESSIONS], source.stream(), **about) as pipeline:
         pipeline.process_all_available()
     source.put(joined(made[3:]))

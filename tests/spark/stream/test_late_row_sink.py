@@ -14,6 +14,7 @@ from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.folder import Folder
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import (
     Input,
     batches_of_files,
@@ -143,7 +144,11 @@ def test_nothing_beside_the_folder_is_looked_at(spark, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Folder, "names", listed)
     with start(
-        [LOADED], source.stream(), checkpoint=tmp_path / "check", late=above / "late", buckets=1
+        [LOADED],
+        source.stream(),
+        checkpoint=tmp_path / "check",
+        late=above / "late",
+        options=StreamOptions(buckets=1),
     ) as pipeline:
         pipeline.process_all_available()
     assert spark.read.parquet(str(above / "late")).count() > 0
@@ -158,7 +163,8 @@ def test_each_row_once_through_a_cut_batch_and_a_change(spark, tmp_path):
     (third,) = with_late_rows([joined(made[:2])], 5, share=1.0)
     made = [*made[:2], third, *with_late_rows([joined(made[2:])], 11, share=0.5)]
     source.put(*made[:3])
-    about = {"checkpoint": check, "sink": tmp_path / "out", "buckets": 2}
+    about = {"checkpoint": check, "sink": tmp_path / "out"}
+    about["options"] = StreamOptions(buckets=2)
     late = tmp_path / "out" / "too late"
     with start(QUERIES, stream(source), late=late, **about) as pipeline:
         pipeline.process_all_available()

@@ -9,6 +9,7 @@ from muntin.model.windows.cumulate import cumulate
 from muntin.model.windows.window import hopping, tumbling
 from muntin.optimizer.strategies import STRATEGIES
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import assert_same
 from tests.support.streams import (
     DELAY,
@@ -132,7 +133,9 @@ def assert_plain(pipeline, answers):
 def test_every_row_counts_for_the_windows_that_are_open(late, tmp_path):
     source, made, answers = late
     queries = [*QUERIES, GROWING]
-    with start(queries, source.stream(), checkpoint=tmp_path / "check", buckets=3) as pipeline:
+    with start(
+        queries, source.stream(), checkpoint=tmp_path / "check", options=StreamOptions(buckets=3)
+    ) as pipeline:
         pipeline.process_all_available()
         assert_plain(pipeline, answers)
         assert_grown(pipeline, made)
@@ -154,7 +157,10 @@ def test_every_row_counts_for_the_windows_that_are_open(late, tmp_path):
 def test_under_every_strategy(late, tmp_path, strategy):
     source, _, answers = late
     with start(
-        QUERIES, source.stream(), checkpoint=tmp_path / "check", strategy=strategy, buckets=2
+        QUERIES,
+        source.stream(),
+        checkpoint=tmp_path / "check",
+        options=StreamOptions(strategy=strategy, buckets=2),
     ) as pipeline:
         pipeline.process_all_available()
         assert_plain(pipeline, answers)

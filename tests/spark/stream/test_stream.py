@@ -12,6 +12,7 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.long_form import stream
 from tests.support.answers import assert_same
 from tests.support.streams import (
@@ -49,7 +50,10 @@ def test_all_closed_windows_equal_batch(spark, tmp_path, seed, strategy, files, 
     source.put(*made[:3])
     queries = [*ALL, WARM]
     with start(
-        queries, source.stream(), checkpoint=tmp_path / "check", strategy=strategy, buckets=3
+        queries,
+        source.stream(),
+        checkpoint=tmp_path / "check",
+        options=StreamOptions(strategy=strategy, buckets=3),
     ) as pipeline:
         pipeline.process_all_available()
         source.put(*made[3:])
@@ -220,7 +224,9 @@ def test_workers_run_the_interpreter_of_the_driver(spark, tmp_path, monkeypatch)
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/nowhere/python")
     source = Input(spark, tmp_path / "in")
     source.put(*events(1, files=2)[1:])
-    with start([MINUTE], source.stream(), checkpoint=tmp_path / "check", buckets=1) as pipeline:
+    with start(
+        [MINUTE], source.stream(), checkpoint=tmp_path / "check", options=StreamOptions(buckets=1)
+    ) as pipeline:
         pipeline.process_all_available()
         assert pipeline.status().rows_in > 0
 
@@ -237,7 +243,7 @@ def test_workers_run_the_interpreter_of_the_driver(spark, tmp_path, monkeypatch)
         ("numbers", {}, "temp is double; cast it"),
         ([MINUTE], {"watermark": "10 sconds"}, "not a duration"),
         ([MINUTE], {"watermark": 1500}, "whole milliseconds"),
-        ([MINUTE], {"buckets": 0}, "buckets is a number"),
+        ([MINUTE], {"options": StreamOptions(buckets=0)}, "buckets is a number"),
         ([MINUTE], {"sink": 3}, "a sink is"),
         ([MINUTE], {"sink": "somewhere", "format": "parket"}, "did you mean 'parquet'"),
         ([MINUTE], {"trigger": "often"}, "not a duration"),

@@ -5,6 +5,7 @@ import pytest
 import muntin as mt
 from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import assert_same
 from tests.support.streams import (
     MINUTE,
@@ -52,7 +53,8 @@ def test_sets_with_late_rows_a_restart_and_queries_that_come_and_go(spark, tmp_p
     first, second, third, *more = events(29, files=8, rows=80)
     # A row can be late from the third batch on.
     source.put(*with_late_rows([first, second, joined([third, *more[:2]])], 7, share=0.4))
-    about = {"checkpoint": tmp_path / "check", "sink": tmp_path / "out", "buckets": 2}
+    about = {"checkpoint": tmp_path / "check", "sink": tmp_path / "out"}
+    about["options"] = StreamOptions(buckets=2)
     with start([TOTALS, SETS, MINUTE], source.stream(), **about) as pipeline:
         pipeline.process_all_available()
         status = pipeline.status()

@@ -13,6 +13,7 @@ from muntin.model.time import SECOND
 from muntin.model.windows.window import tumbling
 from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.source import Source
 from muntin.sql import parse_sql
 from tests.support.streams import DELAY, EPOCH, MINUTE, Input, assert_closed, at, events, joined
@@ -87,7 +88,9 @@ def test_answers_by_a_computed_time_are_those_of_a_batch(spark, tmp_path):
             (replace(later, time="later"), computed(source.stream())),
         ]
     ):
-        with start([query], data, checkpoint=tmp_path / f"check{number}", buckets=1) as pipeline:
+        with start(
+            [query], data, checkpoint=tmp_path / f"check{number}", options=StreamOptions(buckets=1)
+        ) as pipeline:
             pipeline.process_all_available()
             watermark = at(pipeline.status().watermark)
             answers = pipeline.answers("later")
@@ -113,7 +116,9 @@ def test_the_watermark_follows_events_that_no_query_takes(spark, tmp_path, time)
         return {"t": at, "device": "a", "site": 1, "temp": 1.0, "load": load}
 
     source.put([event(30, load=3), event(61, load=1)])
-    with start([filtered], source.stream(), checkpoint=tmp_path / "check", buckets=2) as pipeline:
+    with start(
+        [filtered], source.stream(), checkpoint=tmp_path / "check", options=StreamOptions(buckets=2)
+    ) as pipeline:
         pipeline.process_all_available()
         assert at(pipeline.status().watermark) == begin + 61 * SECOND - DELAY
         pipeline.replace([added])

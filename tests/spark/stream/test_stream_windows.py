@@ -5,6 +5,7 @@ import pytest
 import muntin as mt
 from muntin.errors import RunError
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.data_window_streams import (
     COUNTS,
     LONG,
@@ -30,7 +31,11 @@ def restarted(spark, folder, queries, made, parts):
     for first in range(0, len(made), size):
         source.put(*made[first : first + size])
         with start(
-            queries, source.stream(), checkpoint=folder / "check", buckets=2, sink=take
+            queries,
+            source.stream(),
+            checkpoint=folder / "check",
+            sink=take,
+            options=StreamOptions(buckets=2),
         ) as pipeline:
             pipeline.process_all_available()
             status = pipeline.status()
@@ -67,7 +72,10 @@ def test_queries_come_and_go(spark, tmp_path):
     stay, leave = [COUNTS, RECORDS[-2]], RECORDS[1]
     source.put(*made[:4])
     with start(
-        [*stay, leave, SESSIONS], source.stream(), checkpoint=tmp_path / "check", buckets=2
+        [*stay, leave, SESSIONS],
+        source.stream(),
+        checkpoint=tmp_path / "check",
+        options=StreamOptions(buckets=2),
     ) as pipeline:
         pipeline.process_all_available()
         watermarks = [at(pipeline.status().watermark)]

@@ -9,6 +9,7 @@ from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count
 from muntin.model.windows.window import tumbling
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_same, plain
 from tests.support.streams import (
@@ -84,7 +85,11 @@ def test_answers_are_those_of_sparks_aggregation(spark, tmp_path, name):
     queries = [MINUTE, SITES]
     with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
         pipeline = start(
-            queries, data, checkpoint=tmp_path / "check", buckets=1, trigger="available now"
+            queries,
+            data,
+            checkpoint=tmp_path / "check",
+            trigger="available now",
+            options=StreamOptions(buckets=1),
         )
         assert pipeline.await_termination(120)
     for query in queries:
@@ -101,7 +106,10 @@ def test_dataframes_may_have_their_watermark_below_a_stateful_step(spark, tmp_pa
     once = UPSTREAM["dropDuplicates"](source.stream())
     frame = once.groupBy("device", F.window("ts", "1 minute")).agg(F.max("temp").alias("top"))
     pipeline = start(
-        {"top": frame}, checkpoint=tmp_path / "check", buckets=1, trigger="available now"
+        {"top": frame},
+        checkpoint=tmp_path / "check",
+        trigger="available now",
+        options=StreamOptions(buckets=1),
     )
     assert pipeline.await_termination(120)
     rows = []
@@ -121,7 +129,9 @@ def test_a_query_is_added_to_data_with_a_watermark(spark, tmp_path):
     added = replace(counted, name="added", window=tumbling("2 minutes"))
     folders = {"sink": tmp_path / "out", "checkpoint": tmp_path / "check"}
     for queries in ([counted], [counted, added]):
-        pipeline = start(queries, data, **folders, buckets=1, trigger="available now")
+        pipeline = start(
+            queries, data, **folders, trigger="available now", options=StreamOptions(buckets=1)
+        )
         assert pipeline.await_termination(120)
         source.put(joined(made[2:]))
     once = source.batch().dropDuplicates(["ts", "device"])
@@ -134,12 +144,14 @@ def test_a_query_is_added_to_data_with_a_watermark(spark, tmp_path):
 def test_no_query_is_added_to_several_watermarks(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     data = UPSTREAM["a union"](source.stream())
-    with pytest.raises(RunError, match="late= does not go with a stream that was joined or united"):
+    with pytest.raises(RunError, match="late= does not go with a stream that is, or may be"):
         start([MINUTE], data, checkpoint=tmp_path / "check", late=print)
     source.put(*events(8, files=1))
-    with start([MINUTE], data, checkpoint=tmp_path / "check", buckets=1) as pipeline:
+    with start(
+        [MINUTE], data, checkpoint=tmp_path / "check", options=StreamOptions(buckets=1)
+    ) as pipeline:
         pipeline.process_all_available()
-        with pytest.raises(RunError, match="'warm' cannot be added to a stream that was joined"):
+        with pytest.raises(RunError, match="'warm' cannot be added to a stream that is"):
             pipeline.add(WARM)
         assert pipeline.status().is_active
 
@@ -150,7 +162,9 @@ def test_a_stream_without_a_watermark_warns(spark, tmp_path, caplog):
         [(data, None), (data, "10 seconds"), (marked(data), None)]
     ):
         check = tmp_path / f"check{number}"
-        with start([MINUTE], frame, checkpoint=check, watermark=watermark, buckets=1) as pipeline:
+        with start(
+            [MINUTE], frame, checkpoint=check, watermark=watermark, options=StreamOptions(buckets=1)
+        ) as pipeline:
             warnings = pipeline.status().warnings
         assert [("10 seconds" in warning) for warning in warnings] == [True] * (number == 0)
     assert "so it is 10 seconds; give watermark=" in caplog.text

@@ -8,6 +8,7 @@ from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.batch.results import run
 from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import assert_same
 from tests.support.streams import (
     Input,
@@ -59,7 +60,8 @@ def test_values_of_every_type_with_late_rows_and_a_query_that_is_added(spark, tm
     # A row can be late from the third batch on. Late rows come before the query does, so that it
     # knows them all.
     source.put(*with_late_rows([first, second, joined([third, *more[:2]])], 3, share=0.4))
-    about = {"checkpoint": tmp_path / "check", "sink": tmp_path / "out", "buckets": 2}
+    about = {"checkpoint": tmp_path / "check", "sink": tmp_path / "out"}
+    about["options"] = StreamOptions(buckets=2)
     with start([TYPES], source.stream(), **about) as pipeline:
         pipeline.process_all_available()
     source.put(joined(more[2:]))

@@ -1,1 +1,0 @@
-"""Runs a pipeline whose JVM, files and batches this process reaches."""

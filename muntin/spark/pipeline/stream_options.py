@@ -1,0 +1,43 @@
+"""Options of a stream that few users need."""
+
+from dataclasses import dataclass
+
+from muntin.errors import RunError
+from muntin.model.windows.window import Duration
+from muntin.optimizer.strategies import STEADY
+
+STOP, DROP_QUERY = "stop", "drop query"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions:
+    """How a stream is planned, what it keeps, and what it does when a query fails.
+
+    `strategy`, `technique`, `latency` and `approximate` are as in `plan`. `name` is what Spark's
+    web page calls the query; by default, the name of the checkpoint's folder. Slices are kept for
+    `retain` after their windows are complete, for queries that are added later. State is divided
+    into `buckets` of keys at the first start on a checkpoint. If a query fails, the stream does,
+    too, unless `on_error` is "drop query": then the other queries continue.
+    """
+
+    strategy: str = STEADY
+    technique: str | None = None
+    latency: bool = False
+    approximate: bool = False
+    name: str | None = None
+    retain: Duration = 0
+    buckets: int | None = None
+    on_error: str = STOP
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Refuse a policy that does not exist."""
+        if self.on_error not in (STOP, DROP_QUERY):
+            raise RunError(f'on_error is "{STOP}" or "{DROP_QUERY}", not {self.on_error!r}')
+
+    @property
+    def drops_queries(self) -> bool:
+        """Whether a query that fails is dropped, and the others continue."""
+        return self.on_error == DROP_QUERY

@@ -1,0 +1,201 @@
+"""Puts a pipeline's answers into files on a server, a folder for each query and batch.
+
+output/query=hot/batch=7    the answers of batch 7
+output/_muntin.json         the mark of the checkpoint that fills it, the format and the columns
+
+A client cannot move files, so files are not put in place one by one: Spark's writer replaces all
+that is in the folder of a query and a batch. Spark's own file sink would leave out a batch whose
+answers it has, and with it the state that this batch leaves behind, so a stream would not go on
+after a cut.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr, lit
+from pyspark.sql.types import StringType, StructField, StructType
+
+from muntin.errors import RunError
+from muntin.model.sql_text import literal
+from muntin.spark.engine.server_folder import ServerFolder
+from muntin.spark.engine.session_kind import cores_of
+from muntin.spark.folder import Texts, texts_in
+from muntin.spark.output.flatten import flatten
+from muntin.spark.sinks.file_options import FileOptions
+from muntin.spark.sinks.output_owner import ELSEWHERE, OWNER, columns_of, why_other_columns
+from muntin.spark.sinks.sink import INDEX, Answers, Sink, SinkContext, Stack, naming_batch
+
+# The columns that folders are named after.
+QUERY, BATCH = "query", "batch"
+# The folder of a checkpoint in which answers are kept.
+_ANSWERS = "answers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Claim:
+    """Who fills a folder, and what is in its files."""
+
+    mark: str
+    checkpoint: str
+    format: str
+    # The types of columns by name, for each query.
+    columns: Mapping[str, Mapping[str, str]]
+
+
+class ConnectFolderSink(Sink):
+    """Files in `directory/query=name/batch=number`: writing a batch again replaces its files.
+
+    It is pickled for the server, where it writes. The rest is done by the client.
+    """
+
+    is_stacked = True
+
+    def __init__(self, context: SinkContext, directory: str, files: FileOptions) -> None:
+        files.check()
+        self.output = directory
+        self._directory = directory.rstrip("/")
+        self._texts: Texts = texts_in(context.session, directory)
+        self._mark, self._checkpoint = context.mark, context.checkpoint
+        self._files = files
+        # Whether a batch was written by this process.
+        self._has_written = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what the server needs, which does not have this session."""
+        return {name: value for name, value in self.__dict__.items() if name != "_texts"}
+
+    def check(self, schemas: Mapping[str, StructType]) -> None:
+        """Refuse columns that have no place in the files, and folders that hold other answers."""
+        schemas = self._files.file_schemas(schemas)
+        for query, schema in schemas.items():
+            for name in (field.name for field in schema.fields):
+                if name.lower() in (QUERY, BATCH):
+                    raise RunError(
+                        f"query {query!r} has a column called {name!r}, which files on a server "
+                        f"have for the {name.lower()} that they are of; name it otherwise"
+                    )
+        claim = self._claim()
+        if claim is not None:
+            self._compare(claim, {name: columns_of(schema) for name, schema in schemas.items()})
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Write to the folder who fills it, before anything else is written there."""
+        before = self._claim()
+        columns = {
+            name: columns_of(schema) for name, schema in self._files.file_schemas(schemas).items()
+        }
+        claim = _Claim(
+            mark=self._mark,
+            checkpoint=self._checkpoint,
+            format=self._files.format,
+            columns={**({} if before is None else before.columns), **columns},
+        )
+        if claim != before:
+            self._texts.write(OWNER, json.dumps(asdict(claim)))
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """The queries among these that the folder does not know."""
+        claim = self._claim()
+        return [name for name in names if claim is None or name not in claim.columns]
+
+    def write(self, batch: int, answers: Answers) -> None:
+        """Put the batch in the place of an earlier try of it; called on the server."""
+        with answers.stacks() as stacks:
+            if not self._has_written:
+                self._clear(stacks, batch)
+            for stack in stacks:
+                self._write(stack, batch)
+        self._has_written = True
+
+    def _write(self, stack: Stack, batch: int) -> None:
+        """Write a stack in one job."""
+        names = " ".join(f"WHEN {number} THEN {literal(of)}" for number, of in stack.names.items())
+        # A file for each query, however many partitions the state has.
+        parallel = min(len(stack.names), cores_of(stack.frame.sparkSession))
+        rows = stack.frame.repartition(parallel, INDEX)
+        rows = rows.withColumn(INDEX, expr(f"CASE {INDEX} {names} END"))
+        rows = self._flattened(rows).withColumnRenamed(INDEX, QUERY).withColumn(BATCH, lit(batch))
+        with naming_batch(batch, *stack.names.values()):
+            writer = rows.write.format(self._files.format).options(**self._files.options)
+            writer = writer.partitionBy(QUERY, BATCH).mode("overwrite")
+            writer.option("partitionOverwriteMode", "dynamic").save(self._directory)
+
+    def _clear(self, stacks: Sequence[Stack], batch: int) -> None:
+        """Empty the folders of a batch that another plan may have begun: a query may have no rows
+        in it now."""
+        session = stacks[0].frame.sparkSession
+        places = ServerFolder(session, self._directory).places(f"{QUERY}=*/{BATCH}={batch}")
+        # Spark escapes some characters of names.
+        there = {unquote(place): place for place in places}
+        for stack in stacks:
+            nothing = self._flattened(stack.frame.drop(INDEX)).schema
+            for name in stack.names.values():
+                if (place := there.get(f"{QUERY}={name}/{BATCH}={batch}")) is not None:
+                    with naming_batch(batch, name):
+                        empty = session.createDataFrame([], nothing).write.format(
+                            self._files.format
+                        )
+                        empty = empty.options(**self._files.options).mode("overwrite")
+                        empty.save(f"{self._directory}/{place}")
+
+    def _flattened(self, rows: DataFrame) -> DataFrame:
+        return flatten("all", rows) if self._files.is_flat else rows
+
+    def _claim(self) -> _Claim | None:
+        if not self._texts.has(OWNER):
+            return None
+        try:
+            return _Claim(**json.loads(self._texts.read(OWNER)))
+        except (ValueError, TypeError) as error:
+            raise RunError(f"{self.output}/{OWNER} cannot be read ({error}); {ELSEWHERE}") from None
+
+    def _compare(self, claim: _Claim, queries: Mapping[str, Mapping[str, str]]) -> None:
+        if claim.mark != self._mark:
+            raise RunError(
+                f"{self.output} belongs to the checkpoint {claim.checkpoint}; {ELSEWHERE}"
+            )
+        if claim.format != self._files.format:
+            raise RunError(
+                f"{self.output} has files of the format {claim.format}, not {self._files.format}; "
+                f"{ELSEWHERE}"
+            )
+        for query, columns in queries.items():
+            known = claim.columns.get(query, columns)
+            problem = why_other_columns(query, str(self.output), known, columns, self._files.format)
+            if problem is not None:
+                raise RunError(problem)
+
+
+class CheckpointSink(ConnectFolderSink):
+    """Keeps answers in the checkpoint's folder: for tests and notebooks, where no sink is given."""
+
+    def __init__(self, context: SinkContext) -> None:
+        super().__init__(context, f"{context.checkpoint}/{_ANSWERS}", FileOptions())
+        self._session = context.session
+        self._schemas: Mapping[str, StructType] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what the server needs."""
+        return {name: of for name, of in super().__getstate__().items() if name != "_session"}
+
+    def claim(self, schemas: Mapping[str, StructType]) -> None:
+        """Write to the folder who fills it."""
+        super().claim(schemas)
+        self._schemas = schemas
+
+    def answers(self, name: str) -> DataFrame | None:
+        """Returns all answers of a query so far, including those of earlier starts."""
+        # Without a schema, Spark would take a query that is called 1 for a number.
+        of_files = StructType([*self._schemas[name].fields, StructField(QUERY, StringType())])
+        try:
+            rows = self._session.read.schema(of_files).parquet(self._directory)
+            return rows.where(f"{QUERY} = {literal(name)}").drop(QUERY, BATCH)
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            return None
