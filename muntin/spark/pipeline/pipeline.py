@@ -19,8 +19,8 @@ from muntin.model.workload import Workload, workload
 from muntin.optimizer.evolve.move_queries import without
 from muntin.optimizer.evolve.outlook import Outlook, outlook
 from muntin.optimizer.evolve.replan import Replanned, Replanner
-from muntin.optimizer.on_slices import plan_for_stream
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.file_system import paths_of_stream
@@ -61,7 +61,8 @@ def start(
     """Run a plan, or queries under a strategy, on a streaming DataFrame.
 
     `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
-    then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
+    then there is no `data`. If queries join the stream with static tables, `data` has the stream
+    and the tables by name. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
 
     `sink` takes the answers: a folder, `mt.Files` for a folder with a format and other options,
     `mt.Tables`, a function `f(name, frame, batch)`, an instance of your own subclass of `mt.Sink`,
@@ -78,13 +79,13 @@ def start(
     """
     options = options or StreamOptions()
     asked = stream_input(queries, data, watermark)
-    source = source_of(asked)
+    source = source_of(asked, late=late is not None)
     session = source.session
     folder = Checkpoint(session, str(checkpoint))
     stored = folder.latest()
     if stored is not None and not stored.running.names_joins:
         asked = asked.without_names()
-        source = source_of(asked)
+        source = source_of(asked, late=late is not None)
     plan = plan_for_stream(
         asked.queries,
         options.strategy,
@@ -100,7 +101,7 @@ def start(
     outputs = Outputs(
         sink=open_sink(sink, context), late=None if late is None else LateRowsSink(late, context)
     )
-    _check_outputs(outputs, context, bound, paths_of_stream(source.data))
+    _check_outputs(outputs, context, bound, paths_of_stream(asked.data))
     pipeline = Pipeline(session, outputs.sink)
     runner = pipeline._runner = Runner(
         ConnectEngine() if is_connect(session) else ClassicEngine(session),

@@ -32,7 +32,8 @@ def stream(
     `writeStream`.
 
     `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
-    then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
+    then there is no `data`. If queries join the stream with static tables, `data` has the stream
+    and the tables by name. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
     The first column, `query`, has the query's name. Output mode is append, and an answer comes out
     when the watermark passes the end of its window. The session's state store provider must be
     RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
