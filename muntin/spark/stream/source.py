@@ -85,7 +85,6 @@ class Source:
                 f"nobody said how late rows may be, so it is {WATERMARK}; give watermark=, or call "
                 f"withWatermark on the data"
             )
-        self.session = data.sparkSession
         # The plan that was bound last, as JSON, and what it was bound to.
         self._last: tuple[dict[str, Any], BoundStream] | None = None
 
