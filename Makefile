@@ -22,7 +22,7 @@ help:
 	@echo "make docs    the site of these documents, in build/site; a broken link is an error"
 	@echo "make notebook  the outputs of examples/notebook.ipynb, computed and saved anew"
 	@echo "make bench   the benchmark of the README"
-	@echo "make figures the README's table of costs as a picture"
+	@echo "make figures the pictures of the README and of the site's first pages"
 	@echo "make fuzz    N=2000 generated workloads against plain Spark, then EXAMPLES=400 of each generated test"
 	@echo "make slow    tests that take minutes each"
 	@echo "make test-versions  a core of the tests on every supported Spark and Python"
@@ -59,6 +59,7 @@ lint: $(VENV)/.ready
 
 figures: setup
 	$(BIN)/python -m tools.readme_figure
+	$(BIN)/python -m tools.doc_pictures
 
 # What builds the site is installed only when it is asked for.
 $(VENV)/.docs: $(VENV)/.ready

@@ -79,6 +79,18 @@ class Figure:
         """Returns the value of a line at one of its points."""
         return dict(self.lines[line])[across]
 
+    def result(self) -> str:
+        """Returns how the lowest and the highest line compare at the last point."""
+        last = max(across for line in self.lines.values() for across, _ in line)
+        ends = {name: dict(line)[last] for name, line in self.lines.items() if last in dict(line)}
+        low, high = min(ends, key=ends.__getitem__), max(ends, key=ends.__getitem__)
+        if low == high or ends[low] <= 0:
+            return self.up
+        ratio = ends[high] / ends[low]
+        return (
+            f"{low} has {ratio:,.3g} times fewer {self.up} than {high}, at {last:,g} {self.across}"
+        )
+
     def table(self) -> Table:
         """Returns a column for each line, and a row for each point across."""
         lines = [dict(line) for line in self.lines.values()]
@@ -159,7 +171,7 @@ class Experiment:
             picture(
                 folder / f"{figure.name}.png",
                 partial(draw_lines, lines=figure.lines, log_x=figure.log_x, log_y=figure.log_y),
-                title=figure.title,
+                title=f"{figure.result()}\n{figure.title}",
                 across=figure.across,
                 up=figure.up,
             )
