@@ -18,8 +18,7 @@ from muntin.spark.pipeline.outputs import open_outputs
 from muntin.spark.pipeline.pipeline import Pipeline, engine_of
 from muntin.spark.pipeline.resume import without_dropped
 from muntin.spark.pipeline.runner import Runner
-from muntin.spark.pipeline.stream_options import StreamOptions
-from muntin.spark.pipeline.trigger import trigger_of
+from muntin.spark.pipeline.stream_options import StreamOptions, trigger_of
 from muntin.spark.sinks.late_rows import LateLike
 from muntin.spark.sinks.open_sink import SinkLike
 from muntin.spark.sinks.sink import SinkContext
