@@ -22,10 +22,10 @@ from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
 from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
-from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding.bind_data_windows import bind_data_trees
 from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind, is_compiled, is_order_known
 from muntin.spark.binding.bound_tree import BoundTree
+from muntin.spark.binding.grouping_sql import value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.engine.watermarks import Watermarks, watermarks_of
