@@ -1,6 +1,6 @@
 """`factor`: the window sets of Factor Windows on Spark, plain queries beside plans."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,17 +27,11 @@ _FEW = 20_000
 
 
 def run_factor(
-    session: SparkSession,
-    settings: Sequence[str],
-    *,
-    events: int,
-    sets: int,
-    repeats: int = 2,
-    keep: Callable[[FactorReport], None] = lambda report: None,
-) -> FactorReport:
+    session: SparkSession, settings: Sequence[str], *, events: int, sets: int, repeats: int = 2
+) -> Iterator[FactorReport]:
     """Runs `sets` window sets of each setting, plain Spark and plans; the best of `repeats`.
 
-    `keep` gets the report so far after each window set, since the whole takes long.
+    Yields the report so far after each window set, because the whole takes long.
     """
     steps = 1 + len(settings) * sets
     with TemporaryDirectory(prefix="muntin-bench-") as folder, Steps(steps) as bar:
@@ -50,8 +44,7 @@ def run_factor(
             for number in range(sets):
                 with bar.step(f"{name}, window set {number + 1} of {sets}"):
                     report.runs.append(_run(name, number, data, few, scan.cpu_s, repeats))
-                keep(report)
-    return report
+                yield report
 
 
 def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:
