@@ -38,6 +38,7 @@ bench = typer.Typer(
 )
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")]
+Repeats = Annotated[int, typer.Option(metavar="N", min=1, help="Timed runs of each.")]
 Events = Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")]
 Devices = Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")]
 Workloads = Annotated[
@@ -114,9 +115,7 @@ def sharing_verb(
     ] = ",".join(PERIODIC),
     events: Events = 5_000_000,
     keys: Devices = 100,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Timed runs of each, after some to warm up.")
-    ] = REPEATS,
+    repeats: Repeats = REPEATS,
     strategy: Strategy = None,
 ) -> Any:
     """Sets of window queries as plain Spark and as muntin: CPU, wall time, rows, equality.
@@ -170,7 +169,7 @@ def streaming_verb(
     ] = ",".join(name for name in STREAMED if name in PERIODIC),
     events: Events = 5_000_000,
     keys: Devices = 100,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 3,
+    repeats: Repeats = 3,
     strategy: Strategy = None,
 ) -> Any:
     """Sets of window queries as plain Spark's streams and as one pipeline: CPU of warm batches.
@@ -217,9 +216,7 @@ def memory_verb(
 
 @_command("cold", "The first queries of a new process.")
 def cold_verb(
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Processes of each kind; the cheapest counts.")
-    ] = 3,
+    repeats: Repeats = 3,
     events: Events = EVENTS,
 ) -> Any:
     """Two and ten queries in new processes: CPU without compiled kernels, with them, and after.
@@ -321,9 +318,7 @@ def factor_verb(
     sets: Annotated[
         int, typer.Option(metavar="N", min=1, help="Window sets of each setting; the paper has 10.")
     ] = 1,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Timed runs of each; the first warms up.")
-    ] = 2,
+    repeats: Repeats = 2,
     earlier: Annotated[
         list[Path] | None,
         typer.Option(

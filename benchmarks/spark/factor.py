@@ -62,7 +62,7 @@ def _run(
     sides["plain"] = _time(lambda: plain_spark(queries, data), repeats)
     for strategy, shared in plans.items():
         _compute_hash(run(shared, few).together())
-        sides[strategy] = _time(_together(shared, data), repeats)
+        sides[strategy] = _time(_answers_of(shared, data), repeats)
     slices = [
         _least_cost(partial(_slices, tree, data), repeats) for tree in plans["auto"].periodic_trees
     ]
@@ -80,7 +80,7 @@ def _run(
     )
 
 
-def _together(shared: Plan, data: DataFrame) -> Callable[[], DataFrame]:
+def _answers_of(shared: Plan, data: DataFrame) -> Callable[[], DataFrame]:
     return lambda: run(shared, data).together()
 
 

@@ -118,7 +118,9 @@ def state_costs(
             # Few events a second, so that they cover many hours and slices have one or two.
             slow = bench.write("slow", events, _KEYS, events / (files * 3600), files)
             many = bench.write("many", events, keys, RATE * 10, FILES)
-        short, long = ([_sliding(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG))
+        short, long = (
+            [_sliding_query(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG)
+        )
         # Many keys run first, and the short state second of three, so that it is warm.
         with bar.step(f"{keys:,} keys"):
             queries = [_query("minute", 1), _query("five", 5)]
@@ -158,7 +160,7 @@ def state_costs(
     )
 
 
-def _sliding(minutes: int) -> Query:
+def _sliding_query(minutes: int) -> Query:
     """Returns the first query of slide3, with another size."""
     window = hopping(f"{minutes} minutes", every="1 minute")
     return replace(SETS["slide3"]()[0], window=window)
@@ -214,7 +216,7 @@ class _StateRun:
                 trigger="available now",
                 options=StreamOptions(retain=retain),
             ).await_termination()
-        cost = costs.after(warm_up)
+        cost = costs.cost_after(warm_up)
         return State(
             cpu_s=round(cost.cpu_s, 2),
             wall_s=round(cost.wall_s, 2),
