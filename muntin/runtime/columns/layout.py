@@ -11,7 +11,7 @@ from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import ADD_WIDE, Monoid
 from muntin.model.aggregates.parts import FLOAT, INTEGER, is_typed
 from muntin.model.aggregates.table import COUNT, DOUBLE
-from muntin.model.trees import DataNode, DataTree, Node, PeriodicTree
+from muntin.model.trees import PeriodicTree, Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.answer_storage import answer_storage
 
@@ -101,7 +101,7 @@ def slot_storage(slot: str) -> str:
     return INTEGER if slot.startswith("i") else FLOAT
 
 
-def slots_of(node: Node | DataNode, layout: Layout) -> tuple[Slots, ...]:
+def slots_of(node: TreeNode, layout: Layout) -> tuple[Slots, ...]:
     """The slots of each aggregate of a node, in order.
 
     Answers of all nodes travel in the same few columns, so a hundred queries do not make rows of a
@@ -139,7 +139,7 @@ def _storage(aggregate: Aggregate, layout: Layout) -> tuple[str, int]:
     return first.number, 2 if first.monoid == ADD_WIDE else 1
 
 
-def all_slots(tree: PeriodicTree | DataTree, layout: Layout) -> Slots:
+def all_slots(tree: Tree, layout: Layout) -> Slots:
     """Every slot that some node fills, integers first, then floats."""
     names: dict[str, None] = {}
     for node in tree.nodes:

@@ -18,6 +18,7 @@ from muntin.model.aggregates.parts import is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent, function_name
 from muntin.model.trees import DataTree
 from muntin.model.windows.windows_json import window_to_json
+from muntin.runtime.arrow_bytes import from_bytes, to_bytes
 from muntin.runtime.columns.layout import Kept, column_type
 from muntin.runtime.columns.lift import lifted, read_partials, write_partials
 from muntin.runtime.columns.partials import Bools, Column, Int64s, PartialColumn, scalars_of
@@ -25,7 +26,6 @@ from muntin.runtime.records.custom_windows import CustomDiscretizer
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_values
 from muntin.runtime.records.record_batch import Before
 from muntin.runtime.records.window_stream import Discretizer
-from muntin.runtime.state.segments import from_bytes, to_bytes
 
 _LAST, _MADE = "last", "made"
 _LABELS = ("keys", "slices", "starts", "ends", "asks")

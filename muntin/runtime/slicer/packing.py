@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.row_order import ordered
-from muntin.runtime.state.segments import from_bytes
 
 # Columns of packed rows: the bucket of the keys, the number of the target, an Arrow stream.
 BUCKET, TARGET, ROWS = "bucket", "target", "rows"

@@ -14,7 +14,7 @@ from muntin.runtime.slicer.target import Target
 from muntin.spark.batch.condition_bits import ConditionBits, has_bits
 from muntin.spark.batch.safe_expressions import SafeExpressions
 from muntin.spark.batch.slices import START, Slices, lift, number_of
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi

@@ -13,7 +13,7 @@ from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.spark.batch.slices import START, carried_by_records, lift, number_of
-from muntin.spark.binding.bind_data_windows import BoundDataTree
+from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations

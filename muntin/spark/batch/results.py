@@ -14,8 +14,8 @@ from muntin.optimizer.strategies import DEFAULT, optimize
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import WriteTo
-from muntin.spark.binding.bind_data_windows import bind_data_trees
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind
+from muntin.spark.binding.bind import bind
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.decide_batch import decide_batch
 from muntin.spark.binding.planning import plan_for_batch
 from muntin.spark.binding.relations import Data, Relations
@@ -71,7 +71,6 @@ class Results(Mapping[str, DataFrame]):
         self._relations = Relations(data, plan.queries, for_later=True)
         # Answers are made later, under the settings of now.
         self._settings = SettingsOfAnalysis(self._relations.session)
-        plan, data_trees = bind_data_trees(plan, self._relations)
         cores = cores_of(self._relations.session)
         bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
         self._bound = bound
@@ -81,7 +80,7 @@ class Results(Mapping[str, DataFrame]):
         # Before any statement over them is analysed.
         self._stored = [stored(self._relations.whole(each)) for each in self.plan.stored]
         families: dict[Family, list[BoundPeriodicTree]] = {}
-        for tree in bound.trees:
+        for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
         self._answering: list[FamilyAnswers | RecordAnswers] = [
             *(
@@ -90,7 +89,7 @@ class Results(Mapping[str, DataFrame]):
             ),
             *(
                 RecordAnswers(tree, self.plan, self._relations, self._answer_alone)
-                for tree in data_trees
+                for tree in bound.data_trees
             ),
         ]
         self._answers: dict[str, DataFrame] = {}
@@ -164,7 +163,7 @@ class Results(Mapping[str, DataFrame]):
         """The plan as Spark SQL, as `Plan.to_sql`, with the types of this data."""
         types = {
             aggregate: bound.types[aggregate].simpleString()
-            for bound in self._bound.trees
+            for bound in self._bound.periodic_trees
             for aggregate in bound.tree.aggregates
         }
         return self.plan.to_sql(name, together=together, types=types)

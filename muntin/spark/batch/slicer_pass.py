@@ -13,7 +13,7 @@ from muntin.runtime.slicer.target import Target
 from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
 from muntin.spark.batch.safe_expressions import SafeExpressions
 from muntin.spark.batch.slices import START, arguments_of, number_of, sql_type
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi

@@ -1,7 +1,7 @@
 """Binds data windows to their data: types of keys, time, conditions, measures, aggregates."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.types import BooleanType, NumericType, TimestampNTZType
@@ -13,20 +13,13 @@ from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.optimizer.on_slices import sliced
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known, reason_alone
-from muntin.spark.binding.bound_tree import BoundTree
+from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.grouping_sql import answer_types, selected
 from muntin.spark.binding.relations import Relations, blaming, first_line
 from muntin.spark.binding.runtime_types import is_carried
 
 # Time zones without a change of clocks. Any other may have had one.
 _FIXED_ZONE = re.compile(r"(Etc/)?(Z|UTC|UT|GMT)?([+-][\d:]+)?")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoundDataTree(BoundTree):
-    """A tree of data windows and its types."""
-
-    tree: DataTree
 
 
 def bind_data_trees(

@@ -1,7 +1,7 @@
-"""Binds a plan to its data: finds types, and with them who computes what."""
+"""Binds trees of periodic windows to their data: finds types, and leaves queries to Spark."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql.types import (
@@ -24,7 +24,7 @@ from muntin.optimizer.name_techniques import with_techniques
 from muntin.runtime.columns.layout import kept
 from muntin.spark.batch.slices import number_of
 from muntin.spark.binding.argument_types import reason_of_arguments
-from muntin.spark.binding.bound_tree import BoundTree
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import AnswerTypes, Types, answer_types
 from muntin.spark.binding.relations import (
     Relations,
@@ -53,24 +53,10 @@ _OTHER_MARKS = (
 _FAILURES = (MuntinError, PySparkException)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BoundPeriodicTree(BoundTree):
-    """A tree of periodic windows and its types."""
-
-    tree: PeriodicTree
-    # Aggregates that the compiled runtime takes; the others are combined by Spark.
-    compiled: set[Aggregate]
+_Bound = tuple[Plan, tuple[BoundPeriodicTree, ...]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class BoundPlan:
-    """A plan that can run on its data, with a bound tree for each of its trees."""
-
-    plan: Plan
-    trees: tuple[BoundPeriodicTree, ...]
-
-
-def bind(plan: Plan, relations: Relations) -> BoundPlan:
+def bind_periodic_trees(plan: Plan, relations: Relations) -> _Bound:
     """Find the types; queries that only Spark can answer leave their tree, with a reason.
 
     So does a query that fails to be bound for any other reason, if Spark takes it.
@@ -130,7 +116,7 @@ def _leaving(plan: Plan, reasons: Mapping[str, str]) -> Plan:
     )
 
 
-def _bind(plan: Plan, relations: Relations) -> BoundPlan:
+def _bind(plan: Plan, relations: Relations) -> _Bound:
     for query in plan.queries:
         if isinstance(query, Query) and (query.sets is not None or (query.having and query.ending)):
             # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
@@ -158,10 +144,7 @@ def _bind(plan: Plan, relations: Relations) -> BoundPlan:
             replace(each, tree=tree) for each, tree in zip(stays, plan.periodic_trees, strict=True)
         ]
     trees = [_with_techniques(bound_tree, plan, relations) for bound_tree in bound]
-    return BoundPlan(
-        plan=plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees)),
-        trees=tuple(trees),
-    )
+    return plan.with_trees(periodic=(each.tree for each in trees)), tuple(trees)
 
 
 def _reason_apart(query: Query, bound: BoundPeriodicTree) -> str | None:

@@ -8,17 +8,19 @@ from muntin.model.plan import Plan
 from muntin.model.sql_text import SqlText
 from muntin.model.trees import NATIVE, Node, PeriodicTree
 from muntin.spark.batch.time_split import part_width
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree, BoundPlan
+from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
 from muntin.spark.binding.relations import Relations
 
 
 def decide_batch(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
     """Returns the plan with trees that say which queries Spark combines, and how few keys are split
     by time over `cores`; and with the relations that are computed for several passes."""
-    apart = [part for each in bound.trees for part in _by_combiner(each, bound.plan)]
+    apart = [part for each in bound.periodic_trees for part in _by_combiner(each, bound.plan)]
     trees = tuple(_decided(each, bound.plan, cores) for each in _made_by_slicer(apart))
     plan = bound.plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees))
-    return BoundPlan(plan=replace(plan, computed=_computed(plan, relations)), trees=trees)
+    return BoundPlan(
+        plan=replace(plan, computed=_computed(plan, relations)), trees=(*trees, *bound.data_trees)
+    )
 
 
 def _computed(plan: Plan, relations: Relations) -> frozenset[SqlText]:

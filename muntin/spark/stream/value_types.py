@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from muntin.model.query import Query
 from muntin.model.sql_text import SqlText
 from muntin.runtime.stream_plan.value_types import ValueTypes, read_by
-from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations
-from muntin.spark.stream.stream_records import BoundRecords
+from muntin.spark.stream.bound_stream_tree import BoundStreamTree
 
 
 def value_types(
     queries: Sequence[Query],
-    bound: Sequence[BoundTree],
-    records: Sequence[BoundRecords],
+    trees: Sequence[BoundStreamTree],
     relations: Relations,
 ) -> ValueTypes:
     """Returns the types of times, keys, arguments and the columns of records, by their Spark SQL.
@@ -21,13 +19,13 @@ def value_types(
     Arguments take one analysis of Spark's; the other types are known.
     """
     types: dict[str, str] = {}
-    for of_tree in records:
-        for name, sql in of_tree.columns.items():
-            types[sql] = of_tree.types[name].simpleString()
-    for tree in bound:
-        grouping = tree.tree.grouping
-        types[grouping.time] = tree.time_type.simpleString()
-        for key, field in zip(grouping.keys, tree.keys, strict=True):
+    for tree in trees:
+        for name, sql in tree.columns.items():
+            types[sql] = tree.types[name].simpleString()
+    for tree in trees:
+        grouping = tree.bound.tree.grouping
+        types[grouping.time] = tree.bound.time_type.simpleString()
+        for key, field in zip(grouping.keys, tree.bound.keys, strict=True):
             types[key] = field.dataType.simpleString()
     others: dict[SqlText, dict[str, None]] = {}
     for query in queries:

@@ -5,8 +5,11 @@ from muntin.model.workload import workload
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
-from muntin.runtime.stream_plan.same_state import state_of_plan, state_of_running
-from muntin.runtime.stream_plan.stream_plan_json import stream_plan_to_json
+from muntin.runtime.stream_plan.stream_plan_json import (
+    state_of_plan,
+    state_of_running,
+    stream_plan_to_json,
+)
 from tests.support.queries import query
 from tests.support.simulated_streams import needs_of
 

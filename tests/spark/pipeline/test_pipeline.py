@@ -162,7 +162,7 @@ def test_a_checkpoint_comes_back_as_it_was(spark, stored):
     found = Checkpoint(spark, str(folder)).tried()
     assert found.mark == "abc"
     assert found.running.complete_from == {"minute": None}
-    assert [one.number for one in found.running.lanes] == [0]
+    assert [one.number for one in found.running.trees] == [0]
 
 
 def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, stored):

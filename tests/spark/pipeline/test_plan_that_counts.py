@@ -11,7 +11,7 @@ from muntin.model.workload import workload
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
-from muntin.runtime.stream_plan.stream_plan import Needs
+from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions

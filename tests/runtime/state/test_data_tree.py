@@ -1,4 +1,4 @@
-"""Lanes of user-defined windows: in a bucket, in a checkpoint, and from one plan to the next."""
+"""Trees of data windows: in a bucket, in a checkpoint, and from one plan to the next."""
 
 import json
 
@@ -14,10 +14,10 @@ from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
-from muntin.runtime.state.lane import START
-from muntin.runtime.state.record_lane import RecordLane, RecordNeeds
-from muntin.runtime.stream_plan.change_plan import changed, first_start
-from muntin.runtime.stream_plan.change_records import resumed
+from muntin.runtime.state.data_tree import DataStreamTree
+from muntin.runtime.state.stream_tree import START
+from muntin.runtime.stream_plan.change_plan import changed, first_start, resumed
+from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from tests.support.simulated_streams import Memory
 from tests.support.user_aggregates import Tens
@@ -52,34 +52,32 @@ def needs_of(plan):
             bounds = [Component(kind="min", argument="ts"), Component(kind="max", argument="ts")]
             parts = [c for a in tree.aggregates for c in a.components]
             columns, numbers = {}, dict.fromkeys([*bounds, *parts], INTEGER)
-        found.append(RecordNeeds(keys=("text",), columns=columns, numbers=numbers))
+        found.append(Needs(keys=("text",), columns=columns, numbers=numbers))
     return found
 
 
 def started(*queries):
     plan = plan_of(*queries)
     facts = {"buckets": (0, 1), "delay": SECOND, "retain": 0, "ansi": False}
-    return first_start(plan, [], needs_of(plan), **facts)
+    return first_start(plan, needs_of(plan), **facts)
 
 
 def changes(running, *queries, watermark=100 * SECOND):
     plan = pinned(plan_of(*queries), running.plan)
-    return changed(running, plan, [], needs_of(plan), watermark=watermark, given=watermark)
+    return changed(running, plan, needs_of(plan), watermark=watermark, given=watermark)
 
 
-def lanes(running):
-    return {
-        name: lane for lane in running.records for one in lane.tree.nodes for name in one.queries
-    }
+def trees(running):
+    return {name: stored for stored in running.trees for name in stored.tree.queries}
 
 
-def test_a_query_that_stays_keeps_its_lane_whoever_comes_and_goes():
+def test_a_query_that_stays_keeps_its_tree_whoever_comes_and_goes():
     running = started(VISITS, LONG, ON, COUNTS)
-    before = lanes(running)
+    before = trees(running)
     assert before["visits"] is before["long"]
     assert before["on"] is before["counts"]
     after = changes(running, LONG, COUNTS, TENS)
-    found = lanes(after)
+    found = trees(after)
     assert found["long"].number == before["long"].number
     # The shortest gap has left, and the grains stay as they were.
     assert found["long"].tree.grain == before["long"].tree.grain
@@ -94,7 +92,7 @@ def test_a_query_that_stays_keeps_its_lane_whoever_comes_and_goes():
 def test_what_joins_a_tree_sees_nothing_that_the_tree_remembers():
     far = query("far", mt.delta("km", 10))
     running = started(VISITS, LONG, COUNTS, far)
-    before = lanes(running)
+    before = trees(running)
     others = [
         # Its grains would be finer, it has equal windows, or a tree knows the highest value.
         query("brief", mt.session("2 seconds")),
@@ -103,9 +101,9 @@ def test_what_joins_a_tree_sees_nothing_that_the_tree_remembers():
     ]
     joins = [query("visitors", mt.session("9 seconds"), aggregates={"t": mt.sum("v")}), ON]
     after = changes(running, VISITS, LONG, COUNTS, far, *others, *joins)
-    found = lanes(after)
+    found = trees(after)
     for name in ("brief", "sums", "near"):
-        assert found[name].number not in [lane.number for lane in running.records]
+        assert found[name].number not in [stored.number for stored in running.trees]
         assert not found[name].joined
     assert found["sums"] is found["near"]
     assert found["visitors"].number == before["visits"].number
@@ -113,14 +111,14 @@ def test_what_joins_a_tree_sees_nothing_that_the_tree_remembers():
     assert found["visitors"].joined == {"visitors": 102 * SECOND}
     assert after.complete_from["visitors"] == 111 * SECOND
     # What was there keeps its place, and what joins comes behind it.
-    assert [*found["visits"].held][:3] == [*before["visits"].held]
-    assert found["visits"].held[3].name == "g1c3"
+    assert [*found["visits"].components][:3] == [*before["visits"].components]
+    assert found["visits"].components[3].name == "g1c3"
     assert list(found["on"].columns) == [*before["counts"].columns, "state"]
     again = stream_plan_from_json(json.loads(json.dumps(stream_plan_to_json(after))))
-    assert again.records == after.records
+    assert again.trees == after.trees
     # A window that stays keeps its instant, and so does one whose tree the others have left.
     later = changes(after, query("visitors", joins[0].window, aggregates=joins[0].aggregates), ON)
-    assert lanes(later)["on"].joined == {"on": 101 * SECOND + 1000}
+    assert trees(later)["on"].joined == {"on": 101 * SECOND + 1000}
     assert later.complete_from == {name: after.complete_from[name] for name in ("visitors", "on")}
 
 
@@ -128,14 +126,14 @@ def test_a_query_that_changes_joins_the_tree_that_it_was_in():
     running = started(ON, COUNTS)
     other = query("counts", mt.count_window(6), aggregates={"s": mt.sum("v")})
     found = changes(running, ON, other)
-    assert lanes(found)["counts"] is lanes(found)["on"]
-    assert found.records[0].number == running.records[0].number
+    assert trees(found)["counts"] is trees(found)["on"]
+    assert found.trees[0].number == running.trees[0].number
     assert found.complete_from == {"on": None, "counts": 101 * SECOND + 1000}
 
 
 def test_a_session_that_comes_later_is_whole_a_gap_after_what_was_seen():
     running = changes(started(ON), ON, VISITS)
-    since = lanes(running)["visits"].since
+    since = trees(running)["visits"].since
     width = SECOND
     assert since == 102 * SECOND
     assert since % width == 0
@@ -146,15 +144,15 @@ def test_a_query_that_changed_begins_anew():
     running = started(COUNTS)
     other = query("counts", mt.count_window(6), aggregates={"s": mt.sum("v")})
     found = changes(running, other)
-    assert found.records[0].number != running.records[0].number
+    assert found.trees[0].number != running.trees[0].number
     assert found.complete_from["counts"] is not None
 
 
 def test_any_data_window_can_come_later():
     running = changes(started(VISITS), VISITS, ON)
-    assert set(lanes(running)) == {"visits", "on"}
+    assert set(trees(running)) == {"visits", "on"}
     running = changes(running, VISITS, ON, COUNTS)
-    assert lanes(running)["counts"].columns == {"state": "long0", "v": "long1"}
+    assert trees(running)["counts"].columns == {"state": "long0", "v": "long1"}
 
 
 def test_checkpoints_have_names_and_the_plan_has_the_code():
@@ -168,8 +166,8 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
     assert TENS.window in again.data_trees[1].data_windows
     found = resumed(back, again)
     assert stream_plan_to_json(found) == data
-    assert TENS.window in found.records[1].tree.data_windows
-    assert OWN.aggregates["p"] in found.records[1].tree.aggregates
+    assert TENS.window in found.trees[1].tree.data_windows
+    assert OWN.aggregates["p"] in found.trees[1].tree.aggregates
     # Of a plan that has left some, the others are known again.
     fewer = with_code(back.plan, plan_of(TENS))
     windows = {one.name: one.window for one in fewer.queries}
@@ -179,7 +177,7 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
     )
 
 
-def grain_lane():
+def grain_tree():
     (tree,) = plan_of(VISITS).data_trees
     (component,) = tree.aggregates[0].components
     first, last = (
@@ -188,24 +186,23 @@ def grain_lane():
     )
     part = kept(component, number=INTEGER, name="n", ansi=False)
     layout = Layout(key_columns=("k",), start="first", kept=(part,))
-    return RecordLane(
+    return DataStreamTree(
         number=0,
         tree=tree,
-        layout=RecordLayout(layout=layout, last="last"),
+        record_layout=RecordLayout(layout=layout, last="last"),
         grains=Layout(key_columns=("k",), start=START, kept=(first, last, part)),
     )
 
 
 class Bucket:
-    """A bucket with one lane, through its batches."""
+    """A bucket with one tree, through its batches."""
 
-    def __init__(self, lane):
-        self.lane, self.store, self.state = lane, Memory(), BucketState()
+    def __init__(self, tree):
+        self.tree, self.store, self.state = tree, Memory(), BucketState()
 
     def step(self, until, rows=None):
-        runtime = BucketRuntime(
-            [], self.store, BucketState.from_bytes(self.state.to_bytes()), [self.lane]
-        )
+        known = BucketState.from_bytes(self.state.to_bytes())
+        runtime = BucketRuntime([self.tree], self.store, known)
         arrived = {} if rows is None else {0: rows}
         answers = [row for _, batch in runtime.step(arrived, until) for row in batch.to_pylist()]
         self.state = runtime.state
@@ -225,9 +222,9 @@ GRAIN = ("k", "first", "last", "n")
 def test_grains_of_a_session_in_a_bucket():
     #   0        8        16       24       32
     #   aa   a   b    a                         grains of a second; all of a is one session
-    lane = grain_lane()
-    assert lane.tree.grains.edges[0].period == SECOND
-    bucket = Bucket(lane)
+    tree = grain_tree()
+    assert tree.tree.grains.edges[0].period == SECOND
+    bucket = Bucket(tree)
     half = SECOND // 2
     first, second = ("a", 0, half, 2), ("a", 5 * SECOND, 5 * SECOND, 1)
     assert not bucket.step(10 * SECOND, grains_of(second, ("b", 8 * SECOND, 8 * SECOND, 1), first))
@@ -242,7 +239,7 @@ def test_grains_of_a_session_in_a_bucket():
 
 
 def test_grains_wait_for_the_watermark_and_their_parts_are_one():
-    bucket = Bucket(grain_lane())
+    bucket = Bucket(grain_tree())
     quarter = SECOND // 4
     assert not bucket.step(0, grains_of(("a", 3 * quarter, 3 * quarter, 1), ("a", 20, 30, 2)))
     assert not bucket.step(0, grains_of(("a", 5, quarter, 4)))
@@ -254,7 +251,7 @@ def test_grains_wait_for_the_watermark_and_their_parts_are_one():
     assert bucket.store.data == {}
 
 
-def count_lane(**more):
+def count_tree(**more):
     (tree,) = plan_of(COUNTS).data_trees
     (component,) = tree.aggregates[0].components
     layout = RecordLayout(
@@ -265,22 +262,22 @@ def count_lane(**more):
         ),
         values={component: ("v",)},
     )
-    return RecordLane(number=0, tree=tree, layout=layout, **more)
+    return DataStreamTree(number=0, tree=tree, record_layout=layout, **more)
 
 
 def test_records_in_their_own_types():
     columns = {"v": ("long1", pa.int64()), "d": ("long2", pa.date32())}
-    lane = count_lane(columns=columns, since=5)
-    assert lane.arriving == ("k", START, "long1", "long2")
+    tree = count_tree(columns=columns, since=5)
+    assert tree.arriving == ("k", START, "long1", "long2")
     rows = {"k": ["a", "b", "a"], START: [7, 4, 6], "long1": [1, 2, None], "long2": [0, 0, 1]}
-    found = lane.records(pa.table(rows))
+    found = tree.records(pa.table(rows))
     assert found.column(START).to_pylist() == [7, 6]
     assert found.column("v").to_pylist() == [1, None]
     assert str(found.column("d")[1]) == "1970-01-02"
 
 
 def test_events_wait_until_the_watermark_has_passed_them():
-    bucket = Bucket(count_lane(columns={"v": ("long0", pa.int64())}))
+    bucket = Bucket(count_tree(columns={"v": ("long0", pa.int64())}))
     rows = [("a", 30, 1), ("a", 10, 2), ("a", 50, 3), ("a", 20, 4)]
     names = ("k", START, "long0")
 

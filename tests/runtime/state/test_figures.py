@@ -10,18 +10,20 @@ from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import Layout
-from muntin.runtime.state.lane import EVENTS, START, Lane
-from muntin.runtime.state.late_rows import ALL, count_late
+from muntin.runtime.state.figures import ALL, count_late
+from muntin.runtime.state.periodic_tree import PeriodicStreamTree
+from muntin.runtime.state.stream_tree import EVENTS, START
 from tests.support.window_sets import windows as any_windows
 
 
-def lane_of(number, *windows):
+def stream_tree_of(number, *windows):
     queries = [
         Query(name=str(window), window=window, aggregates={"n": count()}, time="t")
         for window in windows
     ]
     (tree,) = optimize(workload(queries), "shared").trees
-    return Lane(number=number, tree=tree, layout=Layout(key_columns=(), start=START, kept=()))
+    layout = Layout(key_columns=(), start=START, kept=())
+    return PeriodicStreamTree(number=number, tree=tree, layout=layout)
 
 
 def table(rows):
@@ -34,13 +36,13 @@ def test_a_short_window_is_gone_before_a_long_one():
     # [----)                 a minute: given out at 130
     # [--------------)       three minutes: open
     short, long = Window(size=60, slide=60), Window(size=180, slide=180)
-    lane = lane_of(4, short, long)
-    nodes = [node.window for node in lane.tree.nodes]
+    tree = stream_tree_of(4, short, long)
+    nodes = [node.window for node in tree.tree.nodes]
     arrived = {4: table([(0, 3), (60, 2), (120, 5)]), ALL: table([(0, 3), (60, 2), (120, 5)])}
-    late = count_late(arrived, [lane], [], 130)
+    late = count_late(arrived, [tree], 130)
     assert late == {(4, nodes.index(short)): 5, (ALL, ALL): 5}
-    assert count_late(arrived, [lane], [], 180)[4, nodes.index(long)] == 10
-    assert count_late({}, [lane], [], 180) == {}
+    assert count_late(arrived, [tree], 180)[4, nodes.index(long)] == 10
+    assert count_late({}, [tree], 180) == {}
 
 
 @given(
@@ -49,11 +51,11 @@ def test_a_short_window_is_gone_before_a_long_one():
     passed=st.integers(-20, 90),
 )
 def test_by_every_window_that_holds_it(window, rows, passed):
-    lane = lane_of(0, window)
+    tree = stream_tree_of(0, window)
     expected = 0
     for start, events in rows:
         begins = range(start - window.size + 1, start + 1)
         held = [begin for begin in begins if (begin - window.offset) % window.slide == 0]
         expected += events * any(begin + window.size <= passed for begin in held)
-    found = count_late({0: table(rows)}, [lane], [], passed)
+    found = count_late({0: table(rows)}, [tree], passed)
     assert found == ({(0, 0): expected} if expected else {})
