@@ -22,9 +22,9 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_FLOAT
 from muntin.model.windows.data_windows import CountWindow
 from muntin.runtime.columns.partials import Int64s, PartialColumn
-from muntin.runtime.records.cutter import Cutter
-from muntin.runtime.records.discretizer import CountDiscretizer
-from muntin.runtime.records.record_batch import Before, Marks, Records
+from muntin.runtime.data_windows.cutter import Cutter
+from muntin.runtime.data_windows.discretizer import CountDiscretizer
+from muntin.runtime.data_windows.record_batch import PreviousRecord, Records, WindowEdges
 from muntin.techniques import cutty
 from muntin.techniques.table import fold
 
@@ -101,7 +101,7 @@ def _flips(rng: np.random.Generator, records: int) -> Int64s:
     return flips
 
 
-Batches = list[Marks]
+Batches = list[WindowEdges]
 
 
 def _count_marks(windows: Sequence[CountWindow], records: int) -> list[Batches]:
@@ -123,7 +123,7 @@ def _session_marks(flips: Int64s, records: int) -> Batches:
         is_open = is_open or len(begins) > 0
         homes = np.zeros(len(reads), np.int64)
         batches.append(
-            Marks(begins=begins, starts=begins, reads=reads, ends=reads, stretches=homes)
+            WindowEdges(begins=begins, starts=begins, reads=reads, ends=reads, stretches=homes)
         )
     return batches
 
@@ -138,7 +138,7 @@ def _batches(records: int) -> Iterator[Records]:
             conditions={},
             measures={},
             columns={},
-            before=Before(lasts=np.zeros(2 if low == 0 else 1, np.int64), met={}),
+            before=PreviousRecord(lasts=np.zeros(2 if low == 0 else 1, np.int64), met={}),
         )
 
 

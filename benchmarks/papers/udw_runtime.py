@@ -27,8 +27,8 @@ from muntin.model.windows.data_windows import (
 )
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import DataTreeRuntime
+from muntin.runtime.data_windows.read_records import RecordLayout
+from muntin.runtime.data_windows.tree import DataTreeRuntime
 
 _ROWS_AT_ONCE = 65_536
 # A record every hundredth of a second, and now and then a pause.

@@ -9,9 +9,9 @@ from benchmarks.harness.machine import machine
 from benchmarks.harness.sets import SETS, Scale, one_query_of
 from benchmarks.spark.sharing_figure import Pair
 
-# Marks seconds that were measured over the events of a few keys, and scaled up.
+# WindowEdges seconds that were measured over the events of a few keys, and scaled up.
 _SCALED = "+"
-# Marks seconds of another set.
+# WindowEdges seconds of another set.
 _INSTEAD = "#"
 
 

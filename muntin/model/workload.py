@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from muntin.errors import ModelError
+from muntin.model.options import NO_OPTIONS, PlanOptions
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Grouping, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText
@@ -38,12 +39,7 @@ class Workload:
     # Relations whose events Spark computes, by a join or a Python function, rather than reads.
     computed: frozenset[SqlText] = frozenset()
     prices: Prices = SHIPPED
-    # The technique that every node must use; None leaves the choice to the planner.
-    technique: str | None = None
-    # Whether to choose techniques by the worst time of a single answer, not by total work.
-    latency: bool = False
-    # Whether answers may differ from Spark's within an error bound; see `optimizer.approximate`.
-    approximate: bool = False
+    options: PlanOptions = NO_OPTIONS
 
     def __post_init__(self) -> None:
         if not self.queries:
@@ -174,9 +170,7 @@ def workload(
     rate: float | None = None,
     keys: float | None = None,
     prices: Prices = SHIPPED,
-    technique: str | None = None,
-    latency: bool = False,
-    approximate: bool = False,
+    options: PlanOptions = NO_OPTIONS,
 ) -> Workload:
     """Returns a workload of one or several queries; a workload is returned as it is."""
     if isinstance(queries, Workload):
@@ -194,7 +188,5 @@ def workload(
         rate_known=rate is not None,
         keys_known=keys is not None,
         prices=prices,
-        technique=technique,
-        latency=latency,
-        approximate=approximate,
+        options=options,
     )

@@ -35,7 +35,7 @@ from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataNode, DataTree
 from muntin.runtime.columns.layout import Layout, kept, slots_of
-from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.data_windows.read_records import RecordLayout
 from tests.support.periodic_trees import kept_columns
 from tests.support.record_windows import Event, windows
 from tests.support.windows import hopping, session, tumbling

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from muntin.model.aggregates.parts import INTEGER
+from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
@@ -18,7 +19,7 @@ from muntin.model.workload import workload
 from muntin.optimizer import levels
 from muntin.optimizer.evolve.move_queries import moving, staying
 from muntin.optimizer.evolve.replan import Replanned, Replanner
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state import level_store
@@ -85,9 +86,9 @@ class Engine:
         delay: int,
         retain: int,
         buckets: int,
-        form: Callable[[Plan], Plan] = on_slices,
+        form: Callable[[Plan], Plan] = plan_for_stream,
     ) -> None:
-        plan = form(optimize(workload(queries, approximate=True), strategy))
+        plan = form(optimize(workload(queries, options=PlanOptions(approximate=True)), strategy))
         self._replanner = Replanner(plan)
         self.running: StreamPlan = first_start(
             plan,
@@ -106,7 +107,7 @@ class Engine:
 
     def change(self, queries: Iterable[Query], strategy: str | None = None) -> None:
         """Go on with other queries; with a strategy, they move where it puts them."""
-        work = workload(queries, approximate=True)
+        work = workload(queries, options=PlanOptions(approximate=True))
         names = {query.name for query in work.queries}
         leaving = {
             alias
@@ -115,7 +116,7 @@ class Engine:
         }
         planned = self._replanner.plan(work)
         if strategy is not None:
-            planned = Replanned(plan=on_slices(optimize(work, strategy)), moves=True)
+            planned = Replanned(plan=plan_for_stream(optimize(work, strategy)), moves=True)
             self._replanner = Replanner(planned.plan)
         if planned.moves:
             mark = f"leaving {self.running.generation}"

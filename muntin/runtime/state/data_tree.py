@@ -20,10 +20,10 @@ from muntin.model.slicing import Slicing
 from muntin.model.trees import DataTree
 from muntin.runtime.arrow_bytes import from_bytes, to_bytes
 from muntin.runtime.columns.layout import Layout
+from muntin.runtime.data_windows.read_records import RecordLayout
+from muntin.runtime.data_windows.stream_step import StepResult, StreamSteps
+from muntin.runtime.data_windows.tree import END
 from muntin.runtime.periodic.rollups import INSTANTS, combined
-from muntin.runtime.record_steps.stepper import Stepped, Stepper
-from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import END
 from muntin.runtime.state.kept_records import KeptRecords
 from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.stream_tree import (
@@ -249,7 +249,7 @@ class _DataStep(TreeStep):
             places.append(self._allocator.write(to_bytes(left)))
         return table.filter(is_passed), places
 
-    def _step(self, passed: pa.Table | None) -> Stepped | None:
+    def _step(self, passed: pa.Table | None) -> StepResult | None:
         """Hand records on to what is open; returns None if nothing changes."""
         known = self._known.open
         is_due = known is not None and known[1] is not None and known[1] <= self._released
@@ -264,23 +264,23 @@ class _DataStep(TreeStep):
             rows = None if passed is None else _between(passed, after, until)
             records = tree.records(rows) if rows is not None and rows.num_rows else None
             # What is known is written without windows that have left, before others join.
-            stepped = Stepper(tree.tree, tree.record_layout).step(state, records, until)
+            stepped = StreamSteps(tree.tree, tree.record_layout).step(state, records, until)
             answers += stepped.answers
             state, due, after = stepped.state, stepped.due, until
-        return Stepped(answers=answers, state=state, due=due)
+        return StepResult(answers=answers, state=state, due=due)
 
-    def _step_anew(self, before: Iterable[pa.Table], passed: pa.Table | None) -> Stepped | None:
+    def _step_anew(self, before: Iterable[pa.Table], passed: pa.Table | None) -> StepResult | None:
         """Find all windows anew that are open, and leave out those that were given out."""
         table = concatenated([*before, passed])
         records = None if table is None else self._tree.records(table)
         if records is None or not records.num_rows:
             return self._step(passed)
-        stepper = Stepper(self._tree.tree, self._tree.record_layout)
+        stepper = StreamSteps(self._tree.tree, self._tree.record_layout)
         stepped = stepper.step(None, records, self._released)
         answers = [
             answer.filter(pc.greater(answer.column(END), self._given)) for answer in stepped.answers
         ]
-        return Stepped(answers=answers, state=stepped.state, due=stepped.due)
+        return StepResult(answers=answers, state=stepped.state, due=stepped.due)
 
 
 def _between(table: pa.Table, after: int, until: int) -> pa.Table:

@@ -32,7 +32,7 @@ def first_start(
 ) -> StreamPlan:
     """Returns the running plan of a new checkpoint."""
     nothing = StreamPlan(
-        plan=replace(plan, trees=(), queries=()),
+        plan=plan,
         trees=(),
         buckets=buckets,
         delay=delay,

@@ -12,9 +12,9 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import DataTree
 from muntin.runtime.columns.layout import all_slots, fitted_rows
+from muntin.runtime.data_windows.read_records import RecordLayout
+from muntin.runtime.data_windows.tree import END, DataTreeRuntime
 from muntin.runtime.periodic.tree import BEGIN, NODE
-from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import END, DataTreeRuntime
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bound_tree import BoundDataTree

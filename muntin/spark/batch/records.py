@@ -11,7 +11,7 @@ from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.layout import Kept, Layout, kept
-from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.spark.batch.slices import START, carried_by_records, lift, number_of
 from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected

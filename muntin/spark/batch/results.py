@@ -6,6 +6,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 
 from muntin.errors import RunError, nearest
+from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query
 from muntin.model.workload import Workload
@@ -50,9 +51,7 @@ def run(
         queries,
         data,
         strategy,
-        technique=technique,
-        latency=latency,
-        approximate=approximate,
+        PlanOptions(technique=technique, latency=latency, approximate=approximate),
     )
     return Results(plan, data)
 
@@ -154,7 +153,7 @@ class Results(Mapping[str, DataFrame]):
         These are read off the data's first rows, in one small Spark job, unless they are known or
         the data is not cheap to look at. `plan.explain()` runs no job.
         """
-        if self.plan.rate_known and self.plan.keys_known:
+        if self.plan.workload.rate_known and self.plan.workload.keys_known:
             return self.plan.explain()
         work = with_facts(self.plan.workload_of(self.plan.queries), self._relations)
         return (price_plan(self.plan, work) if work.rate_known else self.plan).explain()

@@ -11,7 +11,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
-from muntin.optimizer.on_slices import sliced
+from muntin.optimizer.plan_for_stream import move_to_slices
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known, reason_alone
 from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.grouping_sql import answer_types, selected
@@ -55,7 +55,7 @@ def bind_data_trees(
     if not alone and not guests:
         return plan, tuple(trees)
     if guests:
-        plan = sliced(plan, guests.values())
+        plan = move_to_slices(plan, guests.values())
     left = [query for query in parts_of(plan.queries) if query.name not in alone | guests]
     trees = [replace(bound, tree=bound.tree.answering(left)) for bound in trees]
     trees = [bound for bound in trees if bound.tree.nodes]

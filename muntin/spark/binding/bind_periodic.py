@@ -64,7 +64,7 @@ def bind_periodic_trees(plan: Plan, relations: Relations) -> _Bound:
     try:
         return _bind(plan, relations)
     except _FAILURES as error:
-        if isinstance(error, RefusedError) or plan.technique is not None:
+        if isinstance(error, RefusedError) or plan.workload.options.technique is not None:
             raise
         alone: dict[str, str] = {}
         for name in dict.fromkeys(part.asked.name for part in _periodic(plan)):
@@ -231,8 +231,7 @@ def _with_techniques(
         tree.nodes,
         tree.slicing,
         monoids=monoids,
-        technique=plan.technique,
-        latency=plan.latency,
+        options=plan.workload.options,
     )
     return replace(bound, tree=replace(tree, nodes=nodes))
 

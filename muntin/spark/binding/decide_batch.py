@@ -19,7 +19,8 @@ def decide_batch(bound: BoundPlan, relations: Relations, *, cores: int) -> Bound
     trees = tuple(_decided(each, bound.plan, cores) for each in _made_by_slicer(apart))
     plan = bound.plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees))
     return BoundPlan(
-        plan=replace(plan, computed=_computed(plan, relations)), trees=(*trees, *bound.data_trees)
+        plan=replace(plan, workload=replace(plan.workload, computed=_computed(plan, relations))),
+        trees=(*trees, *bound.data_trees),
     )
 
 
@@ -109,7 +110,7 @@ def _time_part(tree: PeriodicTree, plan: Plan, cores: int) -> int | None:
     """Returns the length of parts; None if Spark computes all, or keys are many."""
     if tree.is_alone:
         return None
-    known = plan.keys if plan.keys_known else None
+    known = plan.keys if plan.workload.keys_known else None
     keys = known if tree.grouping.keys else 1
     return part_width(tree.slicing, tree.longest, keys=keys, cores=cores)
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from muntin.model.options import NO_OPTIONS, PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText
 from muntin.model.workload import Workload, workload
+from muntin.optimizer import plan_for_stream as stream_plans
 from muntin.optimizer.costs.lower_bounds import depends_on_data
-from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import DEFAULT, STEADY, may_share, optimize
 from muntin.spark.binding.relations import Data, Relations
 from muntin.spark.binding.sample import MANY_ROWS, with_facts, with_reading
@@ -64,17 +65,15 @@ def plan(
         rate_known=work.rate_known or rate is not None,
         keys_known=work.keys_known or keys is not None,
     )
-    return optimize(_computed_by(work, technique, latency, approximate), strategy)
+    options = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    return optimize(_with_options(work, options), strategy)
 
 
 def plan_for_batch(
     queries: Plan | Queries,
     data: Data,
     strategy: str,
-    *,
-    technique: str | None = None,
-    latency: bool = False,
-    approximate: bool = False,
+    options: PlanOptions = NO_OPTIONS,
 ) -> Plan:
     """Returns the plan that was given, or one for queries that are about to run on a batch.
 
@@ -83,8 +82,7 @@ def plan_for_batch(
     """
     if isinstance(queries, Plan):
         return queries
-    work = _rewritten(workload(queries), strategy)
-    work = _computed_by(work, technique, latency, approximate)
+    work = _with_options(_rewritten(workload(queries), strategy), options)
     relations = Relations(data, work.queries)
     if strategy != "unshared" and len(work.groupings) > 1:
         work = replace(work, computed=_computed(work, relations))
@@ -112,28 +110,17 @@ def _computed(work: Workload, relations: Relations) -> frozenset[SqlText]:
 def plan_for_stream(
     queries: Plan | Queries,
     strategy: str = STEADY,
-    *,
-    technique: str | None = None,
-    latency: bool = False,
-    approximate: bool = False,
+    options: PlanOptions = NO_OPTIONS,
 ) -> Plan:
     """Returns the plan that was given, or that of a strategy, as a stream runs it."""
     if isinstance(queries, Plan):
-        return on_slices(queries)
-    work = _computed_by(workload(queries), technique, latency, approximate)
-    return on_slices(optimize(work, strategy))
+        return stream_plans.plan_for_stream(queries)
+    work = _with_options(workload(queries), options)
+    return stream_plans.plan_for_stream(optimize(work, strategy))
 
 
-def _computed_by(
-    work: Workload, technique: str | None, latency: bool, approximate: bool
-) -> Workload:
-    """Returns the workload with the technique, latency and errors that are asked for, if any."""
-    return replace(
-        work,
-        technique=technique or work.technique,
-        latency=latency or work.latency,
-        approximate=approximate or work.approximate,
-    )
+def _with_options(work: Workload, options: PlanOptions) -> Workload:
+    return replace(work, options=options.or_else(work.options))
 
 
 def _rewritten(work: Workload, strategy: str) -> Workload:

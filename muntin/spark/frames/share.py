@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
+from muntin.model.options import PlanOptions
 from muntin.optimizer.strategies import DEFAULT
 from muntin.spark.batch.results import Results
 from muntin.spark.binding.planning import plan_for_batch
@@ -30,8 +31,6 @@ def share(
         read.queries,
         read.data,
         strategy,
-        technique=technique,
-        latency=latency,
-        approximate=approximate,
+        PlanOptions(technique=technique, latency=latency, approximate=approximate),
     )
     return Results(plan, read.data)

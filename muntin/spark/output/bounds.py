@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from muntin.model.windows.data_windows import DataWindow
 from muntin.model.windows.window import Window
+from muntin.runtime.data_windows.tree import END
 from muntin.runtime.periodic.tree import BEGIN
-from muntin.runtime.records.record_tree import END
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,13 +79,7 @@ def start(
     asked = stream_input(queries, data, watermark)
     session = asked.data.sparkSession
     source = Source(asked.data, asked.watermark)
-    plan = plan_for_stream(
-        asked.queries,
-        options.strategy,
-        technique=options.technique,
-        latency=options.latency,
-        approximate=options.approximate,
-    )
+    plan = plan_for_stream(asked.queries, options.strategy, options.planning)
     folder = Checkpoint(session, str(checkpoint))
     stored = folder.tried()
     if stored is not None and options.drops_queries:

@@ -16,8 +16,8 @@ from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Absent, Custom
 from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.record_steps.custom_state import save
-from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.data_windows.custom_state import save
+from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.data_tree import DataStreamTree
 from muntin.runtime.state.stream_tree import START, StreamTree
 from muntin.runtime.stream_plan.stored_data_tree import StoredDataTree

@@ -12,8 +12,8 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 
 from muntin.model.trees import DataTree
 from muntin.runtime.columns.layout import all_slots
+from muntin.runtime.data_windows.tree import END as WINDOW_END
 from muntin.runtime.periodic.tree import BEGIN, NODE
-from muntin.runtime.records.record_tree import END as WINDOW_END
 from muntin.runtime.slicer.packing import BUCKET, ROWS
 from muntin.runtime.state.find_state import TreeDefinition
 from muntin.runtime.state.stream_tree import StreamTree

@@ -11,6 +11,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from muntin.errors import RunError, nearest, no_frame
+from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
 from muntin.model.query import Grouping, PlainQuery, Query
@@ -98,9 +99,7 @@ def stream(
     plan = plan_for_stream(
         given.queries,
         strategy,
-        technique=technique,
-        latency=latency,
-        approximate=approximate,
+        PlanOptions(technique=technique, latency=latency, approximate=approximate),
     )
     bound = source.bind(plan)
     running = source.first_start(bound, buckets=buckets, retain=0)

@@ -14,7 +14,7 @@ from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.columns.layout import Layout, kept
@@ -53,7 +53,7 @@ def tree_of(windows, strategy="shared") -> PeriodicTree:
         Query(name=f"q{n}", window=one, aggregates=AGGREGATES, keys=["k"], time="t")
         for n, one in enumerate(windows)
     ]
-    return on_slices(optimize(workload(queries), strategy)).trees[0]
+    return plan_for_stream(optimize(workload(queries), strategy)).trees[0]
 
 
 values = st.one_of(st.none(), st.integers(-9, 9))
@@ -234,7 +234,7 @@ def test_levels_hold_values_of_other_types():
         Query(name=name, window=window, aggregates={"last": max_("name")}, keys=["k"], time="t")
         for name, window in [("two", Window(size=2, slide=2)), ("long", Window(size=240, slide=10))]
     ]
-    (tree,) = on_slices(optimize(workload(queries), "shared")).trees
+    (tree,) = plan_for_stream(optimize(workload(queries), "shared")).trees
     (component,) = tree.aggregates[0].components
     held = kept(component, number="string", name="c0", ansi=False)
     stream_tree = PeriodicStreamTree(

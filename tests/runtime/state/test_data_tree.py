@@ -12,7 +12,7 @@ from muntin.optimizer.evolve.pin_data_windows import with_code
 from muntin.optimizer.evolve.pin_running_queries import pinned
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.data_tree import DataStreamTree
 from muntin.runtime.state.stream_tree import START

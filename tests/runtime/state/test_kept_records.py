@@ -8,10 +8,10 @@ import pytest
 import muntin as mt
 from muntin.model.aggregates.parts import FLOAT
 from muntin.model.workload import workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.data_tree import DataStreamTree
 from muntin.runtime.state.figures import count_late
@@ -38,7 +38,7 @@ QUERIES = [
 
 
 def stream_tree(**more):
-    (tree,) = on_slices(optimize(workload(QUERIES), "shared")).data_trees
+    (tree,) = plan_for_stream(optimize(workload(QUERIES), "shared")).data_trees
     (component,) = MAPS.components
     layout = Layout(
         key_columns=("k",),

@@ -13,7 +13,7 @@ from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.evolve.pin_running_queries import pinned
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STRATEGIES, optimize
 from muntin.runtime.stream_plan.change_plan import changed, first_start, resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
@@ -135,7 +135,7 @@ def test_answers_are_whole_and_said_once_whatever_changes(cells, data):
         retain=data.draw(st.sampled_from([0, 0, 12, 40])) * UNIT,
         buckets=data.draw(st.sampled_from([1, 3])),
         # Earlier versions started with slices for factor windows, too.
-        form=data.draw(st.sampled_from([on_slices, replace])),
+        form=data.draw(st.sampled_from([plan_for_stream, replace])),
     )
     now = 100 * UNIT
     for _ in range(data.draw(st.integers(1, 8))):
@@ -276,7 +276,9 @@ def test_a_checkpoint_with_slices_for_factor_windows_goes_on_without_them():
 
 
 def test_what_an_earlier_version_left_to_the_runtime_is_named_when_it_goes_on():
-    plan = on_slices(optimize(workload([ask("one", hopping(40 * UNIT, every=4 * UNIT))]), "shared"))
+    plan = plan_for_stream(
+        optimize(workload([ask("one", hopping(40 * UNIT, every=4 * UNIT))]), "shared")
+    )
     running = first_start(plan, needs_of(plan), buckets=(0,), delay=0, retain=0, ansi=False)
     data = stream_plan_to_json(running)
     for tree in (data["plan"]["trees"][0], data["lanes"][0]["tree"]):

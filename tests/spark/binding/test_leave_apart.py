@@ -108,16 +108,16 @@ def test_a_filter_by_folders_is_left_apart(folders):
     asked = [tumbling("all", ["device"]), tumbling("part", ["device"], where="part = 3")]
     plan = plan_for_batch(asked, folders, "auto")
     assert alone(plan) == ["all", "part"]
-    assert plan.shares["part = 3"] == pytest.approx(1 / 20, rel=0.2)
+    assert plan.workload.shares["part = 3"] == pytest.approx(1 / 20, rel=0.2)
 
 
 def test_rows_are_looked_at_only_where_something_may_share(folders, monkeypatch):
     monkeypatch.setattr("muntin.spark.binding.planning.MANY_ROWS", 0)
     asked = [tumbling("all", ["device"]), tumbling("part", ["device"], where="part = 3")]
-    assert not plan_for_batch(asked, folders, "auto").rate_known
+    assert not plan_for_batch(asked, folders, "auto").workload.rate_known
     assert plan_for_batch(
         [tumbling("a", ["device"]), tumbling("b", ["device"])], folders, "auto"
-    ).rate_known
+    ).workload.rate_known
 
 
 def test_a_small_join_is_left_apart_and_not_stored(spark, folders):

@@ -7,6 +7,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from muntin import aggregate, count_window, custom, landmark, threshold
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import count, sum_
+from muntin.model.windows.window import Window
+from muntin.runtime.columns.layout import slots_of
+from muntin.runtime.data_windows.compiled_functions import interned
+from muntin.runtime.data_windows.stream_step import StreamSteps
 from tests.support.data_trees import (
     AGGREGATES,
     KINDS,
@@ -21,14 +29,6 @@ from tests.support.data_trees import (
     table_of,
     tree_of,
 )
-
-from muntin import aggregate, count_window, custom, landmark, threshold
-from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count, sum_
-from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import slots_of
-from muntin.runtime.record_steps.stepper import Stepper
-from muntin.runtime.records.compiled_functions import interned
 from tests.support.examples import examples
 from tests.support.record_windows import Event, is_closed, tied, windows
 from tests.support.windows import session
@@ -36,7 +36,7 @@ from tests.support.windows import session
 
 def steps(tree, layout, keys, marks, rng):
     """Answers of all steps: records between two watermarks, in any order; the state as bytes."""
-    stepper, state, due = Stepper(tree, layout), None, None
+    stepper, state, due = StreamSteps(tree, layout), None, None
     rows = {number: [] for number in range(len(tree.nodes))}
     table, before = table_of(keys), None
     for until in marks:
@@ -110,7 +110,7 @@ def test_without_keys_all_records_are_one_stream():
     layout = layout_of(tree)
     layout = replace(layout, layout=replace(layout.layout, key_columns=()))
     table = table_of([[event(t) for t in (0, 2, 9, 10)]]).drop_columns(["k"])
-    stepper, state, found = Stepper(tree, layout), None, []
+    stepper, state, found = StreamSteps(tree, layout), None, []
     for low, high, until in ((0, 2, 3), (2, 2, 6), (2, 4, 12)):
         records = table.slice(low, high - low).to_batches()[0] if low < high else None
         stepped = stepper.step(state, records, until)
@@ -212,8 +212,8 @@ def test_a_tree_that_lost_a_window_goes_on_with_the_others():
     fewer = tree_of(kinds[1:], {"total": sum_("i")})
     keys = [[event(t, i=t, a=t % 4 == 0) for t in range(9)]]
     table = table_of(keys)
-    first = Stepper(both, layout_of(both)).step(None, table.slice(0, 7).to_batches()[0], 7)
-    then = Stepper(fewer, layout_of(fewer)).step(first.state, table.slice(7).to_batches()[0], 9)
+    first = StreamSteps(both, layout_of(both)).step(None, table.slice(0, 7).to_batches()[0], 7)
+    then = StreamSteps(fewer, layout_of(fewer)).step(first.state, table.slice(7).to_batches()[0], 9)
     assert [(row["begin"], row["end"], row["i0"]) for row in then.answers[0].to_pylist()] == [
         (4, 8, 4 + 5 + 6 + 7)
     ]

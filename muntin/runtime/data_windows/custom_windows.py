@@ -9,8 +9,8 @@ import numpy as np
 from muntin.errors import RunError
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.records.record_batch import NO_END, Carried, Marks, Records
-from muntin.runtime.records.window_stream import Discretizer
+from muntin.runtime.data_windows.record_batch import NO_END, Carried, Records, WindowEdges
+from muntin.runtime.data_windows.window_stream import Discretizer
 
 
 class CustomDiscretizer(Discretizer):
@@ -48,7 +48,7 @@ class CountedDiscretizer(CustomDiscretizer):
     If the class has `f_disc_batch`, it gets whole stretches: a record of arrays in, two arrays out.
     """
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: Carried) -> WindowEdges:
         """Windows end in the order in which they began (Cutty, section 2.1)."""
         begins, reads, timed, homes = [], [], [], []
         for home, low, high, made in self._stretches(records, carried):
@@ -63,7 +63,7 @@ class CountedDiscretizer(CustomDiscretizer):
             homes.append(np.full(len(reads[-2]) + left, home))
         rows = np.concatenate(begins)
         ends = np.concatenate(reads)
-        return Marks(
+        return WindowEdges(
             begins=rows,
             starts=records.times[rows],
             reads=ends,
@@ -108,7 +108,7 @@ class EvictingDiscretizer(CustomDiscretizer):
         super().__init__(window)
         self._oldest = 0
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: Carried) -> WindowEdges:
         """Before each record, read all that are there if it triggers, then evict the oldest."""
         # Row, stretch, window, whether it closes, end.
         marks: list[tuple[int, int, int, bool, int]] = []
@@ -130,7 +130,7 @@ class EvictingDiscretizer(CustomDiscretizer):
         reads, homes, numbers, closes, ends = (
             np.array(part, np.int64) for part in (zip(*marks, strict=True) if marks else [()] * 5)
         )
-        return Marks(
+        return WindowEdges(
             begins=np.arange(records.rows),
             starts=records.times,
             reads=reads,

@@ -17,9 +17,11 @@ from muntin.model.trees import DataTree
 from muntin.runtime.columns.join_partials import joined
 from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.columns.partials import Bools, Column, Int64s, Partials
-from muntin.runtime.record_steps.custom_state import restore, save
-from muntin.runtime.record_steps.new_records import Arrived, arrived
-from muntin.runtime.record_steps.open_windows import (
+from muntin.runtime.data_windows.custom_state import restore, save
+from muntin.runtime.data_windows.custom_windows import CustomDiscretizer
+from muntin.runtime.data_windows.cutter import Cutter
+from muntin.runtime.data_windows.new_records import Arrived, arrived
+from muntin.runtime.data_windows.open_windows import (
     DiscretizerWindows,
     OpenWindows,
     from_state,
@@ -27,24 +29,27 @@ from muntin.runtime.record_steps.open_windows import (
     stream_names,
     to_state,
 )
-from muntin.runtime.record_steps.step_rows import Rows
-from muntin.runtime.records.custom_windows import CustomDiscretizer
-from muntin.runtime.records.cutter import Cutter
-from muntin.runtime.records.range_reader import RangeReader
-from muntin.runtime.records.read_records import RecordLayout, no_records, read_records, read_values
-from muntin.runtime.records.record_batch import Before, Carried, Marks, Records
-from muntin.runtime.records.record_tree import (
+from muntin.runtime.data_windows.range_reader import RangeReader
+from muntin.runtime.data_windows.read_records import (
+    RecordLayout,
+    no_records,
+    read_records,
+    read_values,
+)
+from muntin.runtime.data_windows.record_batch import Carried, PreviousRecord, Records, WindowEdges
+from muntin.runtime.data_windows.step_rows import Rows
+from muntin.runtime.data_windows.tree import (
     answers_of,
     cut_together,
     read_together,
     tree_discretizers,
 )
-from muntin.runtime.records.waiting_windows import Read
-from muntin.runtime.records.window_stream import NEVER, Discretizer
+from muntin.runtime.data_windows.waiting_windows import Read
+from muntin.runtime.data_windows.window_stream import NEVER, Discretizer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stepped:
+class StepResult:
     """The outcome of a step: answers, and what is known after it."""
 
     answers: list[pa.RecordBatch]
@@ -54,14 +59,14 @@ class Stepped:
     due: int | None
 
 
-class Stepper:
+class StreamSteps:
     """Runs the steps of one tree; each starts from the state that the one before returned."""
 
     def __init__(self, tree: DataTree, layout: RecordLayout) -> None:
         self._tree = tree
         self._layout = layout
 
-    def step(self, state: bytes | None, records: pa.RecordBatch | None, until: int) -> Stepped:
+    def step(self, state: bytes | None, records: pa.RecordBatch | None, until: int) -> StepResult:
         """Take in records, in any order; no more will follow from before `until`."""
         streams = tree_discretizers(self._tree)
         names = stream_names(self._tree, streams)
@@ -74,10 +79,10 @@ class Stepper:
         elif records is not None:
             known = nothing_known(self._layout, records, finders)
         else:
-            return Stepped(answers=[], state=None, due=None)
+            return StepResult(answers=[], state=None, due=None)
         new = arrived(known, records, self._layout)
         outcome = _Step(self._tree, self._layout, streams, new).run(until)
-        return Stepped(
+        return StepResult(
             answers=outcome.answers,
             state=to_state(outcome.left, names, entries) if outcome.left.count else None,
             due=_due(finders, outcome.left),
@@ -123,7 +128,7 @@ class _Step:
         due = np.zeros(known.count, np.bool_)
         for (_, stream), opened in zip(self._streams, known.windows, strict=True):
             due[opened.keys[stream.due(opened.ends) <= until]] = True
-        rows = Rows(new, active=new.talks | due)
+        rows = Rows(new, active=new.has_records | due)
         laid = [
             rows.lay(marks, opened, stream, until)
             for marks, opened, (_, stream) in zip(
@@ -144,25 +149,25 @@ class _Step:
     def _records(self) -> Records:
         """Returns the new records, a stretch for each key that has some, between two empty ones."""
         new, before = self._new, self._known.before
-        around = Before(
+        around = PreviousRecord(
             lasts=new.around(before.lasts),
             met={sql: new.around(met) for sql, met in before.met.items()},
             highest={sql: new.around(values) for sql, values in before.highest.items()},
         )
         records = read_records(new.records, self._layout, new.firsts, around)
         after = records.after()
-        before.lasts[new.talkers] = after.lasts[1:-1]
+        before.lasts[new.keys_with_records] = after.lasts[1:-1]
         for sql, met in before.met.items():
-            met[new.talkers] = after.met[sql][1:-1]
+            met[new.keys_with_records] = after.met[sql][1:-1]
         for sql, values in before.highest.items():
-            values[new.talkers] = after.highest[sql][1:-1]
+            values[new.keys_with_records] = after.highest[sql][1:-1]
         return records
 
-    def _find(self, number: int, records: Records) -> Marks:
+    def _find(self, number: int, records: Records) -> WindowEdges:
         """Returns where windows of a stream begin and end, and update what it knows of keys."""
         new, stream = self._new, self._streams[number][1]
         windows, memory = self._known.windows[number], self._known.memory[number]
-        talk = new.talks[windows.keys]
+        talk = new.has_records[windows.keys]
         made = self._known.made[number]
         carried = Carried(
             open=np.bincount(new.stretch[windows.keys[talk]], minlength=records.stretches),
@@ -171,15 +176,15 @@ class _Step:
         )
         if isinstance(stream, CustomDiscretizer):
             assert made is not None
-            texts = [made[key] for key in new.talkers]
+            texts = [made[key] for key in new.keys_with_records]
             objects = [None if text is None else restore(text, stream.window) for text in texts]
             carried.made = [None, *objects, None]
         marks = stream.find(records, carried)
         for name, values in memory.items():
-            values[new.talkers] = carried.memory[name][1:-1]
+            values[new.keys_with_records] = carried.memory[name][1:-1]
         if isinstance(stream, CustomDiscretizer):
             assert made is not None
-            for key, custom in zip(new.talkers, carried.made[1:-1], strict=True):
+            for key, custom in zip(new.keys_with_records, carried.made[1:-1], strict=True):
                 made[key] = save(custom, stream.window)
         return marks
 
@@ -196,7 +201,7 @@ class _Step:
 
     def _cut(
         self,
-        marks: Sequence[Marks],
+        marks: Sequence[WindowEdges],
         rows: Rows,
         live: Int64s,
         values: Mapping[Component, Column],
@@ -261,7 +266,7 @@ class _Step:
         return OpenWindows(
             keys=known.keys.take(pa.array(chosen)),
             count=len(chosen),
-            before=Before(
+            before=PreviousRecord(
                 lasts=known.before.lasts[chosen],
                 met={sql: met[chosen] for sql, met in known.before.met.items()},
                 highest={sql: values[chosen] for sql, values in known.before.highest.items()},

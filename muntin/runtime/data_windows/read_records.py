@@ -14,9 +14,9 @@ from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.layout import Kept, Layout, column_type
 from muntin.runtime.columns.lift import lifted
 from muntin.runtime.columns.partials import Column, Int64s
+from muntin.runtime.data_windows.periodic_edges import grow
+from muntin.runtime.data_windows.record_batch import PreviousRecord, Records
 from muntin.runtime.entries.entry_lists import entries_of_records
-from muntin.runtime.records.periodic_edges import grow
-from muntin.runtime.records.record_batch import Before, Records
 from muntin.runtime.registers.columns import united_by_group
 
 
@@ -60,7 +60,7 @@ class RecordLayout:
 
 
 def read_records(
-    batch: pa.RecordBatch, layout: RecordLayout, firsts: Int64s, before: Before
+    batch: pa.RecordBatch, layout: RecordLayout, firsts: Int64s, before: PreviousRecord
 ) -> Records:
     """Returns the records of a batch; update the highest values of measures in `before`."""
     times = _times(batch.column(layout.layout.start))

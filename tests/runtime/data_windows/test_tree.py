@@ -3,6 +3,19 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from muntin import (
+    count_window,
+    custom,
+    delta,
+    landmark,
+    punctuation,
+)
+from muntin.errors import RunError
+from muntin.model.aggregates.aggregate import Aggregate, count, sum_
+from muntin.runtime.data_windows.cutter import DEFAULT, STORES
+from muntin.runtime.data_windows.tree import DataTreeRuntime
+from muntin.techniques import cutty
 from tests.support.data_trees import (
     AGGREGATES,
     KINDS,
@@ -18,19 +31,6 @@ from tests.support.data_trees import (
     table_of,
     tree_of,
 )
-
-from muntin import (
-    count_window,
-    custom,
-    delta,
-    landmark,
-    punctuation,
-)
-from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import Aggregate, count, sum_
-from muntin.runtime.records.cutter import DEFAULT, STORES
-from muntin.runtime.records.record_tree import DataTreeRuntime
-from muntin.techniques import cutty
 from tests.support.examples import examples
 from tests.support.record_windows import Event, windows
 from tests.support.windows import hopping

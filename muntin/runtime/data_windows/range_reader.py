@@ -16,9 +16,9 @@ from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.runtime.columns.fold_ranges import Folding, folding
 from muntin.runtime.columns.join_partials import concatenate
 from muntin.runtime.columns.partials import Column, Int64s, Partials
+from muntin.runtime.data_windows.record_batch import WindowEdges
+from muntin.runtime.data_windows.waiting_windows import Read, WaitingWindows
 from muntin.runtime.entries.entry_ranges import EntryFolding
-from muntin.runtime.records.record_batch import Marks
-from muntin.runtime.records.waiting_windows import Read, WaitingWindows
 
 # What folds the rows of windows, where a sweep does not.
 _TECHNIQUE = "two_stacks_lite"
@@ -40,7 +40,7 @@ class RangeReader:
         self._waiting = [WaitingWindows() for _ in range(streams)]
 
     def feed(
-        self, keys: Int64s, marks: Sequence[Marks], values: Mapping[Component, Column]
+        self, keys: Int64s, marks: Sequence[WindowEdges], values: Mapping[Component, Column]
     ) -> list[Read]:
         """Take a batch of rows, given where each stream's windows begin and are read.
 

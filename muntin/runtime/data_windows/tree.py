@@ -16,15 +16,15 @@ from muntin.runtime.columns.keys import KeyNumbers
 from muntin.runtime.columns.layout import Layout, Slots, all_slots, filled_slots, slots_of
 from muntin.runtime.columns.lower import lower
 from muntin.runtime.columns.partials import Column, Int64s, Partials
+from muntin.runtime.data_windows.compiled_functions import interned
+from muntin.runtime.data_windows.cutter import DEFAULT, Cutter
+from muntin.runtime.data_windows.discretizer import discretizers_of
+from muntin.runtime.data_windows.range_reader import RangeReader, is_read_from_records
+from muntin.runtime.data_windows.read_records import RecordLayout, lowest, read_records, read_values
+from muntin.runtime.data_windows.record_batch import NO_END, PreviousRecord, Records
+from muntin.runtime.data_windows.waiting_windows import Read
+from muntin.runtime.data_windows.window_stream import Discretizer
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
-from muntin.runtime.records.compiled_functions import interned
-from muntin.runtime.records.cutter import DEFAULT, Cutter
-from muntin.runtime.records.discretizer import discretizers_of
-from muntin.runtime.records.range_reader import RangeReader, is_read_from_records
-from muntin.runtime.records.read_records import RecordLayout, lowest, read_records, read_values
-from muntin.runtime.records.record_batch import NO_END, Before, Records
-from muntin.runtime.records.waiting_windows import Read
-from muntin.runtime.records.window_stream import Discretizer
 from muntin.techniques.compiled.compile import compiles
 
 END = "end"
@@ -53,7 +53,7 @@ class DataTreeRuntime:
         ]
         # Between batches: the last key, and what its next record is compared with.
         self._key = -1
-        self._before: Before | None = None
+        self._before: PreviousRecord | None = None
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields all answers of records that come to an end."""
@@ -119,7 +119,7 @@ class DataTreeRuntime:
     def _records(self, batch: pa.RecordBatch, firsts: Int64s) -> Records:
         """Returns the records of a batch, and remember what the next batch is compared with."""
         layout, others = self._layout, len(firsts)
-        fresh = Before(
+        fresh = PreviousRecord(
             lasts=np.zeros(others + 1, np.int64),
             met={sql: np.zeros(others + 1, np.bool_) for sql in layout.conditions},
             highest={

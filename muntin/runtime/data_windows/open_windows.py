@@ -22,10 +22,10 @@ from muntin.runtime.arrow_bytes import from_bytes, to_bytes
 from muntin.runtime.columns.layout import Kept, column_type
 from muntin.runtime.columns.lift import lifted, read_partials, write_partials
 from muntin.runtime.columns.partials import Bools, Column, Int64s, PartialColumn, scalars_of
-from muntin.runtime.records.custom_windows import CustomDiscretizer
-from muntin.runtime.records.read_records import RecordLayout, lowest, read_values
-from muntin.runtime.records.record_batch import Before
-from muntin.runtime.records.window_stream import Discretizer
+from muntin.runtime.data_windows.custom_windows import CustomDiscretizer
+from muntin.runtime.data_windows.read_records import RecordLayout, lowest, read_values
+from muntin.runtime.data_windows.record_batch import PreviousRecord
+from muntin.runtime.data_windows.window_stream import Discretizer
 
 _LAST, _MADE = "last", "made"
 _LABELS = ("keys", "slices", "starts", "ends", "asks")
@@ -56,7 +56,7 @@ class OpenWindows:
     # The columns of the keys, a row each.
     keys: pa.Table
     count: int
-    before: Before
+    before: PreviousRecord
     # For every stream: its memory of each key, its objects as JSON if a user's class finds its
     # windows, and its open windows.
     memory: Sequence[Mapping[str, Int64s]]
@@ -77,7 +77,7 @@ def nothing_known(
     return OpenWindows(
         keys=pa.Table.from_batches([empty]).select(layout.layout.key_columns),
         count=0,
-        before=Before(
+        before=PreviousRecord(
             lasts=none,
             met=dict.fromkeys(layout.conditions, no),
             highest={sql: lowest(kind, 0) for sql, kind in kinds.items()},
@@ -200,7 +200,7 @@ def from_state(
     return OpenWindows(
         keys=keys,
         count=count,
-        before=Before(lasts=numbers(known, _LAST), met=met, highest=prefixed("highest")),
+        before=PreviousRecord(lasts=numbers(known, _LAST), met=met, highest=prefixed("highest")),
         memory=[
             {
                 label: numbers(known, f"{label} {name}")

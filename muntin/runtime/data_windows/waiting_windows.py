@@ -7,7 +7,7 @@ import numpy as np
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.runtime.columns.partials import Bools, Column, Int64s
-from muntin.runtime.records.record_batch import Marks
+from muntin.runtime.data_windows.record_batch import WindowEdges
 
 NOTHING = np.empty(0, np.int64)
 
@@ -41,7 +41,7 @@ class WaitingWindows:
         # The number of the first of them.
         self._first = 0
 
-    def take(self, marks: Marks, slices: Int64s) -> Taken:
+    def take(self, marks: WindowEdges, slices: Int64s) -> Taken:
         """Add the windows that begin in a batch, and return those that are read."""
         open_slices = np.concatenate([self.slices, slices])
         starts = np.concatenate([self._starts, marks.starts])

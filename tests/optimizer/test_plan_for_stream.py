@@ -7,7 +7,7 @@ from muntin.model.passes import SLICER
 from muntin.model.time import MINUTE
 from muntin.model.trees import group_by_pass
 from muntin.model.workload import workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STRATEGIES, optimize
 
 
@@ -27,7 +27,7 @@ NAMES = [query.name for query in QUERIES]
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_node_was_asked_for_and_reads_slices_cut_for_it(strategy):
     planned = optimize(workload(QUERIES, rate=3.0, keys=2.0), strategy)
-    plan = on_slices(planned)
+    plan = plan_for_stream(planned)
     # The groups of TriWeave, which are cut once, are one tree.
     kept = group_by_pass(planned.trees) if strategy == "triweave" else [[t] for t in planned.trees]
     assert [tree.queries for tree in plan.trees] == [
@@ -41,12 +41,12 @@ def test_every_node_was_asked_for_and_reads_slices_cut_for_it(strategy):
         (asked,) = optimize(workload(queries), "shared").trees
         assert tree.slicing == asked.slicing
         assert [node.aggregates for node in tree.nodes] == [node.aggregates for node in asked.nodes]
-    assert on_slices(plan) is plan
+    assert plan_for_stream(plan) is plan
 
 
 def test_a_factor_window_and_its_slices_are_left_out():
     plan = mt.plan(QUERIES[:2], strategy="factor")
-    streamed = on_slices(plan)
+    streamed = plan_for_stream(plan)
     assert any(node.is_factor for tree in plan.trees for node in tree.nodes)
     # Asked are edges at 0, 20, 30 and 40 minutes of every hour.
     assert [tree.slicing.width for tree in streamed.trees] == [10 * MINUTE]
@@ -59,5 +59,5 @@ def test_a_factor_window_and_its_slices_are_left_out():
 def test_what_other_strategies_cost_is_not_said_of_a_plan_that_none_of_them_made():
     plan = mt.plan(QUERIES, keys=1, rate=1e6)
     assert plan.considered
-    streamed = on_slices(plan)
+    streamed = plan_for_stream(plan)
     assert streamed.trees == plan.trees or not streamed.considered

@@ -20,8 +20,8 @@ from muntin.runtime.columns.partials import (
     scalars_of,
 )
 from muntin.runtime.columns.typed_partials import joined_typed, recode
-from muntin.runtime.records.record_batch import Marks
-from muntin.runtime.records.waiting_windows import NOTHING, Read, WaitingWindows
+from muntin.runtime.data_windows.record_batch import WindowEdges
+from muntin.runtime.data_windows.waiting_windows import NOTHING, Read, WaitingWindows
 from muntin.techniques import b_int, cutty, flat_fat, panes
 from muntin.techniques.compiled import suffixes
 from muntin.techniques.compiled.compile import bind, bind_python
@@ -95,7 +95,7 @@ class Cutter:
     def feed(
         self,
         rows: int,
-        marks: Sequence[Marks],
+        marks: Sequence[WindowEdges],
         values: Mapping[Component, Column],
         edges: Int64s = NOTHING,
     ) -> list[Read]:

@@ -13,7 +13,7 @@ from muntin.optimizer.shared import shared
 from muntin.optimizer.trees import flat_tree
 
 
-def on_slices(plan: Plan) -> Plan:
+def plan_for_stream(plan: Plan) -> Plan:
     """Returns the plan for a stream, in which all periodic windows read slices, never records.
 
     A query stays in the tree in which it runs, so whether it reads slices or records must not
@@ -25,10 +25,12 @@ def on_slices(plan: Plan) -> Plan:
         for query in plan.queries_of(tree).values()
         if query.is_periodic
     ]
-    return reading_slices(cut_once(periodic_apart(sliced(plan, guests) if guests else plan)))
+    return read_slices_or_levels(
+        unite_groups_of_pass(split_mixed_trees(move_to_slices(plan, guests) if guests else plan))
+    )
 
 
-def periodic_apart(plan: Plan) -> Plan:
+def split_mixed_trees(plan: Plan) -> Plan:
     """Returns the plan with no periodic window in a tree with data windows.
 
     Those that are left among records have aggregates of the user's own. They take late rows for as
@@ -45,7 +47,7 @@ def periodic_apart(plan: Plan) -> Plan:
     return plan.with_trees(data=trees)
 
 
-def cut_once(plan: Plan) -> Plan:
+def unite_groups_of_pass(plan: Plan) -> Plan:
     """Returns the plan with the groups of TriWeave in one tree, whose slices all of them read.
 
     As trees of their own, the groups would be cut from the events, each for itself.
@@ -57,7 +59,7 @@ def cut_once(plan: Plan) -> Plan:
     return plan.with_trees(periodic=trees, considered={}, taken=())
 
 
-def reading_slices(plan: Plan) -> Plan:
+def read_slices_or_levels(plan: Plan) -> Plan:
     """Returns the plan with every window reading the slices, or levels of the state that are made
     of them (`levels`), and the slices of all trees made by the slicer.
 
@@ -86,7 +88,7 @@ def _flat(trees: Iterable[PeriodicTree], plan: Plan) -> PeriodicTree:
     return flat_tree(queries, plan.workload_of(queries))
 
 
-def sliced(plan: Plan, guests: Collection[Query]) -> Plan:
+def move_to_slices(plan: Plan, guests: Collection[Query]) -> Plan:
     """Moves some queries with periodic windows from records to slices of their own."""
     names = {query.name for query in guests}
     left = [query for query in parts_of(plan.queries) if query.name not in names]
