@@ -12,8 +12,8 @@ from muntin.errors import ParseError, RefusedError, RunError
 from muntin.model.query import PlainQuery, Query
 from muntin.spark.syntax import has_function, syntax_problem, without_place
 from muntin.sql import parse_sql
-from muntin.sql.dialects import in_spark_sql
-from muntin.sql.doubts import Doubt, find_doubts
+from muntin.sql.dialects import to_spark_sql
+from muntin.sql.likely_errors import LikelyError, find_likely_errors
 from muntin.sql.statements import Statement, split_statements
 
 # The path that stands for standard input.
@@ -72,14 +72,14 @@ class SqlFile:
         return [
             translated
             for statement in split_statements(self.text)
-            for translated in in_spark_sql(statement)
+            for translated in to_spark_sql(statement)
         ]
 
-    def _doubts(self, functions: Collection[str]) -> Iterator[tuple[Statement, Doubt]]:
+    def _doubts(self, functions: Collection[str]) -> Iterator[tuple[Statement, LikelyError]]:
         """Yields what Spark may refuse in each statement, except for the user's own functions."""
         own = {name.lower() for name in functions}
         for statement in self._statements():
-            for doubt in find_doubts(statement):
+            for doubt in find_likely_errors(statement):
                 if doubt.function not in own:
                     yield statement, doubt
 

@@ -65,6 +65,10 @@ class Workload:
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
 
+    def with_options(self, options: PlanOptions) -> "Workload":
+        """Returns the workload with the options that are set; others stay as they are."""
+        return replace(self, options=options.or_else(self.options))
+
     def keys_of(self, *sets: Iterable[str]) -> float:
         """Returns how many keys are live by all key expressions of some sets together.
 

@@ -2,32 +2,42 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import Any
 
+from muntin.model.options import NO_OPTIONS, PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
 from muntin.model.trees import DataTree, PeriodicTree, group_by_pass
 from muntin.model.windows.window import Window
+from muntin.model.workload import workload
 from muntin.optimizer.groupings.choose_passes import by_the_slicer
 from muntin.optimizer.levels import in_levels
 from muntin.optimizer.shared import shared
+from muntin.optimizer.strategies import STEADY, optimize
 from muntin.optimizer.trees import flat_tree
 
 
-def plan_for_stream(plan: Plan) -> Plan:
-    """Returns the plan for a stream, in which all periodic windows read slices, never records.
+def plan_for_stream(
+    queries: Any, strategy: str = STEADY, options: PlanOptions = NO_OPTIONS
+) -> Plan:
+    """Returns the plan of a stream: a given plan, or that of a strategy, in which all periodic
+    windows read slices, never records.
 
     A query stays in the tree in which it runs, so whether it reads slices or records must not
     depend on the other queries or on the rate.
     """
+    if isinstance(queries, Plan):
+        plan = queries
+    else:
+        plan = optimize(workload(queries).with_options(options), strategy)
     guests = [
         query
         for tree in plan.data_trees
         for query in plan.queries_of(tree).values()
         if query.is_periodic
     ]
-    return read_slices_or_levels(
-        unite_groups_of_pass(split_mixed_trees(move_to_slices(plan, guests) if guests else plan))
-    )
+    plan = move_to_slices(plan, guests) if guests else plan
+    return read_slices_or_levels(unite_groups_of_pass(split_mixed_trees(plan)))
 
 
 def split_mixed_trees(plan: Plan) -> Plan:

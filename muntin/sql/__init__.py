@@ -1,4 +1,4 @@
-"""Text to queries: Spark SQL in, `Query` or `PlainQuery` out. The only importer of sqlglot."""
+"""Parses Spark SQL into queries. The only package that imports sqlglot."""
 
 from muntin.sql.parse import parse_sql
 

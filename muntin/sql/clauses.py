@@ -1,4 +1,4 @@
-"""One statement cut into its clauses, or the reason why its shape cannot share."""
+"""Splits a statement into its clauses, or finds the reason why its shape cannot share."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -13,14 +13,15 @@ from muntin.sql.tokens import (
     NotSharedError,
     Span,
     WrongSqlError,
+    find_top_level,
     kind_at,
-    outside,
-    split,
+    split_at_commas,
+    top_level_positions,
 )
 
 _BEYOND = "its SQL is beyond the parser"
 
-# The parts of sqlglot's SELECT that a shared query may have; others are named by their reason.
+# The parts of sqlglot's SELECT that a shared query may have, and the names of other parts.
 _SHARED_PARTS = {
     *("expressions", "from_", "joins", "where", "group", "having"),
     *("order", "sort", "limit", "offset"),
@@ -37,15 +38,15 @@ _OTHER_PARTS = {
     "pivots": "PIVOT",
 }
 _SHARED_GROUPINGS = {"expressions", "rollup", "cube", "grouping_sets"}
-# The clauses of a statement that can share, as Spark wants them.
+# The clauses of a statement that can share, in Spark's order.
 _ORDER = ("SELECT", "FROM", "WHERE", "GROUP_BY", "HAVING", "ORDER_BY", "SORT_BY", "LIMIT", "OFFSET")
-# Those that end it, by the names of their parts in sqlglot's SELECT.
+# The last clauses, with the names of their parts in sqlglot's SELECT.
 _ENDING = {"ORDER_BY": "order", "SORT_BY": "sort", "LIMIT": "limit", "OFFSET": "offset"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One item of SELECT: its expression, and its alias where it has one."""
+    """An item of SELECT without its alias."""
 
     tokens: Span
     alias: str | None
@@ -55,7 +56,7 @@ class Item:
 class Clauses:
     """`SELECT items FROM relation WHERE where GROUP BY group_by HAVING having ending`, as tokens.
 
-    `ending` has ORDER BY, SORT BY, LIMIT and OFFSET by their keywords, where they are there.
+    `ending` has ORDER BY, SORT BY, LIMIT and OFFSET by keyword, as far as they are there.
     """
 
     items: tuple[Item, ...]
@@ -64,19 +65,19 @@ class Clauses:
     group_by: Span
     having: Span
     ending: Mapping[str, Span]
-    # Where column references begin, in all clauses but FROM and WHERE.
+    # Positions of column references, in all clauses but FROM and WHERE.
     columns: frozenset[int]
     # Functions that sqlglot does not know, in lower case.
     unknown: frozenset[str]
-    # The names of the relations of FROM, and the one name where there is one relation.
+    # The names of the relations of FROM, and the name of the relation if there is one.
     relations: frozenset[str]
     only_relation: str | None
 
 
 def read_tree(statement: Statement) -> exp.Expr:
-    """Parse a statement; raises `NotSharedError` where sqlglot cannot read it."""
+    """Returns the syntax tree of a statement; raises `NotSharedError` if sqlglot cannot read it."""
     try:
-        tree = sqlglot.parse_one(masked(statement), read=DIALECT)
+        tree = sqlglot.parse_one(mask_window(statement), read=DIALECT)
     except SqlglotError as error:
         raise NotSharedError(f"{_BEYOND}: {_detail(error)}") from None
     except RecursionError:
@@ -86,10 +87,10 @@ def read_tree(statement: Statement) -> exp.Expr:
     return tree
 
 
-def masked(statement: Statement) -> str:
-    """Returns the text with `window` replaced by a word of equal length that sqlglot does not know.
+def mask_window(statement: Statement) -> str:
+    """Returns the text with `window` replaced by a word of equal length.
 
-    Where GROUP BY begins with `window(...)`, sqlglot takes it for a WINDOW clause. Places stay.
+    sqlglot reads `window(...)` at the start of GROUP BY as a WINDOW clause.
     """
     text = statement.text
     tokens = statement.tokens
@@ -101,24 +102,23 @@ def masked(statement: Statement) -> str:
 
 
 def _detail(error: SqlglotError) -> str:
-    """What sqlglot says, and the word at which it stopped."""
     if isinstance(error, sqlglot.ParseError) and error.errors:
         first = error.errors[0]
         return f"{first['description']} at {first['highlight']!r}"
     return str(error).splitlines()[0]
 
 
-def cut(statement: Statement, tree: exp.Expr) -> Clauses:
-    """The clauses of a statement whose shape can share."""
+def split_clauses(statement: Statement, tree: exp.Expr) -> Clauses:
+    """Returns the clauses of a statement; raises `NotSharedError` if its shape cannot share."""
     select = _shared_select(statement, tree)
     tokens = statement.tokens
     ends = {kind for kind, part in _ENDING.items() if select.args.get(part)}
-    # A column may be called like a clause that is not there.
+    # A column may have the name of a clause that is not there.
     bounds = _bounds(tokens, {*_ORDER} - {*_ENDING} | ends)
     items_from = 2 if kind_at(tokens, 1) == "ALL" else 1
-    items = split(tokens[items_from : bounds["FROM"]])
+    items = split_at_commas(tokens[items_from : bounds["FROM"]])
     group_by = _clause(tokens, bounds, "GROUP_BY")
-    keys = split(group_by)
+    keys = split_at_commas(group_by)
     where, having = _clause(tokens, bounds, "WHERE"), _clause(tokens, bounds, "HAVING")
     ending = {kind: _clause(tokens, bounds, kind) for kind in _ENDING if kind in ends}
     group = select.args["group"]
@@ -134,7 +134,7 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
     if not agree:
         raise NotSharedError(f"{_BEYOND}: its clauses cannot be told apart")
     relation = _clause(tokens, bounds, "FROM")
-    for place in outside(relation):
+    for place in top_level_positions(relation):
         if relation[place].kind in {"PIVOT", "UNPIVOT"}:
             raise NotSharedError("PIVOT")
         if relation[place].kind == "LATERAL" and kind_at(relation, place + 1) == "VIEW":
@@ -167,15 +167,14 @@ def cut(statement: Statement, tree: exp.Expr) -> Clauses:
 
 
 def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
-    """Returns the statement's SELECT; raises `NotSharedError` where it is more than that."""
+    """Returns a statement's SELECT; raises `NotSharedError` if parts of it cannot share."""
     if isinstance(tree, exp.SetOperation):
         raise NotSharedError(tree.key.upper())
     if not isinstance(tree, exp.Select):
         raise NotSharedError("it is not one plain SELECT")
     if tree.args.get("with_"):
         raise NotSharedError("WITH")
-    kinds = {statement.tokens[place].kind for place in outside(statement.tokens)}
-    if "PIPE_GT" in kinds:
+    if find_top_level(statement.tokens, "PIPE_GT"):
         raise NotSharedError("the pipe syntax |>")
     if statement.tokens[0].kind != "SELECT":
         raise NotSharedError("FROM stands before SELECT")
@@ -185,37 +184,42 @@ def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
     for part, reason in (("from_", "no FROM"), ("group", "no GROUP BY")):
         if not tree.args.get(part):
             raise NotSharedError(reason)
-    for part, value in tree.args["group"].args.items():
+    _check_expressions(tree)
+    return tree
+
+
+def _check_expressions(select: exp.Select) -> None:
+    """Refuses subqueries, window functions, `*`, and grouping that cannot share."""
+    for part, value in select.args["group"].args.items():
         if value and part not in _SHARED_GROUPINGS:
             raise NotSharedError(f"GROUP BY {part.upper()}")
     for clause, nodes in (
-        ("SELECT", tree.expressions),
-        ("WHERE", [tree.args.get("where")]),
-        ("GROUP BY", [tree.args["group"]]),
-        ("HAVING", [tree.args.get("having")]),
-        ("ORDER BY", [tree.args.get(part) for part in _ENDING.values()]),
+        ("SELECT", select.expressions),
+        ("WHERE", [select.args.get("where")]),
+        ("GROUP BY", [select.args["group"]]),
+        ("HAVING", [select.args.get("having")]),
+        ("ORDER BY", [select.args.get(part) for part in _ENDING.values()]),
     ):
         for node in filter(None, nodes):
             if node.find(exp.Query):
                 raise NotSharedError(f"a subquery in {clause}")
             if node.find(exp.Window):
                 raise NotSharedError("a window function (OVER)")
-    for item in tree.expressions:
+    for item in select.expressions:
         if item.is_star:
             raise NotSharedError("SELECT *")
         if isinstance(item, exp.Aliases):
             raise NotSharedError("an item of SELECT that is several columns")
-    return tree
 
 
 def _bounds(tokens: Span, kinds: Set[str]) -> dict[str, int]:
-    """Finds the keyword of each clause; refuses clauses in an order that cannot share."""
+    """Returns the index of each clause's keyword; refuses clauses in another order than Spark's."""
     bounds: dict[str, int] = {}
-    for place in outside(tokens):
+    for place in top_level_positions(tokens):
         kind = tokens[place].kind
         if kind not in kinds:
             continue
-        # `x IS DISTINCT FROM y`, and a field that is called like a clause.
+        # `x IS DISTINCT FROM y`, and a field with the name of a clause.
         if kind == "FROM" and kind_at(tokens, place - 1) == "DISTINCT":
             continue
         if kind_at(tokens, place - 1) == "DOT":
@@ -231,7 +235,7 @@ def _bounds(tokens: Span, kinds: Set[str]) -> dict[str, int]:
 
 
 def _clause(tokens: Span, bounds: dict[str, int], kind: str) -> Span:
-    """The tokens of one clause without its keyword, up to the next clause."""
+    """Returns the tokens of a clause without its keyword."""
     if kind not in bounds:
         return ()
     start = bounds[kind]
@@ -239,7 +243,6 @@ def _clause(tokens: Span, bounds: dict[str, int], kind: str) -> Span:
 
 
 def _item(tokens: Span, node: exp.Expr) -> Item:
-    """An item of SELECT without its alias."""
     if not isinstance(node, exp.Alias):
         return Item(tokens=tokens, alias=None)
     start = node.args["alias"].meta.get("start")
@@ -250,7 +253,7 @@ def _item(tokens: Span, node: exp.Expr) -> Item:
 
 
 def _column_starts(nodes: list[exp.Expr]) -> set[int]:
-    """Returns where column references begin; parameters of lambdas do not count."""
+    """Returns the positions of column references; parameters of lambdas are none."""
     starts: set[int] = set()
     for node in nodes:
         for column in node.find_all(exp.Column):

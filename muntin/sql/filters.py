@@ -1,7 +1,6 @@
-"""Predicates as text: their conjuncts, and a key by which equal predicates are recognised.
+"""Predicates as text: their conjuncts, and keys by which equal predicates are recognised.
 
-Every conjunct is cut from the user's own text and can be run in its place. A key can not: it stands
-for all predicates that keep the same rows, and is only compared.
+A conjunct is a part of the user's own text and can be run. A key can only be compared.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -14,19 +13,23 @@ from sqlglot.errors import SqlglotError, TokenError
 
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText, squeeze, uncommented
-from muntin.sql.conditions.simple import CONSTANTS, condition_key
-from muntin.sql.conditions.spelling import spell
-from muntin.sql.functions import UNSTABLE, calls
-from muntin.sql.group_by.keys import column_name
-from muntin.sql.spark_functions import SPARK_FUNCTIONS
-from muntin.sql.tokens import DIALECT, Span, kind_at, outside, tokenize, unbalanced, unwrapped
+from muntin.sql.conditions import CONSTANTS, condition_key, spell
+from muntin.sql.functions import NO_FUNCTIONS, SPARK_FUNCTIONS, UNSTABLE, calls
+from muntin.sql.group_by_keys import column_name
+from muntin.sql.tokens import (
+    DIALECT,
+    Span,
+    find_top_level,
+    kind_at,
+    strip_parentheses,
+    tokenize,
+    top_level_positions,
+    unbalanced_bracket,
+)
 
 _PREFIX = "SELECT 1 WHERE "
-# Spark calls these nondeterministic, or they draw a random number themselves.
+# Functions that are nondeterministic in Spark, or draw random numbers.
 _RANDOM = UNSTABLE | {"aes_encrypt", "java_method", "reflect", "try_reflect"}
-# Words that may stand before a bracket and call nothing.
-NO_FUNCTIONS = {"else", "escape", "from", "is", "then"}
-NO_FUNCTIONS |= {"character", "dec", "numeric", "varchar", "where"}
 _KNOWN_FUNCTIONS = SPARK_FUNCTIONS | NO_FUNCTIONS
 
 
@@ -34,9 +37,9 @@ _KNOWN_FUNCTIONS = SPARK_FUNCTIONS | NO_FUNCTIONS
 def conjuncts(where: str) -> tuple[str, ...]:
     """Returns the operands of a predicate's top-level ANDs, in the order written.
 
-    Joined by AND they mean what the predicate means. Each is spelled in one way, whatever white
-    space, comments, case of keywords and brackets around it were written. A predicate that cannot
-    be taken apart safely is one conjunct, as it was written.
+    Joined by AND they are equivalent to the predicate. White space, comments, the case of keywords
+    and brackets around an operand are normalised. A predicate that cannot be split safely is one
+    conjunct, as it was written.
 
     >>> conjuncts("(a=1  and (b in(2,3) AND (c or d)))")
     ('a = 1', 'b IN (2, 3)', 'c OR d')
@@ -46,12 +49,12 @@ def conjuncts(where: str) -> tuple[str, ...]:
         return ()
     try:
         tokens = tokenize(whole)
-        if unbalanced(tokens) is not None:
+        if unbalanced_bracket(tokens) is not None:
             return (whole,)
-        operands = list(_operands(_parsed(whole)))
+        operands = list(_operands(_parse_predicate(whole)))
         pieces = [spell(whole, piece, _columns(whole)) for piece in _pieces(tokens)]
         same = len(pieces) == len(operands) and all(
-            _parsed(piece).unnest() == operand
+            _parse_predicate(piece).unnest() == operand
             for piece, operand in zip(pieces, operands, strict=True)
         )
     except (SqlglotError, RecursionError):
@@ -60,7 +63,7 @@ def conjuncts(where: str) -> tuple[str, ...]:
 
 
 def conjunction(parts: Iterable[str]) -> str:
-    """Returns conditions joined by AND, in brackets where they need them.
+    """Returns conditions joined by AND, in brackets if they need them.
 
     >>> conjunction(["a = 1", "c OR d"])
     'a = 1 AND (c OR d)'
@@ -71,15 +74,14 @@ def conjunction(parts: Iterable[str]) -> str:
     return " AND ".join(f"({part})" if _joins_conditions(part) else part for part in parts)
 
 
-def canonical(where: str | None, *, case_sensitive: bool = True) -> str:
-    """Returns a key that two predicates share only if they keep the same rows.
+def canonical_key(where: str | None, *, case_sensitive: bool = True) -> str:
+    """Returns a key that two predicates share only if they select the same rows.
 
-    Simple conjuncts are equal in any order, with their operands swapped, and with the values of IN
-    in any order. Others are equal as they are spelled, and each keeps its place, because one may
-    guard the next: `x <> 0 AND 1 / x > 2`. Whether the predicate is the
-    same each time is another question: `is_deterministic`.
+    The key of simple conjuncts does not depend on their order, on the order of their operands, or
+    on the order of values of IN. Other conjuncts keep their text and their place, because one may
+    guard the next: `x <> 0 AND 1 / x > 2`. See also `is_deterministic`.
 
-    >>> canonical("b > a AND x IN (2, 1)") == canonical("x in (1, 2, 1) and a < b")
+    >>> canonical_key("b > a AND x IN (2, 1)") == canonical_key("x in (1, 2, 1) and a < b")
     True
     """
     parts = conjuncts(where or "")
@@ -89,9 +91,9 @@ def canonical(where: str | None, *, case_sensitive: bool = True) -> str:
 
 
 def split_by_keys(where: str, keys: Iterable[str]) -> tuple[str | None, str | None]:
-    """Returns the part of a filter that the keys alone decide, and the rest.
+    """Returns the part of a filter that depends only on the keys, and the rest.
 
-    A filter of which a part might fail is not taken apart: another part may guard it.
+    A filter is not split if a part of it might fail, because another part may guard that one.
 
     >>> split_by_keys("kind = 1 AND temp > 80", ["site", "kind"])
     ('kind = 1', 'temp > 80')
@@ -111,33 +113,32 @@ def _split_by_keys(where: str, keys: frozenset[str]) -> tuple[str | None, str | 
 
 
 def same_filter(a: str | None, b: str | None, *, case_sensitive: bool = True) -> bool:
-    """Whether two predicates are known to keep the same rows; no predicate keeps all."""
-    return canonical(a, case_sensitive=case_sensitive) == canonical(
+    """Whether two predicates certainly select the same rows; None selects all rows."""
+    return canonical_key(a, case_sensitive=case_sensitive) == canonical_key(
         b, case_sensitive=case_sensitive
     )
 
 
 def unify_filters(queries: Iterable[Query | PlainQuery]) -> tuple[Query | PlainQuery, ...]:
-    """Returns the queries with one text for all filters of a relation that keep the same rows.
+    """Returns the queries with one text for all filters of a relation that select the same rows.
 
-    Then they are one grouping to the planner. A query keeps the statement that it was parsed from.
+    The planner then puts them into one grouping. A query keeps its statement.
     """
     texts: dict[tuple[SqlText, str], str] = {}
     unified: list[Query | PlainQuery] = []
     for query in queries:
         if isinstance(query, Query) and query.where and is_deterministic(query.where):
-            text = texts.setdefault((query.source, canonical(query.where)), query.where)
+            text = texts.setdefault((query.source, canonical_key(query.where)), query.where)
             query = query if text == query.where else replace(query, where=text)
         unified.append(query)
     return tuple(unified)
 
 
 def is_simple(conjunct: str) -> bool:
-    """Whether a conjunct compares columns with literals or columns, and nothing else.
+    """Whether a conjunct only compares columns with literals or columns.
 
-    That is `=`, `<>`, `<`, `<=>` and the like, IN, BETWEEN, IS NULL, LIKE, a boolean column, and
-    NOT of these, without functions, casts or arithmetic. It fails for no row, unless Spark inserts
-    a cast: whoever relies on it must know the types.
+    It may use comparisons, IN, BETWEEN, IS NULL, LIKE, a boolean column, and NOT, but no functions,
+    casts or arithmetic. It fails for no row, unless types differ and Spark inserts a cast.
 
     >>> is_simple("NOT t.x BETWEEN 1 AND 5"), is_simple("x + 1 > 2")
     (True, False)
@@ -146,10 +147,10 @@ def is_simple(conjunct: str) -> bool:
 
 
 def is_deterministic(text: str, functions: Collection[str] = ()) -> bool:
-    """Whether an expression of rows gives the same value each time that it sees the same row.
+    """Whether an expression always has the same value for the same row.
 
-    A function that is not Spark's may do anything, unless its name is in `functions`, and so may a
-    subquery. The current time is the same for all rows of a statement, so it does not count.
+    False for subqueries, and for functions that are neither Spark's nor in `functions`. The current
+    time is the same for all rows of a statement, so it is allowed.
     """
     try:
         tokens = tokenize(text)
@@ -167,13 +168,13 @@ def is_deterministic(text: str, functions: Collection[str] = ()) -> bool:
 
 
 def is_reference(expression: str) -> bool:
-    """Whether an expression is a column or a field, with or without qualifier and backquotes.
+    """Whether an expression is a column or a field, with or without qualifiers and backquotes.
 
     >>> is_reference("t.`a b`.c"), is_reference("f(x)"), is_reference("NULL")
     (True, False, False)
     """
     try:
-        tokens = unwrapped(tokenize(expression))
+        tokens = strip_parentheses(tokenize(expression))
     except TokenError:
         return False
     if column_name(tokens) is None:
@@ -187,13 +188,13 @@ def _simple_key(conjunct: str, case_sensitive: bool) -> str | None:
         tokens = tokenize(conjunct)
     except TokenError:
         return None
-    if unbalanced(tokens) is not None:
+    if unbalanced_bracket(tokens) is not None:
         return None
     return condition_key(tokens, case_sensitive)
 
 
-def _parsed(text: str) -> exp.Expr:
-    """The syntax tree of a predicate; raises `SqlglotError` where sqlglot cannot read it."""
+def _parse_predicate(text: str) -> exp.Expr:
+    """Returns the syntax tree of a predicate; raises `SqlglotError` if sqlglot cannot read it."""
     tree = sqlglot.parse_one(_PREFIX + text, read=DIALECT)
     where = tree.args.get("where")
     if where is None or {*filter(tree.args.get, tree.args)} != {"expressions", "where"}:
@@ -204,23 +205,24 @@ def _parsed(text: str) -> exp.Expr:
 
 
 def _columns(text: str) -> frozenset[int]:
-    """Returns where column references begin: words that are no keywords there."""
+    """Returns the positions of column references, which may look like keywords."""
     starts = (
-        column.parts[0].meta.get("start", -1) for column in _parsed(text).find_all(exp.Column)
+        column.parts[0].meta.get("start", -1)
+        for column in _parse_predicate(text).find_all(exp.Column)
     )
     return frozenset(start - len(_PREFIX) for start in starts)
 
 
 @lru_cache(maxsize=4096)
 def _column_names(text: str) -> frozenset[str]:
-    """Returns the columns of a predicate, without backquotes."""
-    columns = _parsed(text).find_all(exp.Column)
+    """Returns the names of the columns in a predicate, without backquotes."""
+    columns = _parse_predicate(text).find_all(exp.Column)
     return frozenset(".".join(part.name for part in column.parts) for column in columns)
 
 
 @lru_cache(maxsize=4096)
 def _name_of(key: str) -> str | None:
-    """Returns the column that a key is, as `_column_names` spells it; None if it is more."""
+    """Returns the name of the column that a key is; None if it is another expression."""
     if not is_reference(key):
         return None
     try:
@@ -231,16 +233,16 @@ def _name_of(key: str) -> str | None:
 
 
 def _joins_conditions(text: str) -> bool:
-    """Whether AND or OR stands outside brackets, though it may be that of BETWEEN."""
+    """Whether there is an AND or OR outside brackets, including that of BETWEEN."""
     try:
         tokens = tokenize(text)
     except TokenError:
         return True
-    return any(tokens[place].kind in {"AND", "OR", "XOR"} for place in outside(tokens))
+    return bool(find_top_level(tokens, "AND", "OR", "XOR"))
 
 
 def _operands(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The operands of nested ANDs, from left to right."""
+    """Yields the operands of nested ANDs, from left to right."""
     waiting = [node]
     while waiting:
         node = waiting.pop().unnest()
@@ -251,14 +253,14 @@ def _operands(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _pieces(tokens: Span) -> Iterator[Span]:
-    """Splits tokens at every AND that joins conditions, through brackets around several of them.
+    """Yields the pieces between ANDs, also inside brackets around several conditions.
 
-    The AND of BETWEEN joins none, nor does one inside CASE.
+    The AND of BETWEEN and ANDs inside CASE do not count.
     """
-    tokens = unwrapped(tokens)
+    tokens = strip_parentheses(tokens)
     bounds = [-1]
     betweens = cases = 0
-    for place in outside(tokens):
+    for place in top_level_positions(tokens):
         kind = tokens[place].kind
         if kind_at(tokens, place - 1) == "DOT":
             continue

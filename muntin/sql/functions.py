@@ -1,6 +1,7 @@
-"""Names of Spark functions that decide whether a statement can share."""
+"""Names of Spark functions, and those that decide whether a statement can share."""
 
 from collections.abc import Iterator
+from importlib.resources import files
 
 from muntin.model.aggregates.table import SPELLINGS
 from muntin.sql.tokens import Span, kind_at
@@ -10,8 +11,14 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Spark 4.3's aggregate functions that are not built from slices. A call of one is found even where
-# it reads no column, as in `collect_list(1)`.
+# What `SHOW FUNCTIONS` lists in Spark 4.3, without operators. A test compares the two.
+REGISTERED = _names(files("muntin.sql").joinpath("spark_functions.txt").read_text())
+# Calls of Spark's grammar that `SHOW FUNCTIONS` does not list are functions, too.
+SPARK_FUNCTIONS = REGISTERED | _names("identifier timediff timestampadd timestampdiff try_cast")
+# Words that may stand before a bracket and call nothing.
+NO_FUNCTIONS = _names("else escape from is then character dec numeric varchar where")
+
+# Spark 4.3's aggregate functions that are not built from slices.
 UNSHARED = _names(
     """
     any_value approx_top_k_combine collect_union first first_value grouping
@@ -24,24 +31,24 @@ UNSHARED = _names(
 
 AGGREGATES = UNSHARED | SPELLINGS.keys()
 
-# Of these, the answer depends on the order in which rows arrive.
+# Aggregates whose answer depends on the order in which rows arrive.
 _BY_ARRIVAL = _names(
     """
     any_value array_agg collect_list first first_value last last_value listagg string_agg
     """
 )
 
-# Of these, the answer is the value of some row.
+# Aggregates whose answer is the value of some row.
 OF_ANY_ROW = _names("any_value first first_value last last_value")
 
 # Functions of a list whose answers do not depend on its order, and those of them that may have a
-# further argument.
+# second argument.
 ORDERLESS = _names("array_contains array_max array_min array_size array_sort cardinality size") | {
     "sort_array"
 }
 _WITH_MORE = _names("array_contains sort_array")
 
-# Two runs of these differ, or depend on how Spark splits the work.
+# Functions whose values differ from run to run, or depend on how Spark splits the work.
 UNSTABLE = _names(
     """
     input_file_block_length input_file_block_start input_file_name monotonically_increasing_id
@@ -49,7 +56,7 @@ UNSTABLE = _names(
     """
 )
 
-# One row becomes several, or one item several columns.
+# Functions that make several rows of one, or several columns of one item.
 GENERATORS = _names(
     """
     explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack
@@ -66,13 +73,13 @@ def why_unshared(name: str) -> str:
 
 
 def is_orderless(function: str, *, has_more: bool) -> bool:
-    """Whether the answer of a function of a list, with further arguments or without, does not
-    depend on the order of the list."""
+    """Whether the answer of a function of a list does not depend on the order of the list;
+    `has_more` is whether the call has more arguments."""
     return function in (_WITH_MORE if has_more else ORDERLESS)
 
 
 def is_call(tokens: Span, place: int) -> bool:
-    """Whether a function call begins here; `LIKE ANY (...)` looks like one and is none."""
+    """Whether a function call starts at an index; `LIKE ANY (...)` is none."""
     return (
         tokens[place].is_name
         and kind_at(tokens, place + 1) == "L_PAREN"
@@ -81,7 +88,7 @@ def is_call(tokens: Span, place: int) -> bool:
 
 
 def calls(tokens: Span) -> Iterator[tuple[int, str]]:
-    """Every place where a function is called, and the function's name in lower case."""
+    """Yields the index of every function call, and the function's name in lower case."""
     for place, token in enumerate(tokens):
         if is_call(tokens, place):
             yield place, token.norm

@@ -1,6 +1,6 @@
-"""Named parameters, `:name`: each is replaced by a literal of its value's type, as Spark binds it.
+"""Replaces named parameters, `:name`, by literals, as Spark binds them.
 
-A value is written as one literal token, so it can never be read as anything but a value.
+Every value becomes one literal, so that it can never be read as anything but a value.
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ from muntin.sql.tokens import Span, kind_at, line_and_column, tokenize
 
 _INT = 1 << 31
 _LONG = 1 << 63
-# After these a colon takes a field out of a value; anywhere else it begins a parameter.
+# After these tokens a colon extracts a field of a value; anywhere else it starts a parameter.
 _OPERANDS = {"R_PAREN", "R_BRACKET", "IDENTIFIER", "VAR", "STRING", "NUMBER"}
 
 
-def bound(text: str, args: Mapping[str, Any]) -> str:
+def bind_parameters(text: str, args: Mapping[str, Any]) -> str:
     """Returns the text with a literal for every parameter; raises `ParseError` if one is missing.
 
     As in Spark, values that no parameter asks for are ignored.
@@ -30,7 +30,7 @@ def bound(text: str, args: Mapping[str, Any]) -> str:
     try:
         tokens = tokenize(text)
     except TokenError:
-        # What is wrong with the text is said when it is split.
+        # `split_statements` raises the error.
         return text
     pieces, end = [], 0
     for place in _places(tokens):
@@ -53,7 +53,7 @@ def bound(text: str, args: Mapping[str, Any]) -> str:
 
 
 def _places(tokens: Span) -> list[int]:
-    """Returns where a colon stands right before a name, and after no operand."""
+    """Returns the indexes of colons right before a name and not after an operand."""
     return [
         place
         for place, token in enumerate(tokens)
@@ -78,39 +78,43 @@ def as_literal(value: Any) -> str:
     if isinstance(value, int):
         return _integer(value)
     if isinstance(value, float):
-        return _signed(f"{value!r}D") if isfinite(value) else f"double('{value}')"
+        return _bracket_sign(f"{value!r}D") if isfinite(value) else f"double('{value}')"
     if isinstance(value, str):
         return literal(value).replace("\n", "\\n").replace("\r", "\\r")
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
     if isinstance(value, Decimal) and value.is_finite():
-        return _signed(f"{value:f}BD")
-    if isinstance(value, datetime):
-        # As PySpark does: a time without a zone is of this machine's zone.
-        micros = floor(value.replace(microsecond=0).timestamp()) * SECOND + value.microsecond
-        return f"timestamp_micros({micros}L)"
-    if isinstance(value, date):
-        return f"DATE '{value.isoformat()}'"
-    if isinstance(value, timedelta):
-        micros = (value.days * 86_400 + value.seconds) * SECOND + value.microseconds
-        days, rest = divmod(abs(micros), 86_400 * SECOND)
-        clock = f"{timedelta(microseconds=rest - rest % SECOND)}.{rest % SECOND:06d}"
-        return f"INTERVAL '{'-' if micros < 0 else ''}{days} {clock}' DAY TO SECOND"
+        return _bracket_sign(f"{value:f}BD")
+    if isinstance(value, date | timedelta):
+        return _time_literal(value)
     raise ValueError(
         f"is {type(value).__name__}; a value is a number, text, bytes, a boolean, a date, a time, "
         f"a timedelta or None"
     )
 
 
+def _time_literal(value: date | timedelta) -> str:
+    if isinstance(value, datetime):
+        # As in PySpark, a time without a zone is in this machine's zone.
+        micros = floor(value.replace(microsecond=0).timestamp()) * SECOND + value.microsecond
+        return f"timestamp_micros({micros}L)"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    micros = (value.days * 86_400 + value.seconds) * SECOND + value.microseconds
+    days, rest = divmod(abs(micros), 86_400 * SECOND)
+    clock = f"{timedelta(microseconds=rest - rest % SECOND)}.{rest % SECOND:06d}"
+    return f"INTERVAL '{'-' if micros < 0 else ''}{days} {clock}' DAY TO SECOND"
+
+
 def _integer(value: int) -> str:
     if not -_LONG <= value < _LONG:
         raise ValueError(f"is {value}, which is no bigint; give a Decimal")
     if value in (-_INT, -_LONG):
-        # Without its sign it would be of the next wider type.
+        # Without its sign, the literal would have a wider type.
         return f"CAST('{value}' AS {'INT' if value == -_INT else 'BIGINT'})"
-    return _signed(str(value))
+    return _bracket_sign(str(value))
 
 
-def _signed(text: str) -> str:
-    """A sign is in brackets: `- -1` would begin a comment."""
+def _bracket_sign(text: str) -> str:
+    """Puts a negative number in brackets, because `--1` would be a comment."""
     return f"({text})" if text.startswith("-") else text

@@ -1,54 +1,66 @@
-"""`parse_sql`: statements to `Query` where slices can answer them, else to `PlainQuery`."""
+"""`parse_sql`: returns a `Query` for a statement that slices can answer, else a `PlainQuery`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
 
 from muntin.model.query import Column, PlainQuery, Query
 from muntin.model.sql_text import SqlText
-from muntin.sql.aggregates import check_row_expression
-from muntin.sql.clauses import Clauses, cut, read_tree
-from muntin.sql.dialects import in_spark_sql
-from muntin.sql.ending import read_ending
+from muntin.sql.aggregate_calls import check_row_expression
+from muntin.sql.clauses import Clauses, read_tree, split_clauses
+from muntin.sql.dialects import to_spark_sql
 from muntin.sql.functions import UNSTABLE, calls, is_call
-from muntin.sql.group_by.keys import column_name, read_group_by
-from muntin.sql.group_by.windows import first_window, is_window
-from muntin.sql.parameters import bound
+from muntin.sql.group_by_keys import column_name, read_group_by
+from muntin.sql.parameters import bind_parameters
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
-from muntin.sql.tables import find_holes, guess_holes, relation_with_holes, with_holes
-from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, closing, kind_at, render
+from muntin.sql.table_references import find_tables, guess_tables, relation_text, statement_text
+from muntin.sql.tokens import (
+    NotSharedError,
+    Span,
+    WrongSqlError,
+    is_bracketed,
+    kind_at,
+    norms,
+    render,
+    split_at_commas,
+    strip_parentheses,
+)
+from muntin.sql.window_calls import first_window, is_window
+
+_DIRECTIONS = {("asc",), ("desc",)}
+_NULLS = {("nulls", "first"), ("nulls", "last")}
 
 
 def parse_sql(text: str, args: Mapping[str, Any] | None = None) -> list[Query | PlainQuery]:
-    """The queries of Spark SQL statements separated by `;`, in order.
+    """Returns the queries of Spark SQL statements separated by `;`, in order.
 
     `args` are the values of named parameters, `:name`, as in `spark.sql`. Windows may also be those
     of Azure Stream Analytics and Flink SQL; a statement with several becomes a query for each.
 
-    A comment line `-- name: x` ahead of a statement names it. A statement that slices cannot
-    answer is given with the reason, and Spark answers it alone. Raises `ParseError` where Spark is
-    sure to refuse.
+    A comment line `-- name: x` before a statement names it. A statement that slices cannot
+    answer becomes a `PlainQuery` with the reason, and Spark answers it alone. Raises `ParseError`
+    for a statement that Spark is certain to refuse.
     """
     if args is not None:
-        text = bound(text, args)
+        text = bind_parameters(text, args)
     return [
-        _parse(statement) for given in split_statements(text) for statement in in_spark_sql(given)
+        _parse(statement) for each in split_statements(text) for statement in to_spark_sql(each)
     ]
 
 
 def _parse(statement: Statement) -> Query | PlainQuery:
-    holes = guess_holes(statement.tokens)
+    tables = guess_tables(statement.tokens)
     try:
         tree = read_tree(statement)
-        holes = find_holes(statement.tokens, tree)
+        tables = find_tables(statement.tokens, tree)
         read = statement.to_read
         if read is not statement:
             tree = read_tree(read)
-        return _shared(read, tree, with_holes(statement.text, holes))
+        return _shared_query(read, tree, statement_text(statement.text, tables))
     except NotSharedError as reason:
-        whole = with_holes(statement.text, holes)
+        whole = statement_text(statement.text, tables)
         return PlainQuery(
             name=statement.name,
             statement=whole,
@@ -59,13 +71,13 @@ def _parse(statement: Statement) -> Query | PlainQuery:
         raise statement.error(str(error), error.at) from None
 
 
-def _shared(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query:
-    """Build the query of a statement; raises `NotSharedError` with the reason where it cannot.
+def _shared_query(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query:
+    """Returns the query of a statement; raises `NotSharedError` with the reason if it cannot share.
 
     `whole` is the statement as Spark runs it.
     """
     text = statement.text
-    clauses = cut(statement, tree)
+    clauses = split_clauses(statement, tree)
     for _, name in calls(clauses.relation):
         if name in UNSTABLE:
             raise NotSharedError(f"{name}() gives other values each time")
@@ -100,7 +112,7 @@ def _shared(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query:
         where=render(text, clauses.where) if clauses.where else None,
         having=having,
         ending=ending,
-        relation=relation_with_holes(text, clauses.relation, find_holes(statement.tokens, tree)),
+        relation=relation_text(text, clauses.relation, find_tables(statement.tokens, tree)),
         columns=columns,
         statement=whole,
         names_window=projection.names_window or group_by.names_window,
@@ -110,7 +122,7 @@ def _shared(statement: Statement, tree: exp.Expr, whole: SqlText) -> Query:
 
 
 def _mixes_case(tokens: Span, clauses: Clauses) -> bool:
-    """Whether a column is spelled in two cases, which only some sessions take for one name."""
+    """Whether a column is written in two cases, which are one name in some sessions only."""
     names = {
         token.norm
         for place, token in enumerate(tokens)
@@ -127,17 +139,63 @@ def _mixes_case(tokens: Span, clauses: Clauses) -> bool:
 
 
 def _implied_name(tokens: Span, clauses: Clauses) -> str | None:
-    """Returns the name of an item without an alias, or None where only Spark can tell."""
-    if is_window(tokens) and closing(tokens, 1) == len(tokens) - 1:
+    """Returns the name of an item without an alias, or None if only Spark knows it."""
+    if is_window(tokens) and is_bracketed(tokens, 1):
         return tokens[0].norm
     return column_name(tokens) if tokens[0].start in clauses.columns else None
 
 
 def _aliases(columns: list[Column]) -> dict[str, str | None]:
-    """Returns the aliases that HAVING may use, in lower case; ambiguous ones map to None."""
+    """Returns the expressions of aliases in lower case; None for an ambiguous alias."""
     aliases: dict[str, str | None] = {}
     for column in columns:
         if column.name is not None:
             name = column.name.lower()
             aliases[name] = None if name in aliases else column.expression
     return aliases
+
+
+def read_ending(
+    projection: Projection, items: Sequence[str], aliases: Mapping[str, str | None]
+) -> str | None:
+    """Returns ORDER BY, SORT BY, LIMIT and OFFSET over key names, `window` and aggregate names.
+
+    `items` are the expressions of SELECT over these names, and `aliases` has them by name. None
+    means that the answer has no order and no limit.
+    """
+    clauses = []
+    for word, tokens in projection.clauses.ending.items():
+        if word.endswith("BY"):
+            found = [_order(item, projection, items, aliases) for item in split_at_commas(tokens)]
+            orders = [each for some in found for each in some]
+            clauses += [f"{word} {', '.join(orders)}"] if orders else []
+        elif len(tokens) == 1 and (tokens[0].norm == "all" or tokens[0].norm.isdecimal()):
+            clauses.append(f"{word} {tokens[0].norm}")
+        else:
+            raise NotSharedError(f"{word} {render(projection.text, tokens)}")
+    return " ".join(clauses) or None
+
+
+def _order(
+    tokens: Span,
+    projection: Projection,
+    items: Sequence[str],
+    aliases: Mapping[str, str | None],
+) -> list[str]:
+    """Returns the expressions of an item of ORDER BY; none if it is a constant."""
+    stop = len(tokens)
+    stop -= 2 * (norms(tokens[stop - 2 : stop]) in _NULLS and stop > 2)
+    stop -= norms(tokens[stop - 1 : stop]) in _DIRECTIONS and stop > 1
+    how = "".join(f" {word.upper()}" for word in norms(tokens[stop:]))
+    expression = strip_parentheses(tokens[:stop])
+    if norms(expression) == ("all",) and "all" not in aliases:
+        texts = list(items)
+    elif len(expression) == 1 and expression[0].norm.isdecimal():
+        place = int(expression[0].norm)
+        if not 1 <= place <= len(items):
+            raise NotSharedError(f"ORDER BY {place} has no item to stand for")
+        texts = [items[place - 1]]
+    else:
+        texts = [projection.rewrite(expression, aliases, items_first=True)]
+    # Spark would read a number as the position of an item.
+    return [f"{text}{how}" for text in texts if not text.strip("() ").isdecimal()]

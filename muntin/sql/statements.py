@@ -1,4 +1,4 @@
-"""Text to statements: split at `;`, each with a name."""
+"""Splits a text into statements at `;`, each with a name."""
 
 import re
 from collections.abc import Iterator
@@ -8,12 +8,13 @@ from sqlglot.errors import TokenError
 
 from muntin.errors import ModelError, ParseError
 from muntin.model.query import check_name
-from muntin.sql.tokens import Token, kind_at, line_and_column, norms, tokenize, unbalanced
+from muntin.sql.tokens import Token, kind_at, line_and_column, norms, tokenize, unbalanced_bracket
 
 _NAME_LINE = re.compile(r"^[ \t]*--[ \t]*name[ \t]*:(.*)$", re.MULTILINE | re.IGNORECASE)
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
-# What is not code, or one character that is; a quote that the first rules leave is not closed.
+# Comments, literals and quoted names as a whole, or one other character. A quote that only the last
+# group matches is not closed.
 _LEXEME = re.compile(
     r"""--[^\n]* | /\*.*?\*/
       | [rR]'[^']*' | [rR]"[^"]*"
@@ -22,38 +23,38 @@ _LEXEME = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-# How a query of Spark SQL may begin; anything else is a command.
+# The first words of queries in Spark SQL. Anything else is a command.
 _OPENINGS = {"select", "with", "from", "values", "table", "map", "reduce", "("}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One statement: its name, its text from its first to its last token, and its tokens."""
+    """A statement with its name, its text from the first to the last token, and its tokens."""
 
     name: str
     text: str
     tokens: tuple[Token, ...]
-    # Where the statement begins in the text that it was cut from, counted from 1.
+    # Where the statement starts in the whole text, from 1.
     line: int
     column: int
-    # The text to read its query from, if it groups by windows that Spark has no function for.
+    # The text from which the query is read, if Spark has no function for its window.
     read_as: str | None = None
 
     @property
     def to_read(self) -> "Statement":
-        """The statement that the query is read from."""
+        """The statement from which the query is read."""
         if self.read_as is None:
             return self
         tokens = tokenize(self.read_as)
         return replace(self, text=self.read_as, tokens=tokens, read_as=None)
 
     def error(self, message: str, at: int = 0) -> ParseError:
-        """What is wrong at a place of this statement, with that place in the whole text."""
+        """Returns an error with the line and column of a position in this statement."""
         line, column = self.place(at)
         return ParseError(f"query {self.name!r}: {message}", line=line, column=column)
 
     def find(self, fragment: str) -> int:
-        """Returns where a piece of SQL first occurs in the statement, or 0 where it does not."""
+        """Returns the first position of a piece of SQL in the statement; 0 if it is not there."""
         try:
             sought = norms(tokenize(fragment))
         except TokenError:
@@ -65,24 +66,24 @@ class Statement:
         return 0
 
     def place(self, at: int) -> tuple[int, int]:
-        """The line and the column in the whole text of a place in this statement."""
+        """Returns the line and column, in the whole text, of a position in this statement."""
         line, column = line_and_column(self.text, at)
         return self.line + line - 1, column + (self.column - 1 if line == 1 else 0)
 
 
 def split_statements(text: str) -> list[Statement]:
-    """The statements of a text, in order.
+    """Returns the statements of a text, in order.
 
-    A name is a comment line `-- name: x` ahead of the statement, the nearest where there are
-    several; a statement without one is called by its position: q1, q2, ...
+    The last comment line `-- name: x` before a statement names it. Without one, it is named by its
+    position: q1, q2, ...
     """
-    # Some editors put a mark before the text.
+    # Some editors write a byte order mark.
     text = text.removeprefix("\ufeff")
     try:
         tokens = tokenize(text)
     except TokenError as error:
-        raise _unclosed(text) from error
-    cuts = list(_cut(text, tokens))
+        raise _unclosed_error(text) from error
+    cuts = list(_split(text, tokens))
     if not cuts:
         raise ParseError("there is no SQL statement; write at least one SELECT")
     places = [line_and_column(text, body[0].start) for _, body in cuts]
@@ -96,8 +97,8 @@ def split_statements(text: str) -> list[Statement]:
     return statements
 
 
-def _cut(text: str, tokens: tuple[Token, ...]) -> Iterator[tuple[str | None, list[Token]]]:
-    """The given name, if any, and the tokens of each statement that is not empty."""
+def _split(text: str, tokens: tuple[Token, ...]) -> Iterator[tuple[str | None, list[Token]]]:
+    """Yields the name in the comments, if any, and the tokens of each non-empty statement."""
     body: list[Token] = []
     comments_from = 0
     for token in tokens:
@@ -107,20 +108,19 @@ def _cut(text: str, tokens: tuple[Token, ...]) -> Iterator[tuple[str | None, lis
         if body:
             yield _given_name(text[comments_from : body[0].start]), body
             comments_from = token.end
-        # Past an empty statement the comments go on: `; -- name: x` may stand before a second `;`.
+        # Comments go on after an empty statement: `; -- name: x` may be followed by a second `;`.
         body = []
     if body:
         yield _given_name(text[comments_from : body[0].start]), body
 
 
 def _given_name(comments: str) -> str | None:
-    """The last name in the comments ahead of a statement."""
     names = _NAME_LINE.findall(_BLOCK_COMMENT.sub("", comments))
     return names[-1].strip() if names else None
 
 
 def _names(given: list[str | None], places: list[tuple[int, int]]) -> list[str]:
-    """A name for every statement; names that differ only in case are equal."""
+    """Returns a name for every statement; refuses names that differ only in case."""
     positions: dict[str, int] = {}
     for position, name in enumerate(given, 1):
         if name is None:
@@ -150,21 +150,21 @@ def _names(given: list[str | None], places: list[tuple[int, int]]) -> list[str]:
 
 
 def _check(statement: Statement) -> None:
-    """Refuse what Spark is sure to refuse, and commands."""
+    """Refuses commands, and what Spark is certain to refuse."""
     first = statement.tokens[0]
     if first.norm not in _OPENINGS:
         raise statement.error(f"it begins with {first.name!r}; only SELECT statements are run")
     for place, token in enumerate(statement.tokens):
-        # Spark would take FROM for a column, and stop at a word behind it.
+        # Spark would read FROM as a column, and its error would point at a later word.
         if token.kind == "COMMA" and kind_at(statement.tokens, place + 1) in {"", "FROM"}:
             raise statement.error("nothing follows ','", token.start)
-    stray = unbalanced(statement.tokens)
+    stray = unbalanced_bracket(statement.tokens)
     if stray is not None:
         around = statement.text[stray.start : stray.start + 30].splitlines()[0]
         raise statement.error(f"the bracket {stray.name!r} has no partner: {around}", stray.start)
 
 
-def _unclosed(text: str) -> ParseError:
+def _unclosed_error(text: str) -> ParseError:
     """Returns the error for a text that cannot be split into tokens."""
     for lexeme in _LEXEME.finditer(text):
         opening = lexeme.group("open")
@@ -180,9 +180,9 @@ def _unclosed(text: str) -> ParseError:
 
 
 def _query_at(text: str, start: int) -> str:
-    """The query, by name, in which a place stands."""
-    # One more word stands for the rest, so that a statement which begins there is counted.
+    """Returns the name of the query at a position."""
+    # The extra word stands for the rest, so that a statement that starts there counts.
     before = text[:start] + " x"
-    cuts = list(_cut(before, tokenize(before)))
+    cuts = list(_split(before, tokenize(before)))
     places = [line_and_column(before, body[0].start) for _, body in cuts]
     return f"query {_names([given for given, _ in cuts], places)[-1]!r}"

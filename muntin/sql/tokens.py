@@ -1,7 +1,7 @@
-"""Tokens that know where they stand, so that every piece of SQL is cut from the user's own text.
+"""Tokens with their positions, so that every piece of SQL is a part of the user's own text.
 
-Nothing here writes SQL. sqlglot's generator would rewrite casts, date formats and literals, and the
-answers would no longer be Spark's.
+Nothing here generates SQL: sqlglot's generator rewrites casts, date formats and literals, which
+would change answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,13 +20,13 @@ _LITERALS = {"STRING", "RAW_STRING", "HEX_STRING", "NUMBER"}
 
 
 class NotSharedError(MuntinError):
-    """Unwinds to a `PlainQuery`; its message is the reason. It never leaves this package."""
+    """The reason why a statement cannot share. `parse_sql` turns it into a `PlainQuery`."""
 
 
 class WrongSqlError(MuntinError):
-    """Spark is sure to refuse what stands at `at`, a place in the statement's text.
+    """Spark is certain to refuse the SQL at position `at` of the statement's text.
 
-    It leaves this package as a `ParseError`, with the line and the column of that place.
+    `parse_sql` turns it into a `ParseError` with a line and a column.
     """
 
     def __init__(self, message: str, at: int = 0) -> None:
@@ -36,10 +36,10 @@ class WrongSqlError(MuntinError):
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """A word of SQL: its kind, what it is compared by, and its half-open place in the text."""
+    """A word of SQL, at `[start, end)` of its text."""
 
     kind: str
-    # Equal for two spellings of one thing: lower case, no backquotes; literals stay as written.
+    # The form for comparisons: lower case, without backquotes; literals as they are written.
     norm: str
     # As written, without backquotes.
     name: str
@@ -48,7 +48,7 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        """Whether it could be (part of) a column's name: any word, since most keywords may be."""
+        """Whether it may be a part of a column's name; most keywords may."""
         if self.kind.endswith("STRING"):
             # A prefix belongs to the literal, as in `r'x'` and `X'1F'`.
             return False
@@ -60,9 +60,9 @@ Span = Sequence[Token]
 
 @lru_cache(maxsize=4096)
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of a text, comments left out; raises `sqlglot.errors.TokenError`.
+    """Returns the tokens of a text without comments; raises `sqlglot.errors.TokenError`.
 
-    Planning asks for those of the same few filters and keys over and over.
+    It is cached, because planning reads the same few filters and keys again and again.
     """
     tokens: list[Token] = []
     for raw in sqlglot.tokenize(text, read=DIALECT):
@@ -78,7 +78,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
 
 
 def line_and_column(text: str, at: int) -> tuple[int, int]:
-    """A place in a text as people count it: both from 1.
+    """Returns the line and the column of a position; both start at 1.
 
     >>> line_and_column("SELECT a,\\n  b FROM t", 12)
     (2, 3)
@@ -87,17 +87,17 @@ def line_and_column(text: str, at: int) -> tuple[int, int]:
 
 
 def norms(tokens: Span) -> tuple[str, ...]:
-    """Returns the form in which SQL is compared: no white space, comments or upper case."""
+    """Returns the tokens in the form for comparisons, without white space and comments."""
     return tuple(token.norm for token in tokens)
 
 
 def kind_at(tokens: Span, index: int) -> str:
-    """The kind of the token at a place, or nothing outside of them."""
+    """Returns the kind of the token at an index, or an empty text if there is none."""
     return tokens[index].kind if 0 <= index < len(tokens) else ""
 
 
-def closing(tokens: Span, index: int) -> int:
-    """The place of the bracket that closes the one at `index`, in tokens known to balance."""
+def closing_position(tokens: Span, index: int) -> int:
+    """Returns the index of the bracket that closes the one at `index`; brackets must balance."""
     depth = 0
     for place in range(index, len(tokens)):
         depth += (tokens[place].kind in _CLOSERS) - (tokens[place].kind in _CLOSERS.values())
@@ -106,8 +106,8 @@ def closing(tokens: Span, index: int) -> int:
     raise NotSharedError("its SQL is beyond the parser: a bracket is cut in two")
 
 
-def unbalanced(tokens: Span) -> Token | None:
-    """The first bracket without a partner."""
+def unbalanced_bracket(tokens: Span) -> Token | None:
+    """Returns the first bracket without a partner, if there is one."""
     open_: list[Token] = []
     for token in tokens:
         if token.kind in _CLOSERS:
@@ -119,8 +119,8 @@ def unbalanced(tokens: Span) -> Token | None:
     return open_[-1] if open_ else None
 
 
-def outside(tokens: Span) -> list[int]:
-    """The places of the tokens that stand in no bracket, brackets themselves left out."""
+def top_level_positions(tokens: Span) -> list[int]:
+    """Returns the indexes of the tokens outside all brackets, without the brackets themselves."""
     places: list[int] = []
     depth = 0
     for place, token in enumerate(tokens):
@@ -131,47 +131,56 @@ def outside(tokens: Span) -> list[int]:
     return places
 
 
-def split(tokens: Span) -> list[Span]:
-    """Splits tokens at commas outside brackets; no tokens give no pieces."""
+def find_top_level(tokens: Span, *kinds: str) -> list[int]:
+    """Returns the indexes of the tokens of some kinds outside all brackets."""
+    return [place for place in top_level_positions(tokens) if tokens[place].kind in kinds]
+
+
+def is_bracketed(tokens: Span, start: int = 0) -> bool:
+    """Whether the token at `start` is a bracket that the last token closes."""
+    return kind_at(tokens, start) in _CLOSERS and closing_position(tokens, start) == len(tokens) - 1
+
+
+def split_at_commas(tokens: Span) -> list[Span]:
+    """Returns the pieces between commas outside brackets; no pieces if there are no tokens."""
     if not tokens:
         return []
-    commas = [place for place in outside(tokens) if tokens[place].kind == "COMMA"]
+    commas = find_top_level(tokens, "COMMA")
     bounds = [-1, *commas, len(tokens)]
     return [tokens[a + 1 : b] for a, b in pairwise(bounds)]
 
 
-def unwrapped(tokens: Span) -> Span:
-    """The tokens without the parentheses around all of them."""
-    while len(tokens) > 2 and tokens[0].kind == "L_PAREN":
-        if closing(tokens, 0) != len(tokens) - 1:
-            break
+def strip_parentheses(tokens: Span) -> Span:
+    """Returns the tokens without parentheses around all of them."""
+    while len(tokens) > 2 and tokens[0].kind == "L_PAREN" and is_bracketed(tokens):
         tokens = tokens[1:-1]
     return tokens
 
 
 @dataclass(frozen=True, kw_only=True)
-class Swap:
-    """Replace the tokens up to the place `stop` by a text."""
+class Replacement:
+    """A text in the place of the tokens up to the index `stop`."""
 
     stop: int
     text: str
 
 
-def render(text: str, tokens: Span, swaps: Mapping[int, Swap] | None = None) -> str:
-    """The user's text of some tokens, with some places swapped.
+def render(text: str, tokens: Span, replacements: Mapping[int, Replacement] | None = None) -> str:
+    """Returns the user's text of some tokens, with replacements by the index of their first token.
 
-    White space and comments become one blank, so that equal SQL is equal text, and so that a line
-    comment cannot swallow what is put after it.
+    White space and comments become one space, so that equal SQL is equal text.
     """
     pieces: list[str] = []
     place = 0
     end = tokens[0].start if tokens else 0
     while place < len(tokens):
-        swap = (swaps or {}).get(place)
-        stop = swap.stop if swap else place + 1
+        replacement = (replacements or {}).get(place)
+        stop = replacement.stop if replacement else place + 1
         if tokens[place].start > end:
             pieces.append(" ")
-        pieces.append(swap.text if swap else text[tokens[place].start : tokens[place].end])
+        pieces.append(
+            replacement.text if replacement else text[tokens[place].start : tokens[place].end]
+        )
         end = tokens[stop - 1].end
         place = stop
     return "".join(pieces)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from muntin.sql.filters import (
-    canonical,
+    canonical_key,
     conjuncts,
     is_deterministic,
     is_reference,
@@ -365,7 +365,7 @@ def test_equal_keys_mean_equal_values(spark):
     same = [(a, b) for a, b in pairs if same_filter(a, b)]
     assert len(same) > len(pairs) / 2
     # Predicates that were not generated as a pair may have one key, too.
-    alike = sorted({where for pair in pairs for where in pair}, key=canonical)
+    alike = sorted({where for pair in pairs for where in pair}, key=canonical_key)
     same += [(a, b) for a, b in pairwise(alike) if same_filter(a, b)]
     assert_equal_columns(spark, same)
 

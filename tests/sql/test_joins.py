@@ -7,8 +7,8 @@ import pytest
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText
 from muntin.sql import parse_sql
-from muntin.sql.joins import widen_joins
-from muntin.sql.joins.time_bounds import read_bounds
+from muntin.sql.time_bounds import read_bounds
+from muntin.sql.widen_joins import widen_joins
 
 HEAD = "SELECT a.user, window(b.ts, '1 hour') AS w, count(*), avg(b.price) FROM"
 BY = "GROUP BY a.user, window(b.ts, '1 hour')"

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from muntin.errors import ParseError
 from muntin.sql import parse_sql
-from muntin.sql.parameters import as_literal, bound
+from muntin.sql.parameters import as_literal, bind_parameters
 
 VALUES = {
     "small": 7,
@@ -64,17 +64,17 @@ def test_a_parameter_is_one_value_wherever_it_stands():
     ],
 )
 def test_what_only_looks_like_a_parameter_stays(text):
-    assert bound(text, {"p": 1, "y": 2}) == text
+    assert bind_parameters(text, {"p": 1, "y": 2}) == text
 
 
 def test_a_parameter_needs_a_value_of_a_type_that_sql_has():
     with pytest.raises(
         ParseError, match=r":loww has no value; did you mean 'low'.*line 2, column 7"
     ):
-        bound("SELECT\n  a > \n:loww".replace("\n:", ":"), {"low": 1})
+        bind_parameters("SELECT\n  a > \n:loww".replace("\n:", ":"), {"low": 1})
     with pytest.raises(ParseError, match="args is empty"):
         parse_sql("SELECT :p", args={})
     with pytest.raises(ParseError, match=":p is list; a value is a number"):
-        bound("SELECT :p", {"p": [1]})
+        bind_parameters("SELECT :p", {"p": [1]})
     with pytest.raises(ParseError, match="is no bigint"):
-        bound("SELECT :p", {"p": 1 << 63})
+        bind_parameters("SELECT :p", {"p": 1 << 63})

@@ -25,7 +25,7 @@ from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.data_windows.custom_windows import CountedDiscretizer, EvictingDiscretizer
 from muntin.runtime.data_windows.periodic_edges import find, number_rows, reached
-from muntin.runtime.data_windows.record_batch import Carried, Records, WindowEdges
+from muntin.runtime.data_windows.record_batch import DiscretizerState, Records, WindowEdges
 from muntin.runtime.data_windows.window_stream import Discretizer
 
 _ANY = np.iinfo(np.int64).min
@@ -72,7 +72,7 @@ class SessionDiscretizer(Discretizer):
         super().__init__()
         self._gap = gap
 
-    def find(self, records: Records, carried: Carried) -> WindowEdges:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Compare each record with the one before."""
         apart = records.waited > self._gap
         fresh = (carried.open == 0) & (records.lows < records.stops)
@@ -105,7 +105,7 @@ class ConditionDiscretizer(Discretizer):
         self._begin = begin
         self._end = end
 
-    def find(self, records: Records, carried: Carried) -> WindowEdges:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Find ends by the condition; the end of a key ends its windows, too."""
         begins = np.flatnonzero(records.conditions[self._begin])
         borders = np.append(np.flatnonzero(records.conditions[self._end]), records.rows)
@@ -131,7 +131,7 @@ class LengthDiscretizer(Discretizer):
         self._begin = begin
         self._length = length
 
-    def find(self, records: Records, carried: Carried) -> WindowEdges:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Windows end in the order in which they began: all are equally long."""
         begins = np.flatnonzero(records.conditions[self._begin])
         homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
@@ -149,7 +149,7 @@ class LengthDiscretizer(Discretizer):
         )
 
 
-def _ahead(records: Records, carried: Carried, begins: Int64s) -> tuple[Int64s, Int64s]:
+def _ahead(records: Records, carried: DiscretizerState, begins: Int64s) -> tuple[Int64s, Int64s]:
     """Returns (the first row at which each window may end, its stretch), ordered by stretch."""
     homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
     order = np.argsort(homes, kind="stable")
@@ -168,7 +168,7 @@ class _PeriodDiscretizer(Discretizer):
         self._window = (size, slide, offset)
         self._least = least
 
-    def _find(self, values: Any, records: Records, carried: Carried) -> tuple[Any, ...]:
+    def _find(self, values: Any, records: Records, carried: DiscretizerState) -> tuple[Any, ...]:
         """Returns (rows, numbers of begins; rows, numbers, stretches of ends, if by a value)."""
         kind = values.dtype.type
         missing = kind(-np.inf) if values.dtype.kind == "f" else kind(_ANY)
@@ -197,7 +197,7 @@ class TimeDiscretizer(_PeriodDiscretizer):
         self._begin: Callable[[Int64s], Int64s] = lambda n: window.offset + n * window.slide
         self._size = window.size
 
-    def find(self, records: Records, carried: Carried) -> WindowEdges:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """A window is labelled by its own bounds, whatever its records are."""
         begins, numbers, reads, ended, homes, _ = self._find(records.times, records, carried)
         asks = None
@@ -223,7 +223,7 @@ class CountDiscretizer(_PeriodDiscretizer):
     def __init__(self, window: CountWindow) -> None:
         super().__init__(window.size, window.slide, least=0)
 
-    def find(self, records: Records, carried: Carried) -> WindowEdges:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """The measure is the number of the row."""
         rows = np.empty(records.rows, np.int64)
         number_rows(rows, records.firsts, carried.memory["seen"])
@@ -239,7 +239,7 @@ class DeltaDiscretizer(_PeriodDiscretizer):
         super().__init__(window.size, window.slide)
         self._column = window.column
 
-    def find(self, records: Records, carried: Carried) -> WindowEdges:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """The measure grows already: `read_records` made it so."""
         return _measured(self._find(records.measures[self._column], records, carried), records)
 

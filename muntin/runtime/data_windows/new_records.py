@@ -16,7 +16,7 @@ from muntin.runtime.data_windows.record_batch import PreviousRecord
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrived:
+class StepRecords:
     """New records in order, and what is known of all keys, by number of key."""
 
     known: OpenWindows
@@ -55,14 +55,14 @@ class Arrived:
         stretches[self.keys_with_records] = 1 + np.arange(len(self.keys_with_records))
         return stretches
 
-    def around(self, values: Any) -> Any:
+    def by_stretch(self, values: Any) -> Any:
         """Returns values by key as values by stretch; the first and the last stretch have zero."""
         padded = np.zeros(len(self.keys_with_records) + 2, values.dtype)
         padded[1:-1] = values[self.keys_with_records]
         return padded
 
 
-def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -> Arrived:
+def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -> StepRecords:
     """Number all keys, those known and those new, and bring records and windows into order."""
     columns = layout.layout.key_columns
     table = pa.Table.from_batches([records])
@@ -101,7 +101,7 @@ def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -
     by_key = np.argsort(slice_keys, kind="stable")
     place = np.empty(len(by_key), np.int64)
     place[by_key] = np.arange(len(by_key))
-    return Arrived(
+    return StepRecords(
         known=OpenWindows(
             keys=both.take(pa.array(rows)) if columns else both,
             count=len(rows),

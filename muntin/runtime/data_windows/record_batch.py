@@ -133,7 +133,7 @@ class WindowEdges:
 
 
 @dataclass(kw_only=True)
-class Carried:
+class DiscretizerState:
     """What a discretizer knows at the begin of each stretch, from earlier records.
 
     `memory` and `made` are updated to what is known after each stretch.

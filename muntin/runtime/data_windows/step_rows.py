@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.data_windows.new_records import Arrived
+from muntin.runtime.data_windows.new_records import StepRecords
 from muntin.runtime.data_windows.open_windows import DiscretizerWindows
 from muntin.runtime.data_windows.record_batch import WindowEdges
 from muntin.runtime.data_windows.window_stream import Discretizer
@@ -27,10 +27,10 @@ class StepWindows:
         return self.left.slices
 
 
-class Rows:
+class StepRows:
     """The rows of all keys that take part in a step: the slices that were kept, then records."""
 
-    def __init__(self, new: Arrived, *, active: Bools) -> None:
+    def __init__(self, new: StepRecords, *, active: Bools) -> None:
         """`active` says of each key whether it takes part."""
         self._new = new
         self.active = active
@@ -58,7 +58,7 @@ class Rows:
         places[np.concatenate([slice_rows, self._record_rows])] = np.arange(self.count)
         return places
 
-    def lay(
+    def place_windows(
         self, marks: WindowEdges, windows: DiscretizerWindows, stream: Discretizer, until: int
     ) -> StepWindows:
         """Returns a stream's windows, open and new, with `marks` translated to these rows."""
@@ -140,7 +140,7 @@ class Rows:
         return WindowEdges(begins=live, starts=live, reads=reads, ends=live, stretches=live)
 
     def left(
-        self, laid: Sequence[StepWindows], live: Int64s
+        self, all_windows: Sequence[StepWindows], live: Int64s
     ) -> tuple[list[DiscretizerWindows], Int64s, Int64s]:
         """Returns (open windows of each stream, keys of all slices, which of the kept slices stay).
 
@@ -151,16 +151,16 @@ class Rows:
         place = np.cumsum(stays) - 1
         idle_slices = int(stays.sum())
         windows = []
-        for stream_laid, before in zip(laid, known.windows, strict=True):
+        for each, before in zip(all_windows, known.windows, strict=True):
             idle = before.where(~self.active[before.keys])
-            rows = idle_slices + np.searchsorted(live, stream_laid.left_rows)
+            rows = idle_slices + np.searchsorted(live, each.left_rows)
             windows.append(
                 DiscretizerWindows(
-                    keys=np.concatenate([idle.keys, stream_laid.left.keys]),
+                    keys=np.concatenate([idle.keys, each.left.keys]),
                     slices=np.concatenate([place[idle.slices], rows]),
-                    starts=np.concatenate([idle.starts, stream_laid.left.starts]),
-                    ends=np.concatenate([idle.ends, stream_laid.left.ends]),
-                    asks=np.concatenate([idle.asks, stream_laid.left.asks]),
+                    starts=np.concatenate([idle.starts, each.left.starts]),
+                    ends=np.concatenate([idle.ends, each.left.ends]),
+                    asks=np.concatenate([idle.asks, each.left.asks]),
                 )
             )
         keys = np.concatenate([known.slice_keys[stays], self.keys[live]])

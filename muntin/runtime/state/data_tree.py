@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 from muntin.model.slicing import Slicing
 from muntin.model.trees import DataTree
 from muntin.runtime.arrow_bytes import from_bytes, to_bytes
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.data_windows.stream_step import StepResult, StreamSteps
 from muntin.runtime.data_windows.tree import END
-from muntin.runtime.periodic.rollups import INSTANTS, combined
+from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
 from muntin.runtime.state.kept_records import KeptRecords
 from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.stream_tree import (
@@ -35,6 +34,7 @@ from muntin.runtime.state.stream_tree import (
     TreeStep,
     concatenated,
 )
+from muntin.runtime.storage.layout import Layout
 
 # Records that wait are written together once they are in so many places.
 _MOST_PLACES = 8
@@ -120,7 +120,7 @@ class DataStreamTree(StreamTree):
         tree = replace(self.tree, nodes=nodes)
         layout = self.record_layout.of_tree(tree)
         grains = self.grains and replace(
-            self.grains, kept=(*self.grains.kept[:2], *layout.layout.kept)
+            self.grains, storages=(*self.grains.storages[:2], *layout.layout.storages)
         )
         names = layout.names
         return replace(
@@ -138,7 +138,7 @@ class DataStreamTree(StreamTree):
         keys = self.layout.key_columns
         if self.grains is None:
             return tuple(dict.fromkeys((*keys, START, *(c for c, _ in self.columns.values()))))
-        components = (name for entry in self.grains.kept for name in entry.columns)
+        components = (name for entry in self.grains.storages for name in entry.columns)
         return (*keys, START, *components, EVENTS)
 
     @property
@@ -162,7 +162,7 @@ class DataStreamTree(StreamTree):
             records = pa.table(columns)
         else:
             # Parts of a grain may have arrived one by one.
-            records = combined(table, self.grains, INSTANTS)
+            records = combine_into_cells(table, self.grains, INSTANTS)
         if self.since is not None:
             records = records.filter(pc.greater_equal(records.column(layout.start), self.since))
         batches = records.combine_chunks().to_batches()

@@ -37,7 +37,9 @@ def find_state(
     stored = {
         tree.number: StoredDefinition(
             digest=definitions[tree.number].digest,
-            columns=[tree.layout.kept[place].columns for place in definitions[tree.number].order],
+            columns=[
+                tree.layout.storages[place].columns for place in definitions[tree.number].order
+            ],
         )
         for tree in trees
     }

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.superseded import latest_entries
-from muntin.runtime.periodic.rollups import INSTANTS, combined
+from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
 from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.spans import Spans
+from muntin.runtime.storage.latest_values import latest_values
+from muntin.runtime.storage.layout import Layout
 
 # How many segments are merged into one.
 FAN = 8
@@ -123,8 +123,8 @@ class LevelStore:
         tables = [conformed(self._allocator.read(each.number), self._layout) for each in alike]
         self._remove(alike)
         together = pa.concat_tables(tables, promote_options="permissive")
-        merged = combined(together, self._layout, INSTANTS)
-        self._write(latest_entries(merged, self._layout, self._watermark), rank=rank + 1)
+        merged = combine_into_cells(together, self._layout, INSTANTS)
+        self._write(latest_values(merged, self._layout, self._watermark), rank=rank + 1)
         return True
 
     def _write(self, table: pa.Table, *, rank: int) -> None:
@@ -151,7 +151,7 @@ def starting_in(spans: Spans, table: pa.Table, layout: Layout) -> pa.Table:
 
 def columns_of(layout: Layout) -> tuple[str, ...]:
     """Returns the names of the columns of partials: keys, start, components."""
-    components = (name for entry in layout.kept for name in entry.columns)
+    components = (name for entry in layout.storages for name in entry.columns)
     return (*layout.key_columns, layout.start, *components)
 
 
@@ -161,8 +161,8 @@ def conformed(table: pa.Table, layout: Layout) -> pa.Table:
     No answer reads such a null: a query is complete only from where all it reads is kept.
     """
     missing = {
-        name: pa.nulls(table.num_rows, entry.column_type)
-        for entry in layout.kept
+        name: pa.nulls(table.num_rows, entry.arrow_type)
+        for entry in layout.storages
         for name in entry.columns
         if name not in table.column_names
     }

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.periodic.node import END
-from muntin.runtime.periodic.rollups import combined, is_cut
+from muntin.runtime.periodic.rollups import combine_into_cells, is_cut
 from muntin.runtime.state.level_store import (
     Level,
     LevelStore,
@@ -28,6 +27,7 @@ from muntin.runtime.state.level_store import (
 from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.spans import Spans
 from muntin.runtime.state.stream_tree import Interval, concatenated
+from muntin.runtime.storage.layout import Layout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class Levels:
             return None
         assert level.cells is not None
         self.combined += rows.num_rows
-        return combined(rows, self._layout, level.cells)
+        return combine_into_cells(rows, self._layout, level.cells)
 
     def _at(self, number: int, spans: Spans) -> pa.Table | None:
         """Returns the rows of a level that start in some spans."""
@@ -159,7 +159,9 @@ class Levels:
             made: pa.Table | None = rows
             if level.cells is not None:
                 made = starting_in(Spans.of(-END, level.begin_of(given)), rows, self._layout)
-                made = combined(made, self._layout, level.cells) if made.num_rows else None
+                made = (
+                    combine_into_cells(made, self._layout, level.cells) if made.num_rows else None
+                )
             if made is not None:
                 starts = made.column(self._layout.start)
                 made = made.filter(pc.greater_equal(starts, level.kept_from(given)))

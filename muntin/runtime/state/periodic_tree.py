@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from muntin.model.slicing import Slicing
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
-from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.tree import TreeRuntime, begins_between
 from muntin.runtime.state.level_store import Level, columns_of
 from muntin.runtime.state.levels import KeptLevel, Levels
 from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.stream_tree import EVENTS, Interval, StreamTree, TreeState, TreeStep
+from muntin.runtime.storage.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,10 @@ class PeriodicStreamTree(StreamTree):
 
     def with_columns(self, columns: Mapping[int, Sequence[str]]) -> "PeriodicStreamTree":
         """Returns the tree with other names for the columns of some components, by their place."""
-        kept = list(self.layout.kept)
+        storages = list(self.layout.storages)
         for place, names in columns.items():
-            kept[place] = replace(kept[place], columns=tuple(names))
-        return replace(self, layout=replace(self.layout, kept=tuple(kept)))
+            storages[place] = replace(storages[place], columns=tuple(names))
+        return replace(self, layout=replace(self.layout, storages=tuple(storages)))
 
 
 class _PeriodicStep(TreeStep):
@@ -151,7 +151,7 @@ class _PeriodicStep(TreeStep):
             begins = begins_between(windows, after=interval.given, until=interval.until)
             rows = self._levels.rows(level, begins) if begins else None
             if rows is not None:
-                batch = ordered(rows, layout.key_columns, layout.start)
+                batch = sort_slices(rows, layout.key_columns, layout.start)
                 runtime = TreeRuntime(self._tree.flat, layout, begins)
                 yield from runtime.between(batch, begins)
 

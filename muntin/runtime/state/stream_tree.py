@@ -15,9 +15,9 @@ import pyarrow as pa
 from muntin.model.slicing import Slicing
 from muntin.model.trees import Tree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Bools
 from muntin.runtime.state.segments import SegmentAllocator
+from muntin.runtime.storage.layout import Layout
 
 # The column with the start of a slice, or with the instant of a record.
 START = "start"

@@ -11,10 +11,11 @@ from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.windows_json import window_to_json
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.state.levels import finest_from
 from muntin.runtime.state.periodic_tree import PeriodicStreamTree
 from muntin.runtime.state.stream_tree import START
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.runtime.stream_plan.stored_tree import (
     Change,
     ComponentColumn,
@@ -70,8 +71,10 @@ class StoredPeriodicTree(StoredTree):
             layout=Layout(
                 key_columns=self.key_columns,
                 start=START,
-                kept=tuple(
-                    kept(column.component, number=column.number, name=column.name, ansi=ansi)
+                storages=tuple(
+                    component_storage(
+                        column.component, value_type=column.number, name=column.name, ansi=ansi
+                    )
                     for column in self.components
                 ),
             ),

@@ -23,7 +23,7 @@ from muntin.runtime.stream_plan.stream_plan_json import (
     stream_plan_to_json,
 )
 from muntin.spark.checkpoint.checkpoint_check import check_whole
-from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, damaged
+from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, damage_error
 from muntin.spark.folder import Folder, texts_in
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
@@ -36,7 +36,7 @@ _LEAST_KEPT = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
+class StoredPlan:
     """What a checkpoint holds: a running plan, the number of the first batch that it may run, the
     name that its output files carry, and where they are."""
 
@@ -84,10 +84,10 @@ class Checkpoint:
         first = first if len(self._written) >= _LEAST_KEPT else 0
         for number, name in enumerate(self._written, first):
             if name != _name(number):
-                raise damaged(self.directory, f"the plan {_name(number)} is gone")
+                raise damage_error(self.directory, f"the plan {_name(number)} is gone")
         last = self._name_of_last()
         if last is not None and self._written[-1] < last:
-            raise damaged(self.directory, f"the plan {last} is gone")
+            raise damage_error(self.directory, f"the plan {last} is gone")
         batches = [self._read(name).batch for name in self._written]
         try:
             check_whole(self.folder, self.logs, directory=self.directory, first_batches=batches)
@@ -99,27 +99,27 @@ class Checkpoint:
         """Whether the plans are those that were there when this was made."""
         return self._written == self._plans()
 
-    def tried(self) -> Stored | None:
+    def latest(self) -> StoredPlan | None:
         """The plan that was stored last, whether a batch was finished under it or not."""
         return self._read(self._written[-1]) if self._written else None
 
-    def counting(self) -> Stored | None:
+    def effective(self) -> StoredPlan | None:
         """Returns the last plan with a finished batch, else the first; None in a new folder."""
-        name = self._counting()
+        name = self._effective_name()
         return None if name is None else self._read(name)
 
-    def save(self, stored: Stored) -> None:
+    def save(self, stored: StoredPlan) -> None:
         """Store the plan that runs from now on, and delete those that were only tried.
 
         A plan that counts stays as it was written: the number of its first batch shows that it
         counts.
         """
-        counting = self._counting()
-        only_tried = [name for name in self._written if counting is None or name > counting]
+        effective = self._effective_name()
+        only_tried = [name for name in self._written if effective is None or name > effective]
         try:
             self._replaced = {name: self.folder.read(name) for name in only_tried}
             if only_tried:
-                self._note_last(counting)
+                self._note_last(effective)
             for name in reversed(only_tried):
                 self.folder.delete(name)
                 self._written.remove(name)
@@ -138,14 +138,14 @@ class Checkpoint:
 
     def holds(self, running: StreamPlan) -> bool:
         """Whether a plan is the one that was stored last, maybe with other costs or techniques."""
-        stored = self.tried()
+        stored = self.latest()
         return stored is not None and state_of_running(stored.running) == state_of_running(running)
 
     def take_back(self, running: StreamPlan) -> None:
         """Delete the plan that was stored last and never ran, and put back what it replaced."""
         name = _name(running.generation)
         self._written.remove(name)
-        self._note_last(self._counting())
+        self._note_last(self._effective_name())
         if name not in self._replaced:
             self.folder.delete(name)
         for earlier, text in self._replaced.items():
@@ -165,13 +165,13 @@ class Checkpoint:
             return str(json.loads(self.folder.read(_LAST))["plan"])
         except FILE_ERRORS as error:
             what = f"{_LAST} cannot be read ({said_by_java(error)})"
-            raise damaged(self.directory, what) from None
+            raise damage_error(self.directory, what) from None
 
     def _plans(self) -> list[str]:
         """The names of the plans that are there, in order."""
         return sorted(name for name in self.folder.beginning(_PREFIX) if name.endswith(_SUFFIX))
 
-    def _counting(self) -> str | None:
+    def _effective_name(self) -> str | None:
         """The name of the plan that counts."""
         last = self.logs.last_commit()
         for name in reversed(self._written):
@@ -179,10 +179,10 @@ class Checkpoint:
                 return name
         return None
 
-    def _read(self, name: str) -> Stored:
+    def _read(self, name: str) -> StoredPlan:
         try:
             data = json.loads(self.folder.read(name))
-            return Stored(
+            return StoredPlan(
                 running=stream_plan_from_json(data),
                 batch=int(data["batch"]),
                 mark=str(data["mark"]),
@@ -201,14 +201,14 @@ class Checkpoint:
                 ) from None
             what = f"the plan {name} cannot be read ({said_by_java(error)})"
             # Where a file system is away for a while, the cause tells.
-            raise damaged(self.directory, what) from error
+            raise damage_error(self.directory, what) from error
 
 
 def _name(generation: int) -> str:
     return f"{_PREFIX}{generation:05d}{_SUFFIX}"
 
 
-def _text(stored: Stored) -> str:
+def _text(stored: StoredPlan) -> str:
     return json.dumps(
         {
             "mark": stored.mark,

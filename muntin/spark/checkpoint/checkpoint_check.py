@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from muntin.spark.checkpoint.spark_logs import SPARK, LogEntry, SparkLogs, damaged
+from muntin.spark.checkpoint.spark_logs import SPARK, LogEntry, SparkLogs, damage_error
 from muntin.spark.folder import Texts
 from muntin.spark.java_errors import FILE_ERRORS, said_by_java
 
@@ -23,7 +23,7 @@ def check_whole(
     """
     problem = _problem(folder, logs, first_batches)
     if problem is not None:
-        raise damaged(directory, problem)
+        raise damage_error(directory, problem)
 
 
 def _problem(folder: Texts, logs: SparkLogs, first_batches: Sequence[int]) -> str | None:

@@ -72,12 +72,12 @@ class SparkLogs:
             return None
         return int(self.commit(last).data["nextBatchWatermarkMs"]) * MILLISECOND
 
-    def given(self) -> int | None:
+    def emitted_watermark(self) -> int | None:
         """The watermark of the last batch that was finished: windows up to it were given."""
         last = self.last_commit()
-        return None if last < 0 else self.given_before(last + 1)
+        return None if last < 0 else self.emitted_before(last + 1)
 
-    def given_before(self, batch: int) -> int:
+    def emitted_before(self, batch: int) -> int:
         """The watermark of the batch before one; before the first it is 1970, as Spark's is."""
         if batch == 0:
             return 0
@@ -93,7 +93,7 @@ class SparkLogs:
         return LogEntry(version=int(lines[0].strip()[1:]), data=data, sources=tuple(lines[2:]))
 
 
-def damaged(directory: str, what: str) -> RunError:
+def damage_error(directory: str, what: str) -> RunError:
     """The error of a checkpoint from which a stream would go on with wrong answers."""
     return RunError(
         f"the checkpoint {directory} is damaged: {what}; restore it from a copy, or start with a "

@@ -25,7 +25,15 @@ from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_engine import Outputs, Owner
 from muntin.spark.pipeline.stream_run import StreamRun
 from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import INDEX, Answer, Answers, CombinedAnswers, Part, Stack, writing
+from muntin.spark.sinks.sink import (
+    INDEX,
+    Answer,
+    Answers,
+    CombinedAnswers,
+    Part,
+    Stack,
+    naming_batch,
+)
 from muntin.spark.stream.event_slices import GIVEN
 from muntin.spark.stream.source import BoundStream
 from muntin.spark.stream.stream_answers import LATE_ROWS, StreamAnswers
@@ -67,7 +75,7 @@ class ClassicEngine:
             outputs,
             figures=figures,
             check_owner=owner.check,
-            given_before=checkpoint.logs.given_before,
+            emitted_before=checkpoint.logs.emitted_before,
         )
 
 
@@ -152,9 +160,9 @@ class ClassicRun(StreamRun):
         *,
         figures: Figures,
         check_owner: Callable[[], None],
-        given_before: Callable[[int], int],
+        emitted_before: Callable[[int], int],
     ) -> None:
-        """`check_owner` raises an error if another pipeline has the checkpoint; `given_before`
+        """`check_owner` raises an error if another pipeline has the checkpoint; `emitted_before`
         returns the watermark up to which answers are out when a batch runs."""
         self._late = outputs.late
         self._late_rows = StructType()
@@ -169,7 +177,7 @@ class ClassicRun(StreamRun):
             late=None if self._late is None else self._late_rows,
         )
         self._check_owner = check_owner
-        self._given_before = given_before
+        self._given_before = emitted_before
         # Held while a batch is written: a stop from this process never cuts it off between two of
         # its files.
         self._writing = threading.Lock()
@@ -217,7 +225,7 @@ class ClassicRun(StreamRun):
                 raise
             except Exception:
                 # An error of the sink's own: Spark would keep only the text of its traceback.
-                with writing(batch):
+                with naming_batch(batch):
                     raise
         except RunError as error:
             self._failed = error
@@ -246,7 +254,7 @@ class Listener(ReportListener):
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_end` is called when the query that is followed ends by itself."""
-        self._session = session
+        super().__init__(session)
         self._figures = figures
         self._name = name
         self._on_end = on_end

@@ -29,7 +29,7 @@ from muntin.spark.sinks.sink import (
     Part,
     Sink,
     Stack,
-    writing,
+    naming_batch,
 )
 from muntin.spark.stream.source import BoundStream
 
@@ -131,7 +131,7 @@ class WriteOnServer:
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Write a batch; an error of the sink's own names the batch."""
-        with writing(batch):
+        with naming_batch(batch):
             answers = CombinedAnswers(frame=frame, parts=self._parts)
             self._sink.write(batch, ServerBatch(answers))
 

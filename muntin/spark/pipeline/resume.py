@@ -14,7 +14,7 @@ from muntin.runtime.stream_plan.change_plan import changed, resumed
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import state_of_plan
 from muntin.runtime.stream_plan.value_types import retyped, unchanged_queries
-from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.pipeline.transient_errors import is_transient
 from muntin.spark.stream.source import BoundStream, Source
 
@@ -52,19 +52,21 @@ def next_plan(
     that batch is written. If the plan `moves`, queries go to the trees in which it has them; else
     they stay in those in which they run.
     """
-    tried, counting = _stored(checkpoint.tried()), _stored(checkpoint.counting())
+    latest, effective = _stored(checkpoint.latest()), _stored(checkpoint.effective())
     logs = checkpoint.logs
-    found, bound = _transition(plan, tried.running, source, given=logs.given(), moves=moves)
-    if _same(bound, tried, retain):
-        return bound, resumed(tried.running, bound.plan)
-    validate_change(plan, source, counting.running, moves=moves)
-    if finish is not None and logs.is_cut() and _leaves(tried.running.plan, found.plan):
+    found, bound = _transition(
+        plan, latest.running, source, given=logs.emitted_watermark(), moves=moves
+    )
+    if _same(bound, latest, retain):
+        return bound, resumed(latest.running, bound.plan)
+    validate_change(plan, source, effective.running, moves=moves)
+    if finish is not None and logs.is_cut() and _leaves(latest.running.plan, found.plan):
         try:
-            before = source.bind(with_code(tried.running.plan, plan))
-            if not before.has_types_of(tried.running):
+            before = source.bind(with_code(latest.running.plan, plan))
+            if not before.has_types_of(latest.running):
                 raise RunError("the data has other types than when it was begun")
-            finish(before, resumed(tried.running, before.plan))
-            counting = _stored(checkpoint.counting())
+            finish(before, resumed(latest.running, before.plan))
+            effective = _stored(checkpoint.effective())
         except Exception as error:
             if is_transient(error):
                 raise RunError(
@@ -73,11 +75,13 @@ def next_plan(
                 ) from error
             # A batch that cannot be finished must not keep its user from going on without it.
             log.warning("the batch that was cut off is answered by the new queries: %s", error)
-    found, bound = _transition(plan, counting.running, source, given=logs.given(), moves=moves)
-    if _same(bound, counting, retain):
-        return bound, resumed(counting.running, bound.plan)
+    found, bound = _transition(
+        plan, effective.running, source, given=logs.emitted_watermark(), moves=moves
+    )
+    if _same(bound, effective, retain):
+        return bound, resumed(effective.running, bound.plan)
     running = _changed(
-        counting.running, bound, found, watermark=logs.watermark(), given=logs.given()
+        effective.running, bound, found, watermark=logs.watermark(), given=logs.emitted_watermark()
     )
     return bound, replace(running, retain=retain)
 
@@ -87,7 +91,7 @@ def as_stored(
 ) -> tuple[BoundStream, StreamPlan] | None:
     """Returns the stored plan, if it answers the same queries as a plan that may be made otherwise,
     with other figures; else None."""
-    running = _stored(checkpoint.tried()).running
+    running = _stored(checkpoint.latest()).running
     asked = {query.name: definition(query) for query in plan.queries}
     if retain != running.retain or asked != {q.name: definition(q) for q in running.asked}:
         return None
@@ -134,7 +138,7 @@ def _changed(
     for query in bound.plan.queries:
         if not bound.is_one_stream and before.get(query.name) != definition(query):
             raise RunError(
-                f"query {query.name!r} cannot be added to a stream that was joined or united of "
+                f"query {query.name!r} cannot be added to a stream that is, or may be, united of "
                 f"several with a watermark each: nobody knows from when it would be complete; "
                 f"start it with a checkpoint of its own"
             )
@@ -149,12 +153,12 @@ def _changed(
     )
 
 
-def _stored(stored: Stored | None) -> Stored:
+def _stored(stored: StoredPlan | None) -> StoredPlan:
     assert stored is not None
     return stored
 
 
-def _same(bound: BoundStream, stored: Stored, retain: int) -> bool:
+def _same(bound: BoundStream, stored: StoredPlan, retain: int) -> bool:
     """Whether the stored state is unchanged; techniques may have changed."""
     return (
         retain == stored.running.retain

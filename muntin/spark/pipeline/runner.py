@@ -18,10 +18,10 @@ from muntin.optimizer.evolve.move_queries import without
 from muntin.runtime.stream_plan.stream_plan import Dropped, StreamPlan, check_same
 from muntin.runtime.stream_plan.stream_plan_json import state_of_running
 from muntin.spark.binding.relations import is_ansi
-from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.engine.session_kind import is_gone
 from muntin.spark.pipeline.failing_queries import ComputeOnly, find_failing, is_computed
-from muntin.spark.pipeline.reports import given_in
+from muntin.spark.pipeline.reports import emitted_watermark
 from muntin.spark.pipeline.resume import (
     as_stored,
     cause_of,
@@ -104,10 +104,10 @@ class Runner:
         self._check_checkpoint()
         is_ansi_now = is_ansi(self._source.session)
         check_same(stored, delay=self._source.delay, ansi=is_ansi_now, buckets=self.options.buckets)
-        counting = self.checkpoint.counting()
-        assert counting is not None
+        effective = self.checkpoint.effective()
+        assert effective is not None
         # Refuse the plan or the sink before the checkpoint is touched.
-        self.new_run(*validate_change(plan, self._source, counting.running))
+        self.new_run(*validate_change(plan, self._source, effective.running))
         with self.owning():
             self.warn_of_lost_output()
             bound, running = next_plan(
@@ -139,7 +139,7 @@ class Runner:
         is_new = not self.checkpoint.holds(running)
         if is_new:
             self.checkpoint.save(
-                Stored(
+                StoredPlan(
                     running=running,
                     batch=logs.last_commit() + 1,
                     mark=self._mark,
@@ -179,7 +179,7 @@ class Runner:
 
     def warn_of_lost_output(self) -> None:
         """Warn of answers of earlier runs that are gone, or in another place."""
-        stored = self.checkpoint.counting()
+        stored = self.checkpoint.effective()
         if stored is None or stored.output is None or self.checkpoint.logs.last_commit() < 0:
             return
         if stored.output != self._sink.output:
@@ -427,10 +427,10 @@ class Runner:
         bound, following = next_plan(
             plan, self._source, self.checkpoint, retain=running.retain, finish=None
         )
-        counting = self.checkpoint.counting()
-        assert counting is not None
+        effective = self.checkpoint.effective()
+        assert effective is not None
         # A plan that counts is never written anew, even if it has the same queries.
-        generation = max(following.generation, counting.running.generation + 1)
+        generation = max(following.generation, effective.running.generation + 1)
         following = replace(
             following, dropped={**following.dropped, **dropped}, generation=generation
         )
@@ -442,11 +442,11 @@ class Runner:
     def _try_queries(self, names: Sequence[str]) -> BaseException | None:
         """Returns why the batch that was cut off fails for some of the queries that run; None if it
         does not. Nothing is written, and no state changes."""
-        running, counting = self.run.running, self.checkpoint.counting()
-        assert counting is not None
+        running, effective = self.run.running, self.checkpoint.effective()
+        assert effective is not None
         others = {query.name for query in running.asked if query.name not in names}
         plan = without(running.plan, {*running.leaving, *others})
-        some = validate_change(plan, self._source, counting.running)
+        some = validate_change(plan, self._source, effective.running)
         run = self._run_to(Outputs(sink=ComputeOnly()), *some)
         self._start_query(run, {"once": True}, is_new=False)
         with suppress(Exception):
@@ -462,7 +462,7 @@ class Runner:
         """Restart without the trees that queries have left, when these have given all they had."""
         running, report = self.run.running, self.run.reports.last()
         is_trial = self._before_trial is not None
-        if is_trial or not running.leaving or running.not_done(given_in(report)):
+        if is_trial or not running.leaving or running.not_done(emitted_watermark(report)):
             return
         try:
             self.change(without(running.plan, running.leaving))
@@ -505,9 +505,9 @@ class Runner:
         """Go on with the queries of the run before a change that failed."""
         refused = str(refused_change(error))
         log.error("%s", refused)
-        counting = self.checkpoint.counting()
-        assert counting is not None
-        if state_of_running(counting.running) == state_of_running(old.running):
+        effective = self.checkpoint.effective()
+        assert effective is not None
+        if state_of_running(effective.running) == state_of_running(old.running):
             self.launch(old.bound, old.running)
         else:
             # Batches without rows were finished under the plan that failed, so it counts.

@@ -105,7 +105,7 @@ class Figures:
         self.meter = Meter()
 
     def restart(self, reader: ReadsReports) -> None:
-        """Start counting a new Spark query, which may report a batch that was cut off again."""
+        """Start effective a new Spark query, which may report a batch that was cut off again."""
         with self._lock:
             self._seen, self._looked = set(), None
             self._reader = reader

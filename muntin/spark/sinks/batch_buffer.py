@@ -11,7 +11,7 @@ it comes again and publishes all of them again, in the place of the first try.
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ _LARGE = 1 << 27
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
+class Publication:
     """The batches up to `batch` were published; `is_whole` if all files are in place."""
 
     batch: int
@@ -44,13 +44,13 @@ class BatchBuffer:
 
     def numbers(self) -> list[int]:
         """The batches that are held, in order, whether they were published or not."""
-        # A batch is held when its description is there, which is written last.
-        told = (name.removesuffix(".json") for name in self._folder.names() if ".json" in name)
-        return sorted(int(name) for name in told if name.isdigit())
+        # A batch is held when its description is there, written last.
+        names = (name.removesuffix(".json") for name in self._folder.names() if ".json" in name)
+        return sorted(int(name) for name in names if name.isdigit())
 
     def queries(self) -> set[str]:
         """The queries that may have answers here."""
-        parts = (part for number in self.numbers() for part in _parts(self._told(number)))
+        parts = (part for number in self.numbers() for part in _parts(self._description(number)))
         return {name for part in parts for name in part.names.values()}
 
     def hold(self, batch: int, whole: CombinedAnswers, *, is_small: bool) -> None:
@@ -62,44 +62,43 @@ class BatchBuffer:
             # One file, however many partitions the state has.
             frame = frame.repartition(1)
         frame.write.options(**STAGED).mode("overwrite").parquet(f"{self._place}/{name}")
-        self._folder.write(f"{name}.json", json.dumps(_told(whole)))
+        self._folder.write(f"{name}.json", json.dumps(_to_json(whole)))
 
     def size(self, batch: int) -> int:
         """The bytes of a batch's answers."""
         return sum(self._folder.sizes(_name(batch)).values())
 
-    def published(self) -> Published | None:
+    def publication(self) -> Publication | None:
         """Returns what was published last; None if nothing was that is still held."""
         if not self._folder.has(_PUBLISHED):
             return None
-        return Published(**json.loads(self._folder.read(_PUBLISHED)))
+        return Publication(**json.loads(self._folder.read(_PUBLISHED)))
 
-    def note(self, published: Published) -> None:
+    def note(self, publication: Publication) -> None:
         """Remember what is being published, or was."""
-        told = {"batch": published.batch, "is_whole": published.is_whole}
-        self._folder.write(_PUBLISHED, json.dumps(told))
+        self._folder.write(_PUBLISHED, json.dumps(asdict(publication)))
 
     def take_back(self, batch: int) -> None:
         """Forget what a first try of a batch published and held: it comes again, and its files are
         deleted."""
-        published = self.published()
-        if published is not None and published.batch >= batch:
+        publication = self.publication()
+        if publication is not None and publication.batch >= batch:
             self._folder.delete(_PUBLISHED)
-            published = None
+            publication = None
         # Whoever writes it now may hold nothing, and then nobody else would replace these.
-        left = self._without([number for number in self.numbers() if number >= batch])
-        if not left and published is None:
+        left = self._delete_batches([number for number in self.numbers() if number >= batch])
+        if not left and publication is None:
             self._folder.delete("")
 
     def forget(self, until: int) -> None:
         """Delete the batches up to a number: they were published, by a batch that is finished."""
-        left = self._without([number for number in self.numbers() if number <= until])
+        left = self._delete_batches([number for number in self.numbers() if number <= until])
         # After them: as long as one of them is there, this tells that it was published.
         self._folder.delete(_PUBLISHED)
         if not left:
             self._folder.delete("")
 
-    def _without(self, numbers: list[int]) -> list[int]:
+    def _delete_batches(self, numbers: list[int]) -> list[int]:
         """Delete batches; returns those that are still held."""
         for number in numbers:
             self._folder.delete(f"{_name(number)}.json")
@@ -111,30 +110,34 @@ class BatchBuffer:
         alike: dict[str, list[int]] = {}
         for number in self.numbers():
             if number <= until:
-                alike.setdefault(json.dumps(self._told(number)), []).append(number)
+                alike.setdefault(json.dumps(self._description(number)), []).append(number)
         # Queries may have changed between two batches.
-        return [stack for told, numbers in alike.items() for stack in self._split(numbers, told)]
+        return [
+            stack
+            for description, numbers in alike.items()
+            for stack in self._split(numbers, description)
+        ]
 
     def _split(self, numbers: list[int], text: str) -> list[Stack]:
-        told = json.loads(text)
+        description = json.loads(text)
         places = [f"{self._place}/{_name(number)}" for number in numbers]
-        reader = self._session.read.schema(StructType.fromJson(told["schema"]))
+        reader = self._session.read.schema(StructType.fromJson(description["schema"]))
         frame = reader.parquet(*places)
         bytes_ = sum(self.size(number) for number in numbers)
         if bytes_ > _LARGE:
             frame = frame.coalesce(math.ceil(bytes_ / _LARGE))
-        return CombinedAnswers(frame=frame, parts=_parts(told)).stacks()
+        return CombinedAnswers(frame=frame, parts=_parts(description)).stacks()
 
-    def _told(self, batch: int) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(self._folder.read(f"{_name(batch)}.json"))
-        return told
+    def _description(self, batch: int) -> dict[str, Any]:
+        description: dict[str, Any] = json.loads(self._folder.read(f"{_name(batch)}.json"))
+        return description
 
 
 def _name(batch: int) -> str:
     return f"{batch:08d}"
 
 
-def _told(whole: CombinedAnswers) -> dict[str, Any]:
+def _to_json(whole: CombinedAnswers) -> dict[str, Any]:
     return {
         "schema": whole.frame.schema.jsonValue(),
         "parts": [
@@ -148,12 +151,12 @@ def _told(whole: CombinedAnswers) -> dict[str, Any]:
     }
 
 
-def _parts(told: dict[str, Any]) -> list[Part]:
+def _parts(description: dict[str, Any]) -> list[Part]:
     return [
         Part(
             names={int(number): name for number, name in part["names"].items()},
             struct=part["struct"],
             schema=StructType.fromJson(part["schema"]),
         )
-        for part in told["parts"]
+        for part in description["parts"]
     ]

@@ -28,7 +28,7 @@ from muntin.spark.folder import Texts, texts_in
 from muntin.spark.output.flatten import flatten
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.output_owner import ELSEWHERE, OWNER, columns_of, why_other_columns
-from muntin.spark.sinks.sink import INDEX, Answers, Sink, SinkContext, Stack, writing
+from muntin.spark.sinks.sink import INDEX, Answers, Sink, SinkContext, Stack, naming_batch
 
 # The columns that folders are named after.
 QUERY, BATCH = "query", "batch"
@@ -120,7 +120,7 @@ class ConnectFolderSink(Sink):
         rows = stack.frame.repartition(parallel, INDEX)
         rows = rows.withColumn(INDEX, expr(f"CASE {INDEX} {names} END"))
         rows = self._flattened(rows).withColumnRenamed(INDEX, QUERY).withColumn(BATCH, lit(batch))
-        with writing(batch, *stack.names.values()):
+        with naming_batch(batch, *stack.names.values()):
             writer = rows.write.format(self._files.format).options(**self._files.options)
             writer = writer.partitionBy(QUERY, BATCH).mode("overwrite")
             writer.option("partitionOverwriteMode", "dynamic").save(self._directory)
@@ -136,7 +136,7 @@ class ConnectFolderSink(Sink):
             nothing = self._flattened(stack.frame.drop(INDEX)).schema
             for name in stack.names.values():
                 if (place := there.get(f"{QUERY}={name}/{BATCH}={batch}")) is not None:
-                    with writing(batch, name):
+                    with naming_batch(batch, name):
                         empty = session.createDataFrame([], nothing).write.format(
                             self._files.format
                         )

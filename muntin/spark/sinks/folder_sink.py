@@ -14,7 +14,7 @@ from muntin.spark.engine.session_kind import cores_of, is_connect
 from muntin.spark.folder import STAGED, Folder
 from muntin.spark.java_errors import said_by_java
 from muntin.spark.output.flatten import flatten
-from muntin.spark.sinks.batch_buffer import BatchBuffer, Published
+from muntin.spark.sinks.batch_buffer import BatchBuffer, Publication
 from muntin.spark.sinks.connect_folder_sink import ConnectFolderSink
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.files_at_once import (
@@ -35,7 +35,7 @@ from muntin.spark.sinks.sink import (
     SinkContext,
     SinkDefinition,
     Stack,
-    writing,
+    naming_batch,
 )
 
 # After a batch of more bytes, Spark does not gather the next one into few files.
@@ -150,7 +150,7 @@ class FolderSink(Sink):
             self._settle(batch)
         self.filled = {}
         if self._files.compact > 1:
-            with writing(batch):
+            with naming_batch(batch):
                 self._buffer.hold(batch, answers.whole(), is_small=not self._many)
                 self._many = self._buffer.size(batch) > _FEW_BYTES
             if (batch + 1) % self._files.compact == 0:
@@ -174,11 +174,11 @@ class FolderSink(Sink):
 
     def _settle(self, batch: int) -> None:
         """Finish what earlier batches began: all of them before `batch` are finished."""
-        published = self._buffer.published()
-        if published is not None and published.batch < batch:
-            if not published.is_whole:
-                self._publish(published.batch)
-            self._buffer.forget(published.batch)
+        publication = self._buffer.publication()
+        if publication is not None and publication.batch < batch:
+            if not publication.is_whole:
+                self._publish(publication.batch)
+            self._buffer.forget(publication.batch)
         if self._files.compact == 1:
             left = [number for number in self._buffer.numbers() if number < batch]
             if left:
@@ -189,9 +189,9 @@ class FolderSink(Sink):
         """Put in place what is held of the batches up to this one: a row appears once, with all
         others of its query."""
         self._clean(batch)
-        self._buffer.note(Published(batch=batch, is_whole=False))
+        self._buffer.note(Publication(batch=batch, is_whole=False))
         self._fill(self._buffer.stacks(batch), batch)
-        self._buffer.note(Published(batch=batch, is_whole=True))
+        self._buffer.note(Publication(batch=batch, is_whole=True))
 
     def _staging(self, what: int | str) -> str:
         """Returns the hidden folder in which a batch, or something else, is written first."""
@@ -214,7 +214,7 @@ class FolderSink(Sink):
             # A file for each query, however many partitions the state has.
             parallel = min(len(parts), cores_of(session))
             whole = replace(whole, frame=whole.frame.repartition(parallel, INDEX))
-        with writing(batch, *(part.names[number] for number, part in parts.items())):
+        with naming_batch(batch, *(part.names[number] for number, part in parts.items())):
             write_at_once(whole, f"{self._directory}/{staging}", STAGED)
         staged = []
         for folder in self._folder.names(staging):
@@ -257,7 +257,7 @@ class FolderSink(Sink):
         """
         size = 0
         for name, source, label in staged:
-            with writing(batch, name):
+            with naming_batch(batch, name):
                 self._folder.make(name)
                 size += self._place(source, name, f"{self._prefix(batch)}{label}-", kind)
         self._folder.delete(self._staging(batch))
@@ -275,7 +275,7 @@ class FolderSink(Sink):
         elif not self._many:
             parallel = cores_of(frame.sparkSession)
             frame = frame.repartition(min(len(stack.names), parallel), INDEX)
-        with writing(batch, *stack.names.values()):
+        with naming_batch(batch, *stack.names.values()):
             writer = frame.write.format(self._files.format).options(
                 **{**STAGED, **self._files.options}
             )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from muntin.spark.sinks.sink import Answers, Sink, writing
+from muntin.spark.sinks.sink import Answers, Sink, naming_batch
 
 
 class FunctionSink(Sink):
@@ -17,5 +17,5 @@ class FunctionSink(Sink):
         """Call the function for every query that has answers."""
         with answers.each() as of_queries:
             for answer in of_queries:
-                with writing(batch, answer.name):
+                with naming_batch(batch, answer.name):
                     self._function(answer.name, answer.frame, batch)

@@ -26,7 +26,7 @@ from muntin.spark.sinks.sink import (
     Part,
     SinkContext,
     Stack,
-    writing,
+    naming_batch,
 )
 
 # The columns that are put beside those of the rows: the batch that they came in, and the watermark
@@ -107,7 +107,7 @@ class LateRowsSink:
         if self._function is None:
             self._folder.write(batch, _Rows(self._name, frame))
         else:
-            with writing(batch, "late rows"):
+            with naming_batch(batch, "late rows"):
                 self._function(frame, batch, watermark)
 
 

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import StructType
 
-from muntin.spark.sinks.sink import Answers, Sink, SinkContext, writing
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, naming_batch
 
 
 class MemorySink(Sink):
@@ -21,7 +21,7 @@ class MemorySink(Sink):
         with answers.each() as of_queries:
             for answer in of_queries:
                 self._schemas[answer.name] = answer.frame.schema
-                with writing(batch, answer.name):
+                with naming_batch(batch, answer.name):
                     self._batches.setdefault(answer.name, {})[batch] = answer.frame.collect()
 
     def answers(self, name: str) -> DataFrame | None:

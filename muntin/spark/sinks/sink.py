@@ -158,7 +158,7 @@ class Sink(ABC):
 
 
 @contextmanager
-def writing(batch: int, *names: str) -> Iterator[None]:
+def naming_batch(batch: int, *names: str) -> Iterator[None]:
     """Turn what fails in the block into an error that names the batch, and queries if given."""
     try:
         yield

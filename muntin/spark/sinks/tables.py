@@ -10,7 +10,7 @@ from muntin.model.sql_text import quoted
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.folder_sink import FolderSink
-from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, writing
+from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class TableSink(Sink):
 
     def _show(self, batch: int) -> None:
         for name, schema in self._options.file_schemas(self._files.filled).items():
-            with writing(batch, name):
+            with naming_batch(batch, name):
                 self._make(name, schema)
             self._session.catalog.refreshTable(self._table(name))
 

@@ -10,22 +10,23 @@ from pyspark.sql.types import AtomicType, DataType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.aggregates.user_aggregate import AbsentAggregate, UserAggregate, function_name
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Absent, Custom
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.data_windows.custom_state import save
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.data_tree import DataStreamTree
 from muntin.runtime.state.stream_tree import START, StreamTree
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.runtime.stream_plan.stored_data_tree import StoredDataTree
 from muntin.runtime.stream_plan.stored_periodic_tree import StoredPeriodicTree
 from muntin.runtime.stream_plan.stored_tree import Needs, StoredTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.batch.records import layout_of, looked_at
-from muntin.spark.batch.slices import number_of
+from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known
 from muntin.spark.binding.bound_tree import BoundDataTree, BoundPeriodicTree, BoundTree
 from muntin.spark.binding.grouping_sql import selected
@@ -96,20 +97,22 @@ class _BoundData(BoundStreamTree):
 
     def _of_grains(self, stored: StoredDataTree, *, ansi: bool) -> StreamTree:
         entries = {
-            each.component: kept(each.component, number=each.number, name=each.name, ansi=ansi)
+            each.component: component_storage(
+                each.component, value_type=each.number, name=each.name, ansi=ansi
+            )
             for each in stored.components
         }
         first, last, *_ = self.needs.numbers
         layout = Layout(
             key_columns=stored.key_columns,
             start=entries[first].columns[0],
-            kept=tuple(entries[entry.component] for entry in self.layout.layout.kept),
+            storages=tuple(entries[entry.component] for entry in self.layout.layout.storages),
         )
         return DataStreamTree(
             number=stored.number,
             tree=stored.tree,
             record_layout=RecordLayout(layout=layout, last=entries[last].columns[0]),
-            grains=replace(layout, start=START, kept=tuple(entries.values())),
+            grains=replace(layout, start=START, storages=tuple(entries.values())),
             since=stored.since,
             joined=stored.joined,
         )
@@ -151,7 +154,7 @@ def _bind_periodic(
                     f"intervals of days and seconds"
                 )
     numbers = {
-        component: number_of(component, aggregate, bound.types)
+        component: value_type_of(component, aggregate, bound.types)
         for aggregate in bound.tree.aggregates
         for component in aggregate.components
     }
@@ -206,7 +209,7 @@ def _of_grains(bound: BoundDataTree, layout: Layout) -> dict[Component, str]:
     return {
         first: INTEGER,
         last: INTEGER,
-        **{entry.component: entry.number for entry in layout.kept},
+        **{entry.component: entry.value_type for entry in layout.storages},
     }
 
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from muntin.model.time import MILLISECOND
 from muntin.runtime.arrow_bytes import from_bytes
-from muntin.runtime.columns.layout import fitted_rows
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
@@ -19,6 +18,7 @@ from muntin.runtime.state.figures import ALL, count_arrived, count_late, state_f
 from muntin.runtime.state.find_state import TreeDefinition, find_state
 from muntin.runtime.state.segments import Store
 from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
+from muntin.runtime.storage.layout import cast_answer_rows
 from muntin.spark.stream.bucket_processor import FIGURE, TREE
 
 _LONG_AGO = -(1 << 63)
@@ -93,7 +93,7 @@ class BucketStep:
     def _under(self, tree: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns answers with the number of their tree; columns that it does not have are null."""
         numbers = pa.array(np.full(batch.num_rows, tree, np.int32))
-        return fitted_rows(batch.append_column(TREE, numbers), self._schema)
+        return cast_answer_rows(batch.append_column(TREE, numbers), self._schema)
 
     def _with_counts(self, given: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """Yields answers and, behind them, how many each node has and their latest begin."""
@@ -121,14 +121,14 @@ class BucketStep:
         there = {TREE: trees, NODE: nodes, FIGURE: pa.array(counts.values(), pa.int64())}
         if begins is not None:
             there[BEGIN] = pa.array([begins[place] for place in counts], pa.int64())
-        return fitted_rows(pa.RecordBatch.from_pydict(there), self._schema)
+        return cast_answer_rows(pa.RecordBatch.from_pydict(there), self._schema)
 
     def _as_it_is(self, data: bytes) -> pd.DataFrame:
         """Returns a row with packed events that no window takes."""
         tree, node = pa.array([WHOLLY_LATE], pa.int32()), pa.array([0], pa.int32())
         rows = pa.array([data], pa.binary())
         batch = pa.RecordBatch.from_pydict({TREE: tree, NODE: node, ROWS: rows})
-        return _frame(fitted_rows(batch, self._schema))
+        return _frame(cast_answer_rows(batch, self._schema))
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:

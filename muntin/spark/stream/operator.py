@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from muntin.model.trees import DataTree
-from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.data_windows.tree import END as WINDOW_END
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.packing import BUCKET, ROWS
 from muntin.runtime.state.find_state import TreeDefinition
 from muntin.runtime.state.stream_tree import StreamTree
+from muntin.runtime.storage.layout import all_slots
 from muntin.runtime.stream_plan.stored_tree import kind_of
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.engine.arrow_schema import arrow_schema

@@ -1,13 +1,13 @@
-"""Window queries of other systems, translated into Spark SQL statement by statement."""
+"""Translates window queries of other systems into Spark SQL."""
 
 from muntin.sql.dialects.azure import from_azure
 from muntin.sql.dialects.flink import from_flink
 from muntin.sql.statements import Statement
 
 
-def in_spark_sql(statement: Statement) -> list[Statement]:
+def to_spark_sql(statement: Statement) -> list[Statement]:
     """Returns a statement in Spark SQL; one with several windows becomes a statement for each.
 
-    What is Spark SQL already is returned as it is.
+    A statement in Spark SQL is returned as it is.
     """
     return from_azure(statement) or from_flink(statement) or [statement]

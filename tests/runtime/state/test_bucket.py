@@ -17,12 +17,13 @@ from muntin.model.workload import workload
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.arrow_bytes import from_bytes
-from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.rollups import is_cut
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.periodic_tree import PeriodicStreamTree
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from tests.support.examples import examples
 from tests.support.periodic_trees import AGGREGATES, batch_of, layout_of
 from tests.support.simulated_streams import many_levels
@@ -118,7 +119,7 @@ def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps
         found += [batch for _, batch in bucket.step(arrived, watermark)]
         state = bucket.state
     seen = table.filter(pa.array([end <= watermark for end in ends], pa.bool_()))
-    one = ordered(seen, ("k",), "start")
+    one = sort_slices(seen, ("k",), "start")
     sizes = [node.window.size for node in tree.nodes]
     everything = answered(TreeRuntime(tree, layout).run([one]))
     expected = [row for row in everything if row[2] + sizes[row[0]] <= watermark]
@@ -236,9 +237,9 @@ def test_levels_hold_values_of_other_types():
     ]
     (tree,) = plan_for_stream(optimize(workload(queries), "shared")).trees
     (component,) = tree.aggregates[0].components
-    held = kept(component, number="string", name="c0", ansi=False)
+    held = component_storage(component, value_type="string", name="c0", ansi=False)
     stream_tree = PeriodicStreamTree(
-        number=3, tree=tree, layout=Layout(key_columns=("k",), start="start", kept=(held,))
+        number=3, tree=tree, layout=Layout(key_columns=("k",), start="start", storages=(held,))
     )
     assert len(stream_tree.levels) > 1
     store, state, found = Memory(), BucketState(), []

@@ -9,10 +9,10 @@ from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.state.figures import ALL, count_late
 from muntin.runtime.state.periodic_tree import PeriodicStreamTree
 from muntin.runtime.state.stream_tree import EVENTS, START
+from muntin.runtime.storage.layout import Layout
 from tests.support.window_sets import windows as any_windows
 
 
@@ -22,7 +22,7 @@ def stream_tree_of(number, *windows):
         for window in windows
     ]
     (tree,) = optimize(workload(queries), "shared").trees
-    layout = Layout(key_columns=(), start=START, kept=())
+    layout = Layout(key_columns=(), start=START, storages=())
     return PeriodicStreamTree(number=number, tree=tree, layout=layout)
 
 

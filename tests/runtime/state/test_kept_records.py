@@ -6,16 +6,17 @@ import pyarrow as pa
 import pytest
 
 import muntin as mt
-from muntin.model.aggregates.parts import FLOAT
+from muntin.model.aggregates.representations import FLOAT
 from muntin.model.workload import workload
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.data_tree import DataStreamTree
 from muntin.runtime.state.figures import count_late
 from muntin.runtime.state.stream_tree import START
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from tests.support.simulated_streams import Memory
 
 WINDOWS = {
@@ -43,7 +44,7 @@ def stream_tree(**more):
     layout = Layout(
         key_columns=("k",),
         start=START,
-        kept=(kept(component, number=FLOAT, name="c", ansi=False),),
+        storages=(component_storage(component, value_type=FLOAT, name="c", ansi=False),),
     )
     columns = {"x": ("x", pa.float64()), "y": ("y", pa.float64())}
     records = RecordLayout(layout=layout, values={component: ("x", "y")})

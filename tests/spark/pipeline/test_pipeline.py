@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.api.batch import plan, run
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.runtime.stream_plan.change_plan import first_start
-from muntin.spark.batch.results import run
-from muntin.spark.binding.planning import plan, plan_for_stream
-from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
@@ -98,7 +98,7 @@ def test_a_factor_plan_in_a_stream_is_the_one_that_runs(spark, tmp_path):
     settings = {"buckets": (0, 1), "delay": 10 * SECOND, "retain": 0, "ansi": True}
     running = first_start(before.plan, before.needs, **settings)
     old = tmp_path / "old"
-    Checkpoint(spark, str(old)).save(Stored(running=running, batch=0, mark="abc"))
+    Checkpoint(spark, str(old)).save(StoredPlan(running=running, batch=0, mark="abc"))
     new = start(
         planned, source.stream(), checkpoint=tmp_path / "new", options=StreamOptions(buckets=1)
     )
@@ -153,13 +153,13 @@ def stored(spark, tmp_path):
         ansi=True,
     )
     folder = tmp_path / "check"
-    Checkpoint(spark, str(folder)).save(Stored(running=running, batch=0, mark="abc"))
+    Checkpoint(spark, str(folder)).save(StoredPlan(running=running, batch=0, mark="abc"))
     return source, folder
 
 
 def test_a_checkpoint_comes_back_as_it_was(spark, stored):
     _, folder = stored
-    found = Checkpoint(spark, str(folder)).tried()
+    found = Checkpoint(spark, str(folder)).latest()
     assert found.mark == "abc"
     assert found.running.complete_from == {"minute": None}
     assert [one.number for one in found.running.trees] == [0]
@@ -167,7 +167,7 @@ def test_a_checkpoint_comes_back_as_it_was(spark, stored):
 
 def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, stored):
     _, folder = stored
-    first = Checkpoint(spark, str(folder)).tried()
+    first = Checkpoint(spark, str(folder)).latest()
     for kind in ("offsets", "commits"):
         (folder / "spark" / kind).mkdir(parents=True)
     (folder / "spark" / "commits" / "0").write_text("v1\n{}")
@@ -179,13 +179,13 @@ def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, st
     checkpoint.save(second)
     assert not checkpoint.holds(first.running)
     for one in (checkpoint, Checkpoint(spark, str(folder))):
-        assert one.tried().running.generation == 1
-        assert one.counting().running.generation == 0
+        assert one.latest().running.generation == 1
+        assert one.effective().running.generation == 0
     # Another takes the place of what was only tried.
     checkpoint.save(replace(second, running=replace(second.running, retain=7)))
-    assert Checkpoint(spark, str(folder)).tried().running.retain == 7
+    assert Checkpoint(spark, str(folder)).latest().running.retain == 7
     (folder / "spark" / "commits" / "1").write_text("v1\n{}")
-    assert Checkpoint(spark, str(folder)).counting().running.retain == 7
+    assert Checkpoint(spark, str(folder)).effective().running.retain == 7
     assert not checkpoint.logs.is_cut()
 
 

@@ -12,7 +12,7 @@ from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stored_tree import Needs
-from muntin.spark.checkpoint.checkpoint import Checkpoint, Stored
+from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
@@ -138,13 +138,13 @@ def test_plans_of_long_ago_are_deleted(spark, tmp_path):
         for number in range(30):
             checkpoint = Checkpoint(spark, str(tmp_path))
             changed_plan = replace(running, generation=number)
-            checkpoint.save(Stored(running=changed_plan, batch=number, mark="m"))
+            checkpoint.save(StoredPlan(running=changed_plan, batch=number, mark="m"))
             # A batch is finished under it, so it counts.
             commits.mkdir(parents=True, exist_ok=True)
             (commits / str(number)).write_text("v1\n{}")
     names = sorted(path.name for path in tmp_path.glob("muntin-*.json"))
     assert names == [f"muntin-{number:05d}.json" for number in range(18, 30)]
-    assert Checkpoint(spark, str(tmp_path)).counting().running.generation == 29
+    assert Checkpoint(spark, str(tmp_path)).effective().running.generation == 29
     (tmp_path / "muntin-00025.json").unlink()
     with pytest.raises(RunError, match=r"the plan muntin-00025\.json is gone"):
         Checkpoint(spark, str(tmp_path)).check()

@@ -144,14 +144,14 @@ def test_a_query_is_added_to_data_with_a_watermark(spark, tmp_path):
 def test_no_query_is_added_to_several_watermarks(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     data = UPSTREAM["a union"](source.stream())
-    with pytest.raises(RunError, match="late= does not go with a stream that was joined or united"):
+    with pytest.raises(RunError, match="late= does not go with a stream that is, or may be"):
         start([MINUTE], data, checkpoint=tmp_path / "check", late=print)
     source.put(*events(8, files=1))
     with start(
         [MINUTE], data, checkpoint=tmp_path / "check", options=StreamOptions(buckets=1)
     ) as pipeline:
         pipeline.process_all_available()
-        with pytest.raises(RunError, match="'warm' cannot be added to a stream that was joined"):
+        with pytest.raises(RunError, match="'warm' cannot be added to a stream that is"):
             pipeline.add(WARM)
         assert pipeline.status().is_active
 

@@ -9,9 +9,8 @@ from typing import Any
 from muntin.model.sql_text import literal, name_parts, quoted
 from muntin.spark.engine.connect_plans import Expression, expression_of
 from muntin.spark.frames.chain import NotSharedError
-from muntin.sql.functions import GENERATORS, UNSTABLE
-from muntin.sql.item_columns import SelectItem, functions_of, replace_columns
-from muntin.sql.spark_functions import SPARK_FUNCTIONS
+from muntin.sql.functions import GENERATORS, SPARK_FUNCTIONS, UNSTABLE
+from muntin.sql.select_items import SelectItem, called_functions, replace_columns
 
 # Functions that are written between their arguments.
 _OPERATORS = {
@@ -143,7 +142,7 @@ class ExpressionSql:
         """Returns an expression that the user wrote as SQL."""
         # What stands in WITHIN GROUP is no call.
         ordered = {"group"} if re.search(r"\bwithin\s+group\b", text, re.IGNORECASE) else set()
-        self._check(functions_of(text) - ordered)
+        self._check(called_functions(text) - ordered)
         return f"({self._read(text).text})"
 
     def _read(self, text: str) -> SelectItem:

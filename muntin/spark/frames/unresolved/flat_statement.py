@@ -17,7 +17,7 @@ from muntin.spark.frames.unresolved.operators import (
     grouped,
     plans_of,
 )
-from muntin.sql.item_columns import functions_of
+from muntin.sql.select_items import called_functions
 
 # What users call operators.
 _OPERATORS = {
@@ -215,7 +215,7 @@ def _check_window(keys: list[str], below: _Below) -> None:
 
 
 def _has_window(text: str) -> bool:
-    return bool(functions_of(text) & WINDOWS)
+    return bool(called_functions(text) & WINDOWS)
 
 
 def _why_not(relation: Relation) -> str:

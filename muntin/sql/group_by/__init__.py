@@ -1,1 +1,0 @@
-"""GROUP BY of a statement: its keys, its grouping sets, and the window among them."""

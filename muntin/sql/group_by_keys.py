@@ -1,0 +1,291 @@
+"""Reads GROUP BY: its keys, and its window."""
+
+from dataclasses import dataclass, field
+
+from muntin.sql.aggregate_calls import check_row_expression
+from muntin.sql.clauses import Clauses
+from muntin.sql.grouping_sets import read_sets
+from muntin.sql.tokens import (
+    NotSharedError,
+    Span,
+    Token,
+    closing_position,
+    is_bracketed,
+    kind_at,
+    norms,
+    render,
+    strip_parentheses,
+)
+from muntin.sql.window_calls import NAMES, WindowCall, is_window, read_window
+
+# The name of the window among the keys.
+WINDOW = "window"
+
+# Words before a bracket or a name that are neither functions nor columns.
+_PREFIXES = {"not", "exists", "interval", "case", "distinct", "all"}
+
+# Tokens that delimit a whole expression, whatever its operators.
+_BEFORE = {"", "L_PAREN", "L_BRACKET", "COMMA", "WHEN", "THEN", "ELSE"}
+_AFTER = {"", "R_PAREN", "R_BRACKET", "COMMA", "WHEN", "THEN", "ELSE", "END", "ALIAS"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """A key. The name of a column is its own; the name of another expression is its text."""
+
+    name: str
+    text: str
+    tokens: Span
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is one column."""
+        return len(self.tokens) == 1
+
+    @property
+    def field_name(self) -> str | None:
+        """Its name as a field of `struct(...)`; None if Spark numbers the field."""
+        return field_name(self.tokens)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupBy:
+    """The keys and the window of a query."""
+
+    keys: tuple[Key, ...]
+    window: WindowCall
+    time: str
+    # The names of the keys of each grouping set; None without grouping sets.
+    sets: tuple[tuple[str, ...], ...] | None
+    # The names of all keys and the window, in Spark's order.
+    order: tuple[str, ...]
+    # Whether a key refers to the window by its name.
+    names_window: bool
+
+
+def join_qualified_names(tokens: Span, clauses: Clauses) -> Span:
+    """Returns the tokens with `r.x` joined into one token `x`, if `r` is the only relation.
+
+    Then `r.x` and `x` are the same column in Spark. But `r.window` is a column, and `window` alone
+    is the window.
+    """
+    folded: list[Token] = []
+    place = 0
+    while place < len(tokens):
+        here = tokens[place]
+        after = tokens[place + 1 : place + 3]
+        if (
+            here.norm == clauses.only_relation
+            and here.start in clauses.columns
+            and [here.end, *(token.end for token in after[:1])] == [token.start for token in after]
+            and after[0].kind == "DOT"
+            and after[1].is_name
+            and after[1].norm not in NAMES
+        ):
+            last = after[1]
+            here = Token(
+                kind="IDENTIFIER", norm=last.norm, name=last.name, start=here.start, end=last.end
+            )
+            place += 2
+        folded.append(here)
+        place += 1
+    return folded
+
+
+def column_name(tokens: Span) -> str | None:
+    """Returns the last part of the name of a column or field; None for other expressions."""
+    names, dots = tokens[::2], tokens[1::2]
+    if len(tokens) % 2 and all(t.is_name for t in names) and all(t.kind == "DOT" for t in dots):
+        return tokens[-1].name
+    return None
+
+
+def read_group_by(text: str, clauses: Clauses, taken: frozenset[str]) -> GroupBy:
+    """Returns the keys, the window and the grouping sets; new names avoid those that are taken."""
+    reader = _Reader(text=text, clauses=clauses, taken=taken)
+    sets = read_sets(clauses.group_by, reader.name)
+    if len(reader.windows) != 1:
+        many = bool(reader.windows)
+        raise NotSharedError("two windows in GROUP BY" if many else "no window in GROUP BY")
+    ((window, time),) = reader.windows.items()
+    keys = tuple(reader.keys.values())
+    if sets is None and reader.names_window:
+        raise NotSharedError("a window inside the key window")
+    if sets is not None:
+        _check_sets(sets, keys, window, clauses)
+        sets = tuple(tuple(name for name in names if name != WINDOW) for names in sets)
+    return GroupBy(
+        keys=keys,
+        window=window,
+        time=time,
+        sets=sets,
+        order=tuple(dict.fromkeys(reader.order)),
+        names_window=reader.names_window,
+    )
+
+
+@dataclass(kw_only=True)
+class _Reader:
+    """Reads the keys of GROUP BY one by one."""
+
+    text: str
+    clauses: Clauses
+    taken: frozenset[str]
+    keys: dict[tuple[str, ...], Key] = field(default_factory=dict)
+    windows: dict[WindowCall, str] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    names_window: bool = False
+
+    def name(self, given: Span) -> str:
+        """Adds a key and returns its name; `WINDOW` for the window."""
+        self.order.append(self._name(given))
+        return self.order[-1]
+
+    def _name(self, given: Span) -> str:
+        # Brackets around a column or a window mean nothing; around several keys they are a struct.
+        bare = strip_parentheses(given)
+        is_column = bare[0].start in self.clauses.columns and column_name(bare) is not None
+        written = bare if is_column or is_window(bare) else given
+        item = _ordinal(written, self.clauses)
+        tokens = join_qualified_names(written if item is None else item, self.clauses)
+        if is_window(tokens) and is_bracketed(tokens, 1):
+            self.windows.setdefault(*read_window(self.text, tokens))
+            return WINDOW
+        if is_column and [token.name for token in tokens] == [WINDOW]:
+            # The name refers to the window of a call, unless the source has such a column.
+            self.names_window = True
+            return WINDOW
+        if item is None:
+            _check_clear(tokens, self.clauses)
+        expression = render(self.text, tokens)
+        check_row_expression(tokens, f"the key {expression}")
+        if norms(tokens) not in self.keys:
+            is_column = len(tokens) == 1 and tokens[0].start in self.clauses.columns
+            name = tokens[0].name if is_column else unused_name(expression, self.taken)
+            self.keys[norms(tokens)] = Key(name=name, text=expression, tokens=tokens)
+        return self.keys[norms(tokens)].name
+
+
+def _check_sets(
+    sets: tuple[tuple[str, ...], ...], keys: tuple[Key, ...], window: WindowCall, clauses: Clauses
+) -> None:
+    """Refuses sets without the window, and keys that may be the same to Spark.
+
+    In grouping sets, one of two equal keys may be null where the other is not.
+    """
+    if window.name != WINDOW:
+        raise NotSharedError("grouping sets of sessions")
+    if not all(WINDOW in names for names in sets):
+        raise NotSharedError("a grouping set without the window")
+    columns = {key.tokens[0].norm for key in keys if key.is_column}
+    for index, key in enumerate(keys):
+        if not any(token.start in clauses.columns for token in key.tokens):
+            raise NotSharedError(f"the constant {key.text} among the keys of grouping sets")
+        is_inside = not key.is_column and columns & {*_words(key, clauses)}
+        if is_inside or any(_may_be_same(key, other, clauses) for other in keys[:index]):
+            raise NotSharedError(f"{key.text} and another key of the grouping sets may be the same")
+
+
+def _may_be_same(one: Key, other: Key, clauses: Clauses) -> bool:
+    """Whether two keys have the same words: in Spark `a * b` is `b * a`, and `r.a` is `a`."""
+    if _words(one, clauses) != _words(other, clauses):
+        return False
+    relations = [
+        [token.norm for token in key.tokens if token.start in clauses.columns]
+        for key in (one, other)
+    ]
+    # Columns of different relations differ.
+    are_told = all(name in clauses.relations for names in relations for name in names)
+    return not are_told or sorted(relations[0]) == sorted(relations[1])
+
+
+def _words(key: Key, clauses: Clauses) -> list[str]:
+    """Returns the sorted names and literals of a key, without names of relations."""
+    return sorted(
+        token.norm.strip("'\"")
+        for token in key.tokens
+        if (token.is_name or token.kind.endswith("STRING") or token.kind == "NUMBER")
+        and token.norm not in clauses.relations
+    )
+
+
+def unused_name(name: str, taken: frozenset[str]) -> str:
+    """Returns a name with underscores added until it is not taken."""
+    while name.lower() in taken:
+        name += "_"
+    return name
+
+
+def field_name(tokens: Span) -> str | None:
+    """Returns the name that `struct(...)` gives an expression; None if Spark numbers it."""
+    if tokens[-1].is_name and (len(tokens) == 1 or tokens[-2].kind == "DOT"):
+        return tokens[-1].name
+    if [token.kind for token in tokens[-3:]] == ["L_BRACKET", "STRING", "R_BRACKET"]:
+        return tokens[-2].name[1:-1]
+    return None
+
+
+def is_key_at(key: Key, tokens: Span, place: int, clauses: Clauses) -> bool:
+    """Whether the expression of a key starts at an index.
+
+    `a + b * 2` does not contain `a + b`: a key with operators must be between delimiters.
+    """
+    stop = place + len(key.tokens)
+    if norms(tokens[place:stop]) != norms(key.tokens) or kind_at(tokens, place - 1) == "DOT":
+        return False
+    if not any(token.start in clauses.columns for token in key.tokens):
+        # A constant needs no replacement, and some functions need a literal.
+        return False
+    if not _is_primary(key.tokens):
+        return kind_at(tokens, place - 1) in _BEFORE and kind_at(tokens, stop) in _AFTER
+    first = tokens[place]
+    if kind_at(key.tokens, 1) == "L_PAREN":
+        return True
+    # `INTERVAL 1 DAY` is not the column `day`, and `a.x` is not `a` if `a` is a table.
+    is_table = len(key.tokens) == 1 and first.norm in clauses.relations
+    return first.start in clauses.columns and not (is_table and kind_at(tokens, stop) == "DOT")
+
+
+def _ordinal(tokens: Span, clauses: Clauses) -> Span | None:
+    """Returns the item of SELECT that `GROUP BY 1` refers to."""
+    inside = strip_parentheses(tokens)
+    if len(inside) != 1 or not inside[0].norm.isdecimal():
+        return None
+    position = int(inside[0].norm)
+    if not 1 <= position <= len(clauses.items):
+        raise NotSharedError(f"GROUP BY {position} has no item to stand for")
+    return clauses.items[position - 1].tokens
+
+
+def _check_clear(tokens: Span, clauses: Clauses) -> None:
+    """Refuses a name that may be a column or an item of SELECT, depending on the schema."""
+    if len(tokens) != 1 or not tokens[0].is_name:
+        return
+    name = tokens[0].norm
+    unclear = "(" in name
+    for item in clauses.items:
+        expression = join_qualified_names(item.tokens, clauses)
+        called = item.alias or column_name(expression)
+        unclear |= called is not None and called.lower() == name and norms(expression) != (name,)
+    if unclear:
+        raise NotSharedError(
+            f"GROUP BY {tokens[0].name} may mean a column or an item of SELECT; write the "
+            f"expression itself"
+        )
+
+
+def _is_primary(tokens: Span) -> bool:
+    """Whether an expression has no operators outside brackets: `s.x`, `m['k']`, `f(a + b).x`."""
+    place = 0
+    while place < len(tokens):
+        if not tokens[place].is_name or tokens[place].norm in _PREFIXES:
+            return False
+        place += 1
+        while kind_at(tokens, place) in {"L_PAREN", "L_BRACKET"}:
+            place = closing_position(tokens, place) + 1
+        if place == len(tokens):
+            return True
+        if tokens[place].kind != "DOT":
+            return False
+        place += 1
+    return False
