@@ -42,7 +42,8 @@ def start(
     """Run a plan, or queries under a strategy, on a streaming DataFrame.
 
     `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
-    then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
+    then there is no `data`. If queries join the stream with static tables, `data` has the stream
+    and the tables by name. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
 
     `sink` takes the answers: a folder, `mt.Files` for a folder with a format and other options,
     `mt.Tables`, a function `f(name, frame, batch)`, an instance of your own subclass of `mt.Sink`,
@@ -59,12 +60,12 @@ def start(
     """
     options = options or StreamOptions()
     asked = stream_input(queries, data, watermark)
-    source = source_of(asked)
+    source = source_of(asked, late=late is not None)
     folder = Checkpoint(source.session, str(checkpoint))
     stored = folder.latest()
     if stored is not None and not stored.running.names_joins:
         asked = asked.without_names()
-        source = source_of(asked)
+        source = source_of(asked, late=late is not None)
     plan = plan_for_stream(
         asked.queries,
         options.strategy,
@@ -77,7 +78,7 @@ def start(
     bound = source.bind(plan)
     mark = uuid4().hex[:8] if stored is None else stored.mark
     context = SinkContext(session=source.session, mark=mark, checkpoint=folder.directory)
-    outputs = open_outputs(sink, late, context, source, bound)
+    outputs = open_outputs(sink, late, context, asked.data, bound)
     runner = Runner(
         engine_of(source.session),
         source=source,
@@ -110,7 +111,8 @@ def stream(
     `writeStream`.
 
     `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
-    then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
+    then there is no `data`. If queries join the stream with static tables, `data` has the stream
+    and the tables by name. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
     The first column, `query`, has the query's name. Output mode is append, and an answer comes out
     when the watermark passes the end of its window. The session's state store provider must be
     RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not

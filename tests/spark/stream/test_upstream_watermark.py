@@ -70,7 +70,7 @@ def answers_of_spark(spark, query, data, check):
     return rows
 
 
-QUICK = {"dropDuplicates", "a union", "an inner join", "an aggregation"}
+QUICK = {"a union", "an inner join", "an aggregation"}
 
 
 @pytest.mark.parametrize(
