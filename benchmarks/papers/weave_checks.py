@@ -16,12 +16,12 @@ def optimum(cases: Sequence[tuple[float, int]], repeats: int) -> Experiment:
     """The footnote of section 6: the distance from the cheapest grouping."""
     part = Experiment()
     for rate, count in cases:
-        cost, ratios = paper_cost(rate), []
-        for seed in range(repeats):
-            windows = draw_weave(count, seed)
-            ratios.append(
-                cost.plan(weave_groups(same_edges(windows), cost)) / _least(windows, cost)
-            )
+        cost = paper_cost(rate)
+        drawn = [draw_weave(count, seed) for seed in range(repeats)]
+        ratios = [
+            cost.plan(weave_groups(same_edges(windows), cost)) / _least_cost(windows, cost)
+            for windows in drawn
+        ]
         part.claims.append(
             Claim(
                 what=f"cost / optimum, {count} queries, {rate:g} per second",
@@ -32,7 +32,7 @@ def optimum(cases: Sequence[tuple[float, int]], repeats: int) -> Experiment:
     return part
 
 
-def _least(windows: Sequence[Window], cost: GroupCost) -> float:
+def _least_cost(windows: Sequence[Window], cost: GroupCost) -> float:
     """Returns the cost of the cheapest grouping."""
 
     def price(members: Sequence[int]) -> float:

@@ -200,8 +200,8 @@ class FactorReport:
             picture(
                 folder / "factor_boost.png",
                 partial(draw_bars, names=self.settings, series=bars, log=False),
-                title=f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than queries"
-                "\nFactor windows: mean boost over plain queries",
+                title=f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than plain "
+                "Spark\nFactor windows: mean boost",
                 across="",
                 up="times the throughput",
             ),

@@ -55,7 +55,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest():
 
 @pytest.mark.slow
 def test_plain_and_plans_give_the_same_answers(spark):
-    report = run_factor(spark, ["R-5-hopping"], events=1_000, sets=1, repeats=1)
+    (report,) = run_factor(spark, ["R-5-hopping"], events=1_000, sets=1, repeats=1)
     (run,) = report.runs
     assert run.equal
     assert run.plain.rows == run.factor.rows > 0
