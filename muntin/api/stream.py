@@ -73,7 +73,7 @@ def start(
     bound = source.bind(plan)
     mark = uuid4().hex[:8] if stored is None else stored.mark
     context = SinkContext(session=source.session, mark=mark, checkpoint=folder.directory)
-    outputs = open_outputs(sink, late, context, source, bound)
+    outputs = open_outputs(sink, late, context, asked.data, bound)
     runner = Runner(
         engine_of(source.session),
         source=source,
