@@ -1,4 +1,4 @@
-"""`bench techniques-in-optimizers`: Incremental MQO's experiments 1 to 5, by estimated cost.
+"""`techniques-in-optimizers`: Incremental MQO's experiments 1 to 5, by estimated cost.
 
 Weave Share and TriWeave group the same workloads with each technique's Ω (equations 3 to 7).
 """
@@ -9,7 +9,7 @@ from random import Random
 from statistics import mean
 from typing import Any
 
-from benchmarks.harness.experiment import Claim, Experiment, Figure
+from benchmarks.harness.report import Claim, Experiment, Figure, Lines
 from benchmarks.papers.generators import incremental_gen
 from muntin.measure.progress import Steps
 from muntin.model.windows.window import Window
@@ -116,7 +116,6 @@ OPTIMIZERS: dict[str, Callable[[list[Group], float, str], tuple[float, int]]] = 
     "Weave Share": _weave,
     "TriWeave": _triweave,
 }
-Lines = dict[str, list[tuple[float, float]]]
 
 
 def run(*, repeats: int = 10, sweeps: Sequence[Sweep] = SWEEPS) -> Experiment:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import count, max_
-from muntin.model.aggregates.parts import FLOAT, INTEGER
+from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
@@ -26,9 +26,10 @@ from muntin.model.windows.data_windows import (
     threshold,
 )
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.records.record_tree import DataTreeRuntime
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 
 _ROWS_AT_ONCE = 65_536
 # A record every hundredth of a second, and now and then a pause.
@@ -108,11 +109,13 @@ def _tree(kinds: list[DataWindow]) -> DataTree:
 def _layout(tree: DataTree) -> RecordLayout:
     components = dict.fromkeys(c for aggregate in tree.aggregates for c in aggregate.components)
     columns = tuple(
-        kept(c, number=FLOAT if c.argument else INTEGER, name=f"c{index}", ansi=False)
+        component_storage(
+            c, value_type=FLOAT if c.argument else INTEGER, name=f"c{index}", ansi=False
+        )
         for index, c in enumerate(components)
     )
     return RecordLayout(
-        layout=Layout(key_columns=("k",), start="time", kept=columns),
+        layout=Layout(key_columns=("k",), start="time", storages=columns),
         conditions={sql: sql for sql in tree.conditions},
         measures={sql: sql for sql in tree.measures},
         values={c: (c.argument,) if c.argument else () for c in components},

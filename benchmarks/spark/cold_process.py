@@ -1,4 +1,4 @@
-"""A new process of `bench cold`: starts Spark, answers queries twice, and prints what each cost.
+"""A new process of `cold`: starts Spark, answers queries twice, and prints what each cost.
 
 It imports of muntin only what measures. The rest is loaded in the first run, where it counts.
 """
@@ -43,7 +43,7 @@ def _frames(session: SparkSession, sql: Path, names: list[str]) -> dict[str, Dat
 
 
 def _shared(frames: dict[str, DataFrame]) -> Mapping[str, DataFrame]:
-    from muntin.spark.frames.share import share
+    from muntin.api.batch import share
 
     return share(frames)
 

@@ -194,8 +194,7 @@ def sets_of_values(plan: Plan) -> Iterator[str]:
     """Yields a sentence for each set of values in the slices, with its mean size."""
     told: set[str] = set()
     for tree in plan.periodic_trees:
-        sets = (each for each in tree.aggregates if each.definition.is_of_entries)
-        parts = (part for aggregate in sets for part in aggregate.components_of_entries)
+        parts = (part for aggregate in tree.aggregates for part in aggregate.sets_of_values)
         for value in dict.fromkeys(part.value_in_set for part in parts):
             if tree.is_alone or value in told:
                 continue

@@ -6,7 +6,6 @@ from functools import cached_property
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, crossed, flat
 from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
 from muntin.model.windows.cumulate import GROWN, CumulateWindow
@@ -237,8 +236,7 @@ class Query:
     @property
     def values_in_sets(self) -> tuple[str, ...]:
         """The values that slices keep in sets for it, as Spark SQL, each once."""
-        sets = (each for each in self.aggregates.values() if each.definition.is_of_entries)
-        parts = (part for each in sets for part in each.components_of_entries)
+        parts = (part for each in self.aggregates.values() for part in each.sets_of_values)
         return tuple(dict.fromkeys(part.value_in_set for part in parts))
 
     @property
@@ -259,14 +257,14 @@ class Query:
     def has_user_code(self) -> bool:
         """Whether a window or an aggregate of it is a Python function or class of the user's."""
         return isinstance(self.window, Custom) or any(
-            isinstance(aggregate, UserAggregate) for aggregate in self.aggregates.values()
+            aggregate.has_user_code for aggregate in self.aggregates.values()
         )
 
     @property
     def is_periodic(self) -> bool:
         """Whether slices of time, cut by Spark, can answer the query."""
         return isinstance(self.window, Window) and not any(
-            isinstance(aggregate, UserAggregate) for aggregate in self.aggregates.values()
+            aggregate.has_user_code for aggregate in self.aggregates.values()
         )
 
     @property
@@ -323,7 +321,7 @@ class Query:
         if self.statement is not None and self.whole is None:
             return self.statement
         for aggregate in self.aggregates.values():
-            if isinstance(aggregate, UserAggregate):
+            if aggregate.has_user_code:
                 raise ModelError(
                     f"query {self.name!r}: Spark SQL has no aggregate such as {aggregate}"
                 )

@@ -5,7 +5,6 @@ from dataclasses import replace
 from math import exp
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.time import SECOND
@@ -92,7 +91,7 @@ def sharing_group(query: Query) -> str:
 def _needs_events(query: Query) -> bool:
     """Whether a query has an aggregate that Spark cannot compute of the events of a record: one of
     the user's own, or of a set of values."""
-    has_own = any(isinstance(aggregate, UserAggregate) for aggregate in query.aggregates.values())
+    has_own = any(aggregate.has_user_code for aggregate in query.aggregates.values())
     return has_own or not query.is_native
 
 

@@ -31,7 +31,7 @@ WINDOWS_FOR_A_DEQUE = 10
 
 def by_function(aggregate: Aggregate, component: Component) -> Sequence[Monoid]:
     """Returns the monoids over all types of values, for a plan that does not know its data yet."""
-    return component.part.all_monoids
+    return [representation.monoid for representation in component.representations]
 
 
 def with_techniques(
@@ -127,5 +127,5 @@ def check_forced(workload: Workload) -> None:
     }
     for aggregate in asked:
         for component in aggregate.components:
-            if not aggregate.definition.is_of_entries:
+            if not aggregate.sets_of_values:
                 check_serves(workload.technique, aggregate, by_function(aggregate, component))

@@ -54,47 +54,23 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
     function = SPELLINGS[tokens[place].norm]
     end = closing_position(tokens, place + 1)
     call = render(text, tokens[place : end + 1])
-    inside = tokens[place + 2 : end]
-    stop = end + 1
-    order: Span | None = None
-    words = " ".join(norms(tokens[stop : stop + 2]))
-    if words.startswith("within group"):
-        stop += 2 if words == "within group" else 1
-        if ORDER not in FUNCTIONS[function].parameters or kind_at(tokens, stop) != "L_PAREN":
-            raise NotSharedError(f"{call} WITHIN GROUP is not built from slices")
-        end = closing_position(tokens, stop)
-        order = tokens[stop + 1 : end]
-        stop = end + 1
-    condition: Span = ()
-    if kind_at(tokens, stop) == "FILTER" and kind_at(tokens, stop + 1) == "L_PAREN":
-        end = closing_position(tokens, stop + 1)
-        condition = tokens[stop + 3 : end]
-        if kind_at(tokens, stop + 2) != "WHERE" or not condition:
-            raise NotSharedError(f"the FILTER of {call} is beyond the parser")
-        stop = end + 1
+    order, stop = _read_within_group(tokens, end + 1, function, call)
+    condition, stop = _read_filter(tokens, stop, call)
     follower = tokens[stop].norm if stop < len(tokens) else ""
     if follower in FOLLOWERS:
         raise NotSharedError(f"{call} {FOLLOWERS[follower]} is not built from slices")
-
     if FUNCTIONS[function].has_any_order and not _is_under_orderless(tokens, place, stop):
         raise NotSharedError(f"{call} {why_unshared(function)}")
-
-    quantifier = kind_at(inside, 0)
-    if quantifier in {"DISTINCT", "ALL"} and len(inside) > 1:
-        if quantifier == "DISTINCT" and not FUNCTIONS[function].idempotent:
-            if function not in DISTINCT:
-                raise NotSharedError(f"{call} needs every distinct value")
-            function = DISTINCT[function]
-        inside = inside[1:]
-    written = split_call(text, call, function, split_at_commas(inside), order)
-    for part in (*written.arguments, condition):
+    function, inside = _read_quantifier(tokens[place + 2 : end], function, call)
+    parts = split_call(text, call, function, split_at_commas(inside), order)
+    for part in (*parts.arguments, condition):
         check_row_expression(part, call)
     counts_rows = function == "count" and (
         [token.kind for token in inside] in (["STAR"], ["NUMBER"])
     )
-    if not counts_rows and any(map(star_places, written.arguments)):
+    if not counts_rows and any(map(star_places, parts.arguments)):
         raise NotSharedError(f"{call} reads every column")
-    arguments = () if counts_rows else written.arguments
+    arguments = () if counts_rows else parts.arguments
     texts = [render(text, argument) for argument in arguments]
     try:
         aggregate = Aggregate(
@@ -102,13 +78,49 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
             argument=texts[0] if texts else None,
             where=render(text, condition) if condition else None,
             others=tuple(texts[1:]),
-            parameters=written.parameters,
+            parameters=parts.parameters,
         )
     except ModelError as error:
         raise NotSharedError(f"{call}: {error}") from None
-    named = tuple(map(norms, arguments))
-    identity = (function, named, aggregate.parameters, norms(condition))
+    identity = (function, tuple(map(norms, arguments)), aggregate.parameters, norms(condition))
     return Call(aggregate=aggregate, stop=stop, identity=identity)
+
+
+def _read_within_group(
+    tokens: Span, stop: int, function: str, call: str
+) -> tuple[Span | None, int]:
+    """Returns the content of WITHIN GROUP at `stop`, if it is there, and the index after it."""
+    words = " ".join(norms(tokens[stop : stop + 2]))
+    if not words.startswith("within group"):
+        return None, stop
+    stop += 2 if words == "within group" else 1
+    if ORDER not in FUNCTIONS[function].parameters or kind_at(tokens, stop) != "L_PAREN":
+        raise NotSharedError(f"{call} WITHIN GROUP is not built from slices")
+    end = closing_position(tokens, stop)
+    return tokens[stop + 1 : end], end + 1
+
+
+def _read_filter(tokens: Span, stop: int, call: str) -> tuple[Span, int]:
+    """Returns the condition of FILTER at `stop`, if it is there, and the index after it."""
+    if kind_at(tokens, stop) != "FILTER" or kind_at(tokens, stop + 1) != "L_PAREN":
+        return (), stop
+    end = closing_position(tokens, stop + 1)
+    condition = tokens[stop + 3 : end]
+    if kind_at(tokens, stop + 2) != "WHERE" or not condition:
+        raise NotSharedError(f"the FILTER of {call} is beyond the parser")
+    return condition, end + 1
+
+
+def _read_quantifier(inside: Span, function: str, call: str) -> tuple[str, Span]:
+    """Returns the function and its arguments without DISTINCT or ALL."""
+    quantifier = kind_at(inside, 0)
+    if quantifier not in {"DISTINCT", "ALL"} or len(inside) < 2:
+        return function, inside
+    if quantifier == "DISTINCT" and not FUNCTIONS[function].idempotent:
+        if function not in DISTINCT:
+            raise NotSharedError(f"{call} needs every distinct value")
+        function = DISTINCT[function]
+    return function, inside[1:]
 
 
 def _is_under_orderless(tokens: Span, place: int, stop: int) -> bool:

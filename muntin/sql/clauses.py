@@ -13,6 +13,7 @@ from muntin.sql.tokens import (
     NotSharedError,
     Span,
     WrongSqlError,
+    find_top_level,
     kind_at,
     split_at_commas,
     top_level_positions,
@@ -173,8 +174,7 @@ def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
         raise NotSharedError("it is not one plain SELECT")
     if tree.args.get("with_"):
         raise NotSharedError("WITH")
-    kinds = {statement.tokens[place].kind for place in top_level_positions(statement.tokens)}
-    if "PIPE_GT" in kinds:
+    if find_top_level(statement.tokens, "PIPE_GT"):
         raise NotSharedError("the pipe syntax |>")
     if statement.tokens[0].kind != "SELECT":
         raise NotSharedError("FROM stands before SELECT")
@@ -184,27 +184,32 @@ def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
     for part, reason in (("from_", "no FROM"), ("group", "no GROUP BY")):
         if not tree.args.get(part):
             raise NotSharedError(reason)
-    for part, value in tree.args["group"].args.items():
+    _check_expressions(tree)
+    return tree
+
+
+def _check_expressions(select: exp.Select) -> None:
+    """Refuses subqueries, window functions, `*`, and grouping that cannot share."""
+    for part, value in select.args["group"].args.items():
         if value and part not in _SHARED_GROUPINGS:
             raise NotSharedError(f"GROUP BY {part.upper()}")
     for clause, nodes in (
-        ("SELECT", tree.expressions),
-        ("WHERE", [tree.args.get("where")]),
-        ("GROUP BY", [tree.args["group"]]),
-        ("HAVING", [tree.args.get("having")]),
-        ("ORDER BY", [tree.args.get(part) for part in _ENDING.values()]),
+        ("SELECT", select.expressions),
+        ("WHERE", [select.args.get("where")]),
+        ("GROUP BY", [select.args["group"]]),
+        ("HAVING", [select.args.get("having")]),
+        ("ORDER BY", [select.args.get(part) for part in _ENDING.values()]),
     ):
         for node in filter(None, nodes):
             if node.find(exp.Query):
                 raise NotSharedError(f"a subquery in {clause}")
             if node.find(exp.Window):
                 raise NotSharedError("a window function (OVER)")
-    for item in tree.expressions:
+    for item in select.expressions:
         if item.is_star:
             raise NotSharedError("SELECT *")
         if isinstance(item, exp.Aliases):
             raise NotSharedError("an item of SELECT that is several columns")
-    return tree
 
 
 def _bounds(tokens: Span, kinds: Set[str]) -> dict[str, int]:

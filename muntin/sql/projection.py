@@ -263,24 +263,12 @@ class Projection:
         }
         called: list[tuple[int, int, str]] = []
         for place, name in calls(tokens):
-            if place in covered:
-                continue
-            end = closing_position(tokens, place + 1)
-            written = render(self.text, tokens[place : end + 1])
-            called.append((place, end, written))
-            if name in AGGREGATES:
-                raise NotSharedError(f"{written} {why_unshared(name)}")
-            if name in UNSTABLE:
-                raise NotSharedError(f"{name}() gives other values each time")
-            if name in GENERATORS:
-                raise NotSharedError(f"{name} makes several rows of one")
-            if name == "window_time":
-                raise NotSharedError("window_time reads Spark's own window")
-            if name in self.clauses.unknown and not any(
-                place < inside < end for inside in with_aggregate
-            ):
-                # A user's function may be an aggregate, unless there is an aggregate inside.
-                raise NotSharedError(f"{written} may be an aggregate of its own")
+            if place not in covered:
+                end = closing_position(tokens, place + 1)
+                written = render(self.text, tokens[place : end + 1])
+                called.append((place, end, written))
+                has_aggregate = any(place < inside < end for inside in with_aggregate)
+                self._check_call(name, written, has_aggregate=has_aggregate)
         for place, token in enumerate(tokens):
             if place in covered or token.start not in self.clauses.columns:
                 continue
@@ -290,6 +278,20 @@ class Projection:
             raise NotSharedError(f"{token.name} is neither a key nor inside an aggregate")
         if star_places(tokens) - covered:
             raise NotSharedError("* stands for columns that are no keys")
+
+    def _check_call(self, name: str, written: str, *, has_aggregate: bool) -> None:
+        """Refuses a function that needs single rows; `has_aggregate`: in one of its arguments."""
+        if name in AGGREGATES:
+            raise NotSharedError(f"{written} {why_unshared(name)}")
+        if name in UNSTABLE:
+            raise NotSharedError(f"{name}() gives other values each time")
+        if name in GENERATORS:
+            raise NotSharedError(f"{name} makes several rows of one")
+        if name == "window_time":
+            raise NotSharedError("window_time reads Spark's own window")
+        # A user's function may be an aggregate, unless there is an aggregate inside.
+        if name in self.clauses.unknown and not has_aggregate:
+            raise NotSharedError(f"{written} may be an aggregate of its own")
 
 
 # Functions that return a struct whose fields are named after the arguments.

@@ -30,13 +30,14 @@ from muntin.model.aggregates.aggregate import (
     sum_,
     variance,
 )
-from muntin.model.aggregates.parts import FLOAT
+from muntin.model.aggregates.representations import FLOAT
 from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataNode, DataTree
-from muntin.runtime.columns.layout import Layout, kept, slots_of
 from muntin.runtime.records.read_records import RecordLayout
-from tests.support.periodic_trees import kept_columns
+from muntin.runtime.storage.layout import Layout, slots_of
+from muntin.runtime.storage.table import component_storage
+from tests.support.periodic_trees import storages_of
 from tests.support.record_windows import Event, windows
 from tests.support.windows import hopping, session, tumbling
 
@@ -170,7 +171,7 @@ def layout_of(tree: DataTree) -> RecordLayout:
     """The columns of events: `x` is a float, `i` an integer."""
     components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
     return RecordLayout(
-        layout=Layout(key_columns=("k",), start="time", kept=kept_columns(tree)),
+        layout=Layout(key_columns=("k",), start="time", storages=storages_of(tree)),
         conditions={"a": "a", "b": "b"},
         measures={"km": "km"},
         columns={"a": "a"},
@@ -300,7 +301,7 @@ class OwnAggregates:
         first = aggregate(["i", "x"], older, lambda partial: partial[1], (math.inf, 0.0))
         top = aggregate("x", not_compiled, lambda partial: -partial, -math.inf)
         values = {first.components[0]: ("i", "x"), top.components[0]: ("x",)}
-        parts = tuple(kept(c, number=FLOAT, name="c", ansi=False) for c in values)
+        parts = tuple(component_storage(c, value_type=FLOAT, name="c", ansi=False) for c in values)
         self.tree = tree_of(kinds, {"first": first, "top": top})
         layout = layout_of(self.tree)
         self.layout = replace(layout, layout=replace(layout.layout, kept=parts), values=values)

@@ -5,11 +5,13 @@ import pyarrow as pa
 import pytest
 
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
-from muntin.model.aggregates.parts import FLOAT, INTEGER
+from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.trees import DataTree, PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Kept, Layout, kept, slots_of
 from muntin.runtime.periodic.tree import TreeRuntime
+from muntin.runtime.storage.component_storage import ComponentStorage
+from muntin.runtime.storage.layout import Layout, slots_of
+from muntin.runtime.storage.table import component_storage
 
 AGGREGATES = {
     "n": count(),
@@ -23,20 +25,22 @@ AGGREGATES = {
 
 def layout_of(tree: PeriodicTree, *, ansi: bool = False) -> Layout:
     """The columns of slices: `x` is a float, `i` an integer."""
-    return Layout(key_columns=("k",), start="start", kept=kept_columns(tree, ansi=ansi))
+    return Layout(key_columns=("k",), start="start", storages=storages_of(tree, ansi=ansi))
 
 
 # How the partials of an argument are kept, if they are no integers.
 NUMBERS = {"x": FLOAT, "word": "string", "price": "decimal(20,2)", "day": "date", "name": "string"}
 
 
-def kept_columns(tree: PeriodicTree | DataTree, *, ansi: bool = False) -> tuple[Kept, ...]:
+def storages_of(
+    tree: PeriodicTree | DataTree, *, ansi: bool = False
+) -> tuple[ComponentStorage, ...]:
     """The columns of each component of a tree."""
     components = dict.fromkeys(c for a in tree.aggregates for c in a.components)
     return tuple(
-        kept(
+        component_storage(
             component,
-            number=component.storage or NUMBERS.get(component.argument or "", INTEGER),
+            value_type=component.value_type or NUMBERS.get(component.argument or "", INTEGER),
             name=f"c{index}",
             ansi=ansi,
         )
@@ -50,7 +54,7 @@ def batch_of(rows, layout: Layout) -> pa.Table:
         "k": pa.array([row[0] for row in rows], pa.string()),
         "start": pa.array([row[1] for row in rows], pa.int64()),
     }
-    for one in layout.kept:
+    for one in layout.storages:
         kind, argument = one.component.kind, one.component.argument
         values = [row[2] if argument == "x" else row[3] for row in rows]
         if kind == "count":
@@ -66,7 +70,7 @@ def batch_of(rows, layout: Layout) -> pa.Table:
             columns[one.columns[0]] = pa.array(values, pa.int64())
             columns[one.columns[1]] = pa.array([0] * len(rows), pa.int64())
         else:
-            dtype = pa.float64() if one.number == FLOAT else pa.int64()
+            dtype = pa.float64() if one.value_type == FLOAT else pa.int64()
             columns[one.columns[0]] = pa.array(values, dtype)
     return pa.table(columns)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
@@ -20,11 +20,11 @@ from muntin.optimizer.evolve.move_queries import moving, staying
 from muntin.optimizer.evolve.replan import Replanned, Replanner
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state import level_store
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import EVENTS, START
 from muntin.runtime.state.late_rows import count_late
+from muntin.runtime.storage.layout import slots_of
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 
@@ -162,7 +162,7 @@ class Engine:
                 columns[START] = pa.array([start for _, start in here], pa.int64())
                 layout = lane.at_run_time(ansi=False, retain=0).layout
                 for each in lane.held:
-                    if each.component.part.is_of_entries:
+                    if each.component.is_set_of_values:
                         columns |= _sets(layout.of(each.component).columns, list(here.values()))
                         continue
                     partials = [_partial(each.component.kind, values) for values in here.values()]

@@ -8,12 +8,14 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_WIDE
-from muntin.model.aggregates.parts import FLOAT, INTEGER
+from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.slicing import Edges, Slicing
-from muntin.runtime.columns.layout import Kept, Layout, kept
-from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
+from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
 from muntin.runtime.slicer.slicer import Slicer
 from muntin.runtime.slicer.target import Target
+from muntin.runtime.storage.component_storage import ComponentStorage
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 
 # A component of every monoid, over the columns x and y of floats, i of integers and b of booleans.
 COMPONENTS = (
@@ -48,9 +50,9 @@ def layout_of(
     """The layout of some components."""
     entries = []
     for index, component in enumerate(components):
-        number = component.storage or (FLOAT if component.argument == "x" else INTEGER)
-        entries.append(kept(component, number=number, name=f"c{index}", ansi=ansi))
-    return Layout(key_columns=keys, start="start", kept=tuple(entries))
+        number = component.value_type or (FLOAT if component.argument == "x" else INTEGER)
+        entries.append(component_storage(component, value_type=number, name=f"c{index}", ansi=ansi))
+    return Layout(key_columns=keys, start="start", storages=tuple(entries))
 
 
 def events_target(
@@ -93,7 +95,7 @@ def read_slices(target: Target, packed: dict[int, list[bytes]]) -> Slices:
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     buckets: dict[Any, int] = {}
     for bucket, streams in packed.items():
-        table = unpacked(streams, target.layout)
+        table = unpack(streams, target.layout)
         places = []
         for row in table.to_pylist():
             keys = tuple(hashable(row[name]) for name in target.layout.key_columns)
@@ -130,7 +132,7 @@ def naive_slices(target: Target, rows: list[dict[str, Any]]) -> Slices:
     return {
         place: {
             entry.component: _fold(entry, [_lifted(entry, row) for row in rows])
-            for entry in target.layout.kept
+            for entry in target.layout.storages
         }
         for place, rows in groups.items()
     }
@@ -189,14 +191,14 @@ def _both_infinite_or_close(one: float, other: float) -> bool:
     return not (math.isfinite(one) or math.isfinite(other)) or _close(one, other)
 
 
-def _lifted(entry: Kept, row: dict[str, Any]) -> Any:
+def _lifted(entry: ComponentStorage, row: dict[str, Any]) -> Any:
     """The partial of one event, None if it has none."""
     component = entry.component
     values = [row[name] for name in columns_of(component)]
     there = all(value is not None for value in values)
     if not there and not component.is_never_null:
         return None
-    number = int if entry.number == INTEGER else float
+    number = int if entry.value_type == INTEGER else float
     if not component.part.is_of_values:
         values = []
     read = [number(value) if there else number(0) for value in values]
@@ -208,7 +210,7 @@ def _lifted(entry: Kept, row: dict[str, Any]) -> Any:
 
 def _combined(rows: list[dict[str, Any]], layout: Layout) -> dict[Component, Any]:
     partials = {}
-    for entry in layout.kept:
+    for entry in layout.storages:
         read = [tuple(row[name] for name in entry.columns) for row in rows]
         wide = entry.monoid.width > 1
         values = [None if each[0] is None else (each if wide else each[0]) for each in read]
@@ -216,6 +218,6 @@ def _combined(rows: list[dict[str, Any]], layout: Layout) -> dict[Component, Any
     return partials
 
 
-def _fold(entry: Kept, partials: list[Any]) -> Any:
+def _fold(entry: ComponentStorage, partials: list[Any]) -> Any:
     there = [partial for partial in partials if partial is not None]
     return reduce(entry.monoid.combine, there) if there else None

@@ -4,16 +4,28 @@ An `Aggregate` is a call (`avg(temp)`) of a row of the table of functions. It is
 `Component`s, the columns kept per slice (a sum and a count), each a part of the table.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from muntin.errors import ModelError, nearest
-from muntin.model.aggregates.formula import Sql, merged
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.parameters import checked, optional, parameter, percentages
-from muntin.model.aggregates.parts import FLOAT, PARTS, Part
+from muntin.model.aggregates.formula import Sql, merge_sql
+from muntin.model.aggregates.parameters import (
+    check_optional,
+    check_parameters,
+    parameter,
+    percentages,
+)
+from muntin.model.aggregates.parts import PARTS, Part
+from muntin.model.aggregates.representations import (
+    FLOAT,
+    Representation,
+    as_struct,
+    cast,
+    paired,
+    sql_type,
+)
 from muntin.model.aggregates.table import FUNCTIONS, ORDER, Function
 from muntin.model.sql_text import only_where, uncommented
 
@@ -43,14 +55,25 @@ class Component:
         """Whether its partial of no values is a value too, such as a count of zero."""
         return self.part.is_never_null
 
-    def combines_by(self, storage: str, *, ansi: bool) -> Monoid:
-        """Returns the monoid of its partials in a storage; `ansi` integer sums detect overflow."""
-        return self.part.monoid(storage, ansi=ansi)
+    @property
+    def representations(self) -> tuple[Representation, ...]:
+        """Every representation that its partials may have, over all types of values."""
+        return self.part.all_representations
+
+    def representation(self, value_type: str, *, ansi: bool) -> Representation:
+        """Returns how its partials of such values are represented; `ansi` integer sums detect
+        overflow."""
+        return self.part.representation(value_type, ansi=ansi)
 
     @property
-    def storage(self) -> str | None:
-        """Whether it is kept as integers or floats; None if that depends on the data."""
-        return self.part.storage
+    def value_type(self) -> str | None:
+        """The type of the values in its partials; None if that depends on the data."""
+        return self.part.value_type
+
+    @property
+    def is_set_of_values(self) -> bool:
+        """Whether its partials have the values themselves."""
+        return any(each.has_values for each in self.representations)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -71,35 +94,66 @@ class Component:
             where=self.where and only_where(where, self.where),
         )
 
-    def values(self, cast: str | None = None) -> dict[str, str]:
+    def values(self, to: str | None = None) -> dict[str, str]:
         """Returns its arguments as Spark SQL, under the part's names, x and y.
 
         A part of floats casts them to doubles. Of two arguments, each is null where the other is,
         unless one chooses the other.
         """
-        cast = "DOUBLE" if self.storage == FLOAT else cast
-        texts = self.arguments
-        values = [text if cast is None else f"CAST({text} AS {cast})" for text in texts]
-        if len(texts) == 2 and not self.part.is_chosen:
-            pairs = zip(values, reversed(texts), strict=True)
-            values = [f"IF(({other}) IS NULL, NULL, {value})" for value, other in pairs]
+        to = "DOUBLE" if self.value_type == FLOAT else to
+        if self.part.is_chosen:
+            values = tuple(cast(argument, to) for argument in self.arguments)
+        else:
+            values = paired(self.arguments, to)
         return dict(zip("xy", values, strict=False))
 
     @property
-    def entry(self) -> str:
-        """The value of a set of values, as Spark SQL: a struct of several arguments, and null if
-        one of them is."""
-        if not self.others:
-            return self.arguments[0]
-        texts = self.arguments
-        missing = " OR ".join(f"({text}) IS NULL" for text in texts)
-        fields = ", ".join(f"'f{index}', {text}" for index, text in enumerate(texts))
-        return f"IF({missing}, NULL, named_struct({fields}))"
+    def value(self) -> str:
+        """Its arguments as one value, as Spark SQL: a struct if there are several."""
+        return as_struct(self.arguments)
 
     @property
     def value_in_set(self) -> str:
         """The value of a set of values, null where the component's own filter leaves it out."""
-        return self.entry if self.where is None else only_where(self.where, self.entry)
+        return self.value if self.where is None else only_where(self.where, self.value)
+
+    def event_values(self, value_type: str) -> tuple[str, ...]:
+        """Returns what compiled code reads of an event, as Spark SQL; nothing if the component
+        counts every row."""
+        if self.argument is None and self.where is None:
+            return ()
+        if not self.part.is_of_values:
+            present = self.values().values()
+            return self._filtered(f"IF(({value}) IS NULL, NULL, 1L)" for value in present)
+        if self.part.reads is not None:
+            named = dict(zip("xy", self.arguments, strict=False))
+            return self._filtered([self.part.reads.format(**named)])
+        representation = self.representation(value_type, ansi=False)
+        return self._filtered(representation.event_values(self.arguments, value_type))
+
+    def record_values(self, value_type: str) -> tuple[str, ...]:
+        """Returns what the records of data windows carry for it, as Spark SQL."""
+        values = self.representation(value_type, ansi=False).record_values(self.arguments)
+        return self.event_values(value_type) if values is None else self._filtered(values)
+
+    def _filtered(self, values: Iterable[str]) -> tuple[str, ...]:
+        where = self.where
+        return tuple(values) if where is None else tuple(only_where(where, sql) for sql in values)
+
+    def call(self, function: str) -> str:
+        """Returns a call of an aggregate function of Spark's on its arguments, with its filter."""
+        only = "" if self.where is None else f" FILTER (WHERE {self.where})"
+        return f"{function}({', '.join(self.arguments)}){only}"
+
+    def group_by_columns(self, name: str, value_type: str, *, ansi: bool) -> dict[str, str]:
+        """Returns the columns of its partials that Spark's GROUP BY makes for the compiled runtime,
+        as Spark SQL by name: all integers and booleans are one type to it, and all floats are."""
+        if self.part.of_floats is not None and value_type == FLOAT:
+            other = replace(self, kind=self.part.of_floats)
+            return other.group_by_columns(name, value_type, ansi=ansi)
+        to = sql_type(value_type) if self.value_type is None else None
+        representation = self.representation(value_type, ansi=ansi)
+        return representation.group_by_columns(name, self.lifted(), self.call, to)
 
     def lifted(self) -> dict[str, str]:
         """Returns the scalars of its partial as Spark SQL over events, with its filter."""
@@ -116,8 +170,8 @@ class Component:
         if self.part.combined_by is not None:
             merge = self.part.combined_by
             return merge.format(p=struct) if "{" in merge else f"{merge}({struct})"
-        (monoid,) = self.part.monoids.values()
-        return merged(monoid.combine, struct, list(self.part.scalars), finish)
+        (representation,) = self.representations
+        return merge_sql(representation.monoid.combine, struct, list(self.part.scalars), finish)
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -153,12 +207,11 @@ class Aggregate:
         object.__setattr__(self, "others", tuple(uncommented(text) for text in self.others))
         row = self.definition
         if row.spelled is None:
-            given_parameters = optional(self.function, row.parameters, self.parameters)
-            reason = row.why_not and row.why_not(given_parameters)
-            if reason:
-                raise ModelError(reason)
+            given_parameters = check_optional(self.function, row.parameters, self.parameters)
+            if row.check_parameters is not None:
+                row.check_parameters(given_parameters)
         else:
-            given_parameters = checked(self.function, row.parameters, self.parameters)
+            given_parameters = check_parameters(self.function, row.parameters, self.parameters)
         object.__setattr__(self, "parameters", given_parameters)
 
     @property
@@ -181,9 +234,14 @@ class Aggregate:
         )
 
     @property
-    def components_of_entries(self) -> tuple[Component, ...]:
+    def has_user_code(self) -> bool:
+        """Whether its functions are the user's own."""
+        return False
+
+    @property
+    def sets_of_values(self) -> tuple[Component, ...]:
         """Those of its components that are sets of values."""
-        return tuple(each for each in self.components if each.part.is_of_entries)
+        return tuple(each for each in self.components if each.is_set_of_values)
 
     @cached_property
     def percentages(self) -> tuple[float, ...] | float:
@@ -213,8 +271,8 @@ class Aggregate:
         return f"CASE WHEN {row.has_answer(*values)} THEN {text} END"
 
     def finished(self, summary: str) -> str:
-        """Returns the answer as Spark SQL over what a set of values was summed up to."""
-        finish = self.definition.finish
+        """Returns the answer as Spark SQL over what the compiled runtime answers."""
+        finish = self.definition.finish_summary
         if finish is None:
             return summary
         named = zip(self.definition.parameters, self.parameters, strict=False)

@@ -58,7 +58,7 @@ class Sql:
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        """Returns False: combines test whether a side is empty, which `merged` does in SQL."""
+        """Returns False: combines test whether a side is empty, which `merge_sql` does in SQL."""
         return False
 
 
@@ -70,7 +70,9 @@ def _text(value: Any) -> str:
     return f"{value}D" if isinstance(value, float) else str(value)
 
 
-def merged(combine: Formula, struct: str, fields: Sequence[str], finish: str | None = None) -> str:
+def merge_sql(
+    combine: Formula, struct: str, fields: Sequence[str], finish: str | None = None
+) -> str:
     """Returns a Spark SQL call that combines a group's structs into one.
 
     `finish` is an expression over the combined struct, `a`, to return instead. The first field of a

@@ -63,7 +63,7 @@ def _percentage(text: str) -> float:
     return float(number[1])
 
 
-def checked(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+def check_parameters(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
     """Returns the parameters of a call, an order that is left out included; raises `ModelError` if
     they are not what the function takes."""
     texts = tuple(given)
@@ -86,7 +86,7 @@ def checked(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[
     )
 
 
-def optional(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+def check_optional(function: str, names: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
     """Returns the parameters of a call that may leave out some; raises `ModelError` if there are
     more than the function takes."""
     if len(given) > len(names):

@@ -12,8 +12,6 @@ from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import (
     ADD,
     ADD_FLOAT,
-    ADD_LIMBS,
-    ADD_WIDE,
     BAG,
     BIT_AND,
     BIT_OR,
@@ -27,17 +25,22 @@ from muntin.model.aggregates.monoids import (
     SET,
     Monoid,
 )
+from muntin.model.aggregates.representations import (
+    FLOAT,
+    INTEGER,
+    CheckedSums,
+    ChosenValues,
+    CodedValues,
+    DecimalSums,
+    Numbers,
+    Registers,
+    Representation,
+    SetsOfValues,
+    is_number,
+)
 
-# How a partial is stored: as columns of integers or floats, or as one column of another type. Then
-# its storage is that type's name, and `TYPED` stands for all of these.
-INTEGER = "integer"
-FLOAT = "float"
+# Stands for every type of values but `INTEGER` and `FLOAT`.
 TYPED = "typed"
-
-
-def is_typed(storage: str) -> bool:
-    """Whether partials are a column of another type than integers or floats."""
-    return storage not in (INTEGER, FLOAT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,15 +55,16 @@ class Call:
 class Part:
     """A value that a slice can keep for an aggregate.
 
-    Its arguments are x and y. `storage` fixes how they are stored; without it, the data decides. Of
-    two arguments, both must be non-null for a row to count.
+    Its arguments are x and y. Of two arguments, both must be non-null for a row to count.
     """
 
     name: str
-    # How partials combine, by their storage; `ansi` is for integers that must detect overflow.
-    monoids: Mapping[str, Monoid]
-    ansi: Monoid | None = None
-    storage: str | None = None
+    # How partials are represented, by the type of their values: `INTEGER`, `FLOAT` or `TYPED`;
+    # `ansi` is for integers that must detect overflow.
+    representations: Mapping[str, Representation]
+    ansi: Representation | None = None
+    # The type of the values, if it does not depend on the data.
+    value_type: str | None = None
     # The calls of Spark's aggregates that it is made of, and its scalars as Spark SQL over them.
     calls: Mapping[str, Call]
     scalars: Mapping[str, str] = field(default_factory=lambda: {"value": "{value}"})
@@ -73,50 +77,46 @@ class Part:
     combined_by: str | None = None
     # Whether the partial of no values is a value, such as a count of zero, not null.
     is_never_null: bool = False
-    # Of a set of values, whether -0.0 and 0.0 are two of them, as Spark's percentiles have it.
-    tells_zeros_apart: bool = False
-    # Of a set of values, whether it has decimals as doubles, as Spark's percentiles have them.
-    has_doubles: bool = False
-    # Of a set of values, whether what is made of it depends on their type in Spark, not only on how
-    # they are stored.
-    names_types: bool = False
     # What compiled code reads of an event, as Spark SQL over the arguments, if not the arguments.
     reads: str | None = None
+    # The part that Spark's GROUP BY makes of floats instead, and shares with other aggregates.
+    of_floats: str | None = None
     # Whether the parameters of a call say what is kept, and not only what is answered from it.
     takes_parameters: bool = False
     # Whether it is a struct of a value, x, and of what it is chosen by, y. Then x may be null.
     is_chosen: bool = False
 
-    def monoid(self, storage: str, *, ansi: bool) -> Monoid:
-        """Returns the monoid for a storage; `ansi` integer sums detect overflow."""
-        kind = TYPED if is_typed(storage) else storage
-        if kind not in self.monoids:
-            raise PlanError(f"a {self.name} of {storage}s is not kept in slices")
-        if ansi and self.ansi is not None and storage == INTEGER:
+    def representation(self, value_type: str, *, ansi: bool) -> Representation:
+        """Returns how partials of such values are represented; `ansi` integer sums detect
+        overflow."""
+        if ansi and self.ansi is not None and value_type == INTEGER:
             return self.ansi
-        return self.monoids[kind]
+        kind = value_type if is_number(value_type) else TYPED
+        if kind not in self.representations:
+            raise PlanError(f"a {self.name} of {value_type}s is not kept in slices")
+        return self.representations[kind]
 
     @cached_property
-    def is_of_entries(self) -> bool:
-        """Whether its partials are sets of values, an entry for each."""
-        return any(monoid.sweep is not None for monoid in self.monoids.values())
+    def all_representations(self) -> tuple[Representation, ...]:
+        """Every representation it may have, over all types of values."""
+        return (*self.representations.values(), *([] if self.ansi is None else [self.ansi]))
 
     @property
     def is_native(self) -> bool:
         """Whether Spark's own aggregates make it of events, or compiled code alone."""
         return bool(self.calls)
 
-    @property
-    def all_monoids(self) -> tuple[Monoid, ...]:
-        """Every monoid it may combine by, over all types of values."""
-        return (*self.monoids.values(), *([] if self.ansi is None else [self.ansi]))
+
+def _numbers(**monoids: Monoid) -> dict[str, Representation]:
+    """Returns the representations of a part whose partials are numbers."""
+    return {value_type: Numbers(monoid=monoid) for value_type, monoid in monoids.items()}
 
 
-def _simple(name: str, monoids: Mapping[str, Monoid]) -> Part:
+def _simple(name: str, representations: Mapping[str, Representation]) -> Part:
     """Returns a part that one of Spark's functions both computes and combines."""
     return Part(
         name=name,
-        monoids=monoids,
+        representations=representations,
         calls={"value": Call(function=name)},
         of_record=lambda there, x: (x,),
         combined_by=name,
@@ -127,19 +127,25 @@ def _float_sum(name: str, of_record: Formula, *, of: str = "x") -> Part:
     """Returns a part that sums an argument as doubles; of two, over the rows that have both."""
     return Part(
         name=name,
-        monoids={FLOAT: ADD_FLOAT},
-        storage=FLOAT,
+        representations=_numbers(float=ADD_FLOAT),
+        value_type=FLOAT,
         calls={"value": Call(function="sum", of=(of,))},
         of_record=of_record,
         combined_by="sum",
     )
 
 
-def _entries(name: str, monoid: Monoid) -> Part:
+def _extreme(name: str, monoid: Monoid) -> Part:
+    """Returns the least or the greatest value of any type that has an order."""
+    coded = CodedValues(monoid=monoid)
+    return _simple(name, {**_numbers(integer=monoid, float=monoid), TYPED: coded})
+
+
+def _set_of_values(name: str, sets: SetsOfValues) -> Part:
     """Returns a part that is a set of values: compiled code makes it of events, not Spark's SQL."""
     return Part(
         name=name,
-        monoids={INTEGER: monoid, FLOAT: monoid, TYPED: monoid},
+        representations=dict.fromkeys((INTEGER, FLOAT, TYPED), sets),
         calls={},
         scalars={},
         of_record=lambda there, x: (x,),
@@ -151,7 +157,7 @@ def _chosen(name: str, extreme: str, monoid: Monoid) -> Part:
     """Returns the value beside the extreme of another one, and that extreme."""
     return Part(
         name=name,
-        monoids={TYPED: monoid},
+        representations={TYPED: ChosenValues(monoid=monoid)},
         calls={
             "y": Call(function=extreme, of=("y",)),
             "x": Call(function=name, of=("x", "y")),
@@ -167,14 +173,16 @@ def _chosen(name: str, extreme: str, monoid: Monoid) -> Part:
 # The mean of equal values must be exactly that value: a sum divided by a count may be off by one
 # bit, and Spark answers null where values do not vary.
 _MEAN = "CASE WHEN {%(var)s} = 0 THEN {%(max)s} ELSE try_divide({%(sum)s}, {n}) END"
+# Values with how often each occurs. What a value costs was measured on a million of 100 keys.
+_BAGS = SetsOfValues(monoid=BAG, combines_per_value=15.0)
 
 PARTS: dict[str, Part] = {
     part.name: part
     for part in (
         Part(
             name="count",
-            monoids={INTEGER: ADD},
-            storage=INTEGER,
+            representations=_numbers(integer=ADD),
+            value_type=INTEGER,
             calls={"value": Call(function="count")},
             of_record=lambda there: (there,),
             is_of_values=False,
@@ -183,33 +191,35 @@ PARTS: dict[str, Part] = {
         ),
         Part(
             name="count_if",
-            monoids={INTEGER: ADD},
-            storage=INTEGER,
+            representations=_numbers(integer=ADD),
+            value_type=INTEGER,
             calls={"value": Call(function="count_if")},
             of_record=lambda there, x: (x,),
             combined_by="sum",
             is_never_null=True,
+            reads="IF({x}, 1L, 0L)",
         ),
         Part(
             name="sum",
-            monoids={INTEGER: ADD, FLOAT: ADD_FLOAT, TYPED: ADD_LIMBS},
-            ansi=ADD_WIDE,
+            representations={**_numbers(integer=ADD, float=ADD_FLOAT), TYPED: DecimalSums()},
+            ansi=CheckedSums(),
             calls={"value": Call(function="sum")},
             of_record=lambda there, x: (x,),
             combined_by="sum",
+            of_floats="float_sum",
         ),
         _float_sum("float_sum", lambda there, x: (x,)),
         _float_sum("sum_of_first", lambda there, x, y: (x,)),
         _float_sum("sum_of_second", lambda there, x, y: (y,), of="y"),
-        _simple("min", {INTEGER: MIN, FLOAT: MIN, TYPED: MIN}),
-        _simple("max", {INTEGER: MAX, FLOAT: MAX, TYPED: MAX}),
-        _simple("bit_and", {INTEGER: BIT_AND}),
-        _simple("bit_or", {INTEGER: BIT_OR}),
-        _simple("bit_xor", {INTEGER: BIT_XOR}),
+        _extreme("min", MIN),
+        _extreme("max", MAX),
+        _simple("bit_and", _numbers(integer=BIT_AND)),
+        _simple("bit_or", _numbers(integer=BIT_OR)),
+        _simple("bit_xor", _numbers(integer=BIT_XOR)),
         Part(
             name="moments",
-            monoids={FLOAT: MOMENTS},
-            storage=FLOAT,
+            representations=_numbers(float=MOMENTS),
+            value_type=FLOAT,
             calls={
                 "var": Call(function="var_pop"),
                 "sum": Call(function="sum"),
@@ -225,8 +235,8 @@ PARTS: dict[str, Part] = {
         ),
         Part(
             name="four_moments",
-            monoids={FLOAT: FOUR_MOMENTS},
-            storage=FLOAT,
+            representations=_numbers(float=FOUR_MOMENTS),
+            value_type=FLOAT,
             calls={
                 "var": Call(function="var_pop"),
                 "skew": Call(function="skewness"),
@@ -247,8 +257,8 @@ PARTS: dict[str, Part] = {
         ),
         Part(
             name="pair_moments",
-            monoids={FLOAT: PAIR_MOMENTS},
-            storage=FLOAT,
+            representations=_numbers(float=PAIR_MOMENTS),
+            value_type=FLOAT,
             calls={
                 "var_x": Call(function="var_pop"),
                 "var_y": Call(function="var_pop", of=("y",)),
@@ -270,15 +280,15 @@ PARTS: dict[str, Part] = {
             of_record=lambda there, x, y: (there, x, y, x - x, y - y, (x - x) * (y - y)),
             is_never_null=True,
         ),
-        _entries("distinct", SET),
-        _entries("frequencies", BAG),
-        replace(_entries("values", BAG), tells_zeros_apart=True, has_doubles=True),
-        replace(_entries("occurrences", BAG), tells_zeros_apart=True),
-        replace(_entries("items", BAG), tells_zeros_apart=True, names_types=True),
+        _set_of_values("distinct", SetsOfValues(monoid=SET, combines_per_value=2.0)),
+        _set_of_values("frequencies", _BAGS),
+        _set_of_values("values", replace(_BAGS, tells_zeros_apart=True, has_doubles=True)),
+        _set_of_values("occurrences", replace(_BAGS, tells_zeros_apart=True)),
+        _set_of_values("items", replace(_BAGS, tells_zeros_apart=True, names_types=True)),
         Part(
             name="nulls",
-            monoids={INTEGER: ADD},
-            storage=INTEGER,
+            representations=_numbers(integer=ADD),
+            value_type=INTEGER,
             calls={},
             scalars={},
             of_record=lambda there, x: (x,),
@@ -287,8 +297,8 @@ PARTS: dict[str, Part] = {
         ),
         Part(
             name="registers",
-            monoids={TYPED: REGISTERS},
-            storage="binary",
+            representations={TYPED: Registers(monoid=REGISTERS)},
+            value_type="binary",
             calls={},
             scalars={},
             of_record=lambda there, x: (x,),

@@ -8,11 +8,13 @@ streams, SQL and costs all read the rows.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
-from muntin.model.aggregates import precision
+from muntin.model.aggregates import sketch_parameters as parameters
 from muntin.model.aggregates.formula import Formula
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.parts import FLOAT, PARTS
+from muntin.model.aggregates.parts import PARTS
+from muntin.model.aggregates.representations import FLOAT
 
 # The type of a function's answer: that of its values, a count that is never null, a double, a list
 # of values, doubles, one for each percentage, a text that Spark joins of a list of values, bytes
@@ -50,7 +52,7 @@ class Function:
     aliases: tuple[str, ...] = ()
     # Whether it returns NaN, not null, under `spark.sql.legacy.statisticalAggregate`.
     has_legacy: bool = False
-    # Of a set of values: how the runtime sums it up (`runtime.entries.summaries`).
+    # Of a set of values: how the runtime sums it up (`runtime.storage.summaries`).
     summary: str | None = None
     # The constants behind its arguments, by name. The last may be left out if it is an ORDER, and
     # all may if calls are spelled as usual.
@@ -62,11 +64,13 @@ class Function:
     distinct_of: str | None = None
     # Whether it takes any number of arguments from `arguments` on.
     takes_more: bool = False
-    # Returns why a call with some parameters is left to Spark, or None.
-    why_not: Callable[[tuple[str, ...]], str | None] | None = None
-    # The answer as Spark SQL over what is kept, `{p}`, if it has no formula; of a set of values,
-    # over what it is summed up to, with the parameters by name.
+    # Reads the parameters of a call; raises `ModelError` if the call is left to Spark.
+    check_parameters: Callable[[tuple[str, ...]], Any] | None = None
+    # The answer as Spark SQL over the partial, `{p}`, if it has no formula.
     finish: str | None = None
+    # The answer as Spark SQL over the summary of a set of values, `{p}`, if it is not the summary;
+    # it may name the parameters.
+    finish_summary: str | None = None
     # Whether its answer has no order of its own: only under functions that do not heed the order is
     # it determined.
     has_any_order: bool = False
@@ -86,7 +90,7 @@ class Function:
     @cached_property
     def monoids(self) -> tuple[Monoid, ...]:
         """Every monoid it may combine by, over all types of values."""
-        return tuple(monoid for part in self.parts for monoid in PARTS[part].all_monoids)
+        return tuple(each.monoid for part in self.parts for each in PARTS[part].all_representations)
 
     @cached_property
     def idempotent(self) -> bool:
@@ -99,11 +103,6 @@ class Function:
         return bool(self.monoids) and all(monoid.selective for monoid in self.monoids)
 
     @cached_property
-    def is_of_entries(self) -> bool:
-        """Whether slices keep sets of values for it."""
-        return any(PARTS[part].is_of_entries for part in self.parts)
-
-    @cached_property
     def is_ordered_by_argument(self) -> bool:
         """Whether WITHIN GROUP orders by the argument of the call, which stands in both."""
         return self.spelled is not None and self.spelled.count("{x}") > 1
@@ -111,7 +110,7 @@ class Function:
     @cached_property
     def casts(self) -> bool:
         """Whether Spark casts its values to doubles, one by one."""
-        return any(PARTS[part].storage == FLOAT for part in self.parts)
+        return any(PARTS[part].value_type == FLOAT for part in self.parts)
 
 
 def _distinct(function: str, summary: str, result: str = VALUE, *, more: bool = False) -> Function:
@@ -152,7 +151,8 @@ def _joined_text(*, is_distinct: bool) -> Function:
         distinct_of="listagg" if is_distinct else None,
         aliases=() if is_distinct else ("string_agg",),
         # Bytes are joined as strings, which are bytes to Spark, too.
-        finish="array_join(CAST({p} AS ARRAY<STRING>), coalesce(CAST({delimiter} AS STRING), ''))",
+        finish_summary="array_join(CAST({p} AS ARRAY<STRING>), "
+        "coalesce(CAST({delimiter} AS STRING), ''))",
     )
 
 
@@ -327,7 +327,7 @@ FUNCTIONS: dict[str, Function] = {
             parts=("registers",),
             result=COUNT,
             parameters=("relative error",),
-            why_not=precision.why_not,
+            check_parameters=parameters.register_bits,
         ),
         Function(
             name="approx_percentile",
@@ -335,7 +335,7 @@ FUNCTIONS: dict[str, Function] = {
             result=PERCENTILES,
             summary="discrete",
             parameters=("percentage", "accuracy"),
-            why_not=precision.why_no_percentage,
+            check_parameters=parameters.check_percentages,
             aliases=("percentile_approx",),
             is_bounded=True,
         ),
@@ -347,8 +347,9 @@ FUNCTIONS: dict[str, Function] = {
             result=BYTES,
             summary="bitmap",
             # What is no bitmap is a position that does not fit one.
-            finish="IF(length({p}) < 4096, raise_error(concat('[INVALID_BITMAP_POSITION] Position "
-            "', CAST({p} AS STRING), ' is out of bounds: a bitmap has 32768 bits')), {p})",
+            finish_summary="IF(length({p}) < 4096, raise_error(concat("
+            "'[INVALID_BITMAP_POSITION] Position ', CAST({p} AS STRING), "
+            "' is out of bounds: a bitmap has 32768 bits')), {p})",
         ),
         Function(name="bitmap_or_agg", parts=("distinct",), result=BYTES, summary="bits_of_some"),
         Function(name="bitmap_and_agg", parts=("distinct",), result=BYTES, summary="bits_of_all"),
@@ -358,26 +359,27 @@ FUNCTIONS: dict[str, Function] = {
             result=BYTES,
             summary="count_min",
             parameters=("eps", "confidence", "seed"),
-            why_not=precision.why_no_table,
+            check_parameters=parameters.count_min,
         ),
         replace(
-            _hashed("theta_sketch_agg", "theta", "lgNomEntries"), why_not=precision.why_no_theta
+            _hashed("theta_sketch_agg", "theta", "lgNomEntries"),
+            check_parameters=parameters.theta_bits,
         ),
         replace(
             _hashed("theta_union_agg", "united_theta", "lgNomEntries"),
-            why_not=precision.why_no_theta,
-            finish=_OF_THETAS,
+            check_parameters=parameters.theta_bits,
+            finish_summary=_OF_THETAS,
         ),
-        replace(_hashed("theta_intersection_agg", "common_theta"), finish=_OF_THETAS),
+        replace(_hashed("theta_intersection_agg", "common_theta"), finish_summary=_OF_THETAS),
         replace(
             _hashed("hll_sketch_agg", "hll", "lgConfigK"),
-            why_not=precision.why_no_hll,
+            check_parameters=parameters.hll_bits,
             is_bounded=True,
         ),
         replace(
             _hashed("hll_union_agg", "united_hll", "allowDifferentLgConfigK"),
-            why_not=precision.why_no_union,
-            finish=_OF_HLLS,
+            check_parameters=parameters.allows_different_sizes,
+            finish_summary=_OF_HLLS,
             is_bounded=True,
         ),
         *(
@@ -387,8 +389,8 @@ FUNCTIONS: dict[str, Function] = {
                 result=BYTES,
                 summary=f"{summary}_{kind}",
                 parameters=("k",),
-                why_not=precision.why_no_accuracy,
-                finish=finish,
+                check_parameters=parameters.kll_accuracy,
+                finish_summary=finish,
                 is_bounded=True,
             )
             for name, part, summary, finish in (
@@ -403,7 +405,7 @@ FUNCTIONS: dict[str, Function] = {
             result=STATE,
             summary="items",
             parameters=("maxItemsTracked",),
-            why_not=precision.why_not_tracked,
+            check_parameters=parameters.items_tracked,
             is_bounded=True,
         ),
         Function(
@@ -412,7 +414,7 @@ FUNCTIONS: dict[str, Function] = {
             result=ITEMS,
             summary="top",
             parameters=("k", "maxItemsTracked"),
-            why_not=precision.why_no_top,
+            check_parameters=parameters.top_k,
             is_bounded=True,
         ),
     )

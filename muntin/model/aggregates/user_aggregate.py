@@ -7,13 +7,12 @@ from typing import Any
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.parts import FLOAT, Part
+from muntin.model.aggregates.parts import Part
+from muntin.model.aggregates.representations import FLOAT, Representation, UserNumbers
 from muntin.model.aggregates.table import Function
 
 # The most scalars that one partial may have.
 MOST_SCALARS = 3
-# The fields of a call that JSON leaves out if they are empty.
-_FURTHER = ("others", "parameters")
 _FUNCTION = Function(name="aggregate", parts=())
 # The fields of a call that JSON leaves out if they are empty.
 _FURTHER = ("others", "parameters")
@@ -34,7 +33,7 @@ class UserComponent(Component):
         raise ModelError(f"{self.monoid.name} is an aggregate of the user's, and in no table")
 
     @property
-    def storage(self) -> str | None:
+    def value_type(self) -> str | None:
         """Always floats."""
         return FLOAT
 
@@ -43,9 +42,18 @@ class UserComponent(Component):
         """True: records without a value count as the identity."""
         return True
 
-    def combines_by(self, storage: str, *, ansi: bool) -> Monoid:
-        """Returns the monoid of the user's own function."""
-        return self.monoid
+    @property
+    def representations(self) -> tuple[Representation, ...]:
+        """Numbers that the user's own functions combine."""
+        return (UserNumbers(monoid=self.monoid),)
+
+    def representation(self, value_type: str, *, ansi: bool) -> Representation:
+        """Returns its only representation."""
+        return self.representations[0]
+
+    def event_values(self, value_type: str) -> tuple[str, ...]:
+        """Returns the user's lift."""
+        return tuple(f"CAST(({sql}) AS DOUBLE)" for sql in self.lift)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +98,11 @@ class UserAggregate(Aggregate):
     def definition(self) -> Function:
         """A row without parts: it is not built from Spark's functions."""
         return _FUNCTION
+
+    @property
+    def has_user_code(self) -> bool:
+        """True."""
+        return True
 
     @property
     def components(self) -> tuple[Component, ...]:

@@ -8,7 +8,7 @@ prices are the workload's. At a fixed ratio of rate to keys, costs are proportio
 from collections.abc import Collection, Iterable
 from math import expm1
 
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
@@ -16,9 +16,6 @@ from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.model.windows.window import SEARCH, Window
 from muntin.model.workload import Workload
 from muntin.optimizer.costs.operations import steady_operations
-
-# Measured on a million entries of 100 keys.
-_STEPS = {"latest_occurrence": 2.0, "ranked_counts": 15.0}
 
 
 def harmless(aggregates: Collection[Aggregate]) -> bool:
@@ -107,36 +104,30 @@ def combine_cost(
     workload: Workload,
 ) -> float:
     """Returns the cost of combining a source's partials into those of a window."""
-    sets = [aggregate for aggregate in aggregates if aggregate.definition.is_of_entries]
-    others = [aggregate for aggregate in aggregates if aggregate not in sets]
+    others = [aggregate for aggregate in aggregates if not aggregate.sets_of_values]
     read = partials_per_second(source, workload)
     combined = read * operations_per_partial(source, window, others) if others else 0.0
     swept = sum(
-        entries_per_second(source, aggregate, workload) * steps_per_entry(aggregate)
-        for aggregate in sets
+        values_per_second(source, component, workload) * representation.combines_per_value
+        for aggregate in aggregates
+        for component in aggregate.sets_of_values
+        for representation in component.representations[:1]
     )
     return workload.prices.combine * (combined + swept)
 
 
-def entries_per_second(source: Slicing | Window, aggregate: Aggregate, workload: Workload) -> float:
+def values_per_second(source: Slicing | Window, component: Component, workload: Workload) -> float:
     """Returns how many values the sets of a source's partials have per second.
 
     A value of a set is like a key of its own. If it is not known how many there are, each event may
     bring one that its interval does not have yet.
     """
     events = workload.rate * (1.0 if isinstance(source, Slicing) else source.overlap)
-    component = aggregate.components_of_entries[0]
     pairs = workload.pairs_of(component.value_in_set)
     if pairs is None:
         return events
     per_second = source.rate if isinstance(source, Slicing) else SECOND / source.slide
     return occupied(per_second, rate=events, keys=pairs)
-
-
-def steps_per_entry(aggregate: Aggregate) -> float:
-    """Returns what a sweep spends on an entry of an aggregate's sets, in combines."""
-    (sweep,) = {monoid.sweep for monoid in aggregate.definition.monoids} - {None}
-    return _STEPS[sweep or ""]
 
 
 def node_cost(
@@ -190,4 +181,4 @@ def _plain_query_cost(window: Window | DataWindow | None, workload: Workload) ->
 
 def _counting(aggregates: Collection[Aggregate]) -> int:
     """Returns for how many aggregates Spark puts values into sets."""
-    return sum(aggregate.definition.is_of_entries for aggregate in aggregates)
+    return sum(bool(aggregate.sets_of_values) for aggregate in aggregates)

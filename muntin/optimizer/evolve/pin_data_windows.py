@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.user_aggregate import UserComponent, aggregate_to_json
+from muntin.model.aggregates.user_aggregate import aggregate_to_json
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import Grouping, Query
@@ -59,21 +59,13 @@ def _takes(host: DataTree, grouping: Grouping, node: DataNode, asked: Mapping[st
         return False
     if any(other.window == window or isinstance(other.window, Window) for other in host.nodes):
         return False
-    if any(map(_keeps_sets, node.aggregates)):
+    components = (part for aggregate in node.aggregates for part in aggregate.components)
+    if not all(each.joins_running_windows for part in components for each in part.representations):
         return False
     if host.grain is not None and not (isinstance(window, Session) and window.gap >= host.grain):
         return False
     groups = {sharing_group(asked[name]) for each in (*host.nodes, node) for name in each.queries}
     return len(groups) == 1
-
-
-def _keeps_sets(aggregate: Aggregate) -> bool:
-    """Whether partials are sets of values, or registers."""
-    return any(
-        not isinstance(part, UserComponent)
-        and (part.part.is_of_entries or part.kind == "registers")
-        for part in aggregate.components
-    )
 
 
 def _given(tree: DataTree, queries: Mapping[str, Query]) -> DataTree:

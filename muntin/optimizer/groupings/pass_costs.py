@@ -207,9 +207,8 @@ class Members:
 
 def _sets_of_values(tree: PeriodicTree) -> list[str]:
     """Returns the values of the sets that a tree's slices keep, as Spark SQL."""
-    sets = (each for each in tree.aggregates if each.definition.is_of_entries)
-    parts = {component for aggregate in sets for component in aggregate.components_of_entries}
-    return [component.value_in_set for component in parts]
+    sets = {part for aggregate in tree.aggregates for part in aggregate.sets_of_values}
+    return [component.value_in_set for component in sets]
 
 
 def _further_components(trees: Sequence[PeriodicTree], keys: Sequence[str]) -> int:

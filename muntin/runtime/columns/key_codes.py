@@ -18,19 +18,19 @@ from muntin.runtime.columns.partials import Bools, Int64s
 _INT64 = np.iinfo(np.int64).max
 
 
-def encoded(column: pa.Array) -> Distinct:
+def number_values(column: pa.Array) -> Distinct:
     """Number the distinct values of a column; null is one of them."""
     kind = column.type
     valid = _valid(column)
     if pa.types.is_null(kind):
         return distinct_integers(np.zeros(len(column), np.int64), size=1)
     if pa.types.is_struct(kind):
-        fields = [encoded(field) for field in column.flatten()]
+        fields = [number_values(field) for field in column.flatten()]
         numbers, _ = mixed_radix(fields, len(column))
         return distinct_integers(numbers, valid)
     if _is_list(kind):
         offsets, elements = _runs(column)
-        codes = encoded(elements).numbers
+        codes = number_values(elements).numbers
         return distinct_bytes(_frozen(codes.view(np.uint8)), offsets * codes.itemsize, valid)
     if _is_bytes(kind):
         return distinct_bytes(*_bytes(column), valid)
@@ -52,7 +52,7 @@ def mixed_radix(codes: Sequence[Distinct], rows: int) -> tuple[Int64s, int]:
     return numbers, size
 
 
-def hashes(column: pa.Array) -> Int64s:
+def hash_values(column: pa.Array) -> Int64s:
     """Returns a hash of each value: equal values have equal ones, in every process and batch."""
     kind = column.type
     if pa.types.is_null(kind):
@@ -60,10 +60,10 @@ def hashes(column: pa.Array) -> Int64s:
     if pa.types.is_struct(kind):
         values = np.ones(len(column), np.int64)
         for field in column.flatten():
-            values = hash_integers(hashes(field), values)
+            values = hash_integers(hash_values(field), values)
     elif _is_list(kind):
         offsets, elements = _runs(column)
-        values = hash_runs(hashes(elements), offsets)
+        values = hash_runs(hash_values(elements), offsets)
     elif _is_bytes(kind):
         values = hash_bytes(*_bytes(column))
     else:
@@ -72,7 +72,7 @@ def hashes(column: pa.Array) -> Int64s:
     return values if valid is None else np.where(valid, values, 0)
 
 
-def canonical(column: pa.Array) -> pa.Array:
+def normalize_floats(column: pa.Array) -> pa.Array:
     """Returns the same keys as Spark's GROUP BY gives them out: no -0.0, and one NaN."""
     kind = column.type
     if not _has_floats(kind):
@@ -84,12 +84,14 @@ def canonical(column: pa.Array) -> pa.Array:
         values = np.where(np.isnan(values), values.dtype.type(np.nan), values + 0)
         return pa.array(values, kind, mask=None if valid is None else ~valid)
     if pa.types.is_struct(kind):
-        fields = [canonical(column.field(index)) for index in range(kind.num_fields)]
+        fields = [normalize_floats(column.field(index)) for index in range(kind.num_fields)]
         return pa.StructArray.from_arrays(fields, fields=list(kind), mask=missing)
     offsets, elements = _runs(column)
     made = pa.LargeListArray if pa.types.is_large_list(kind) else pa.ListArray
     width = pa.int64() if pa.types.is_large_list(kind) else pa.int32()
-    return made.from_arrays(pa.array(offsets, width), canonical(elements), type=kind, mask=missing)
+    return made.from_arrays(
+        pa.array(offsets, width), normalize_floats(elements), type=kind, mask=missing
+    )
 
 
 def _valid(column: pa.Array) -> Bools | None:
@@ -149,7 +151,7 @@ def _integers(column: pa.Array) -> Int64s:
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif pa.types.is_floating(kind):
-        column = canonical(column)
+        column = normalize_floats(column)
     width = column.type.bit_width
     bits = column.view(f"int{width}")
     if bits.null_count:

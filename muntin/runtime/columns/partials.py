@@ -2,22 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from muntin.model.aggregates.aggregate import Component
 
 Int64s = NDArray[np.int64]
+Float64s = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 # The scalars of a component, a column each.
 Scalars = tuple[NDArray[Any], ...]
 
 
 class Column(Protocol):
-    """A component's partials, row by row: scalars, or sets of values (see `entries`)."""
+    """A component's partials, row by row. Each storage has a class of its own for them."""
 
     def rows(self, first: int) -> "Column":
         """The partials from a row on."""
@@ -28,28 +28,26 @@ class Column(Protocol):
     def copy(self) -> "Column":
         """The same partials in memory of their own."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Coding:
-    """What the integers of a column of partials stand for; see `typed_partials`."""
-
-    kind: pa.DataType
-    # The value of each code, if codes are ranks or places.
-    values: pa.Array | None = None
-    # The bits of a register's address, if values are rows of registers.
-    bits: int | None = None
+    def concatenate(self, newer: Any) -> "Column":
+        """These partials, then those of another column of the same storage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartialColumn:
-    """One component's partials; `present` is false where a row has none, None if all have one."""
+    """Partials that are numbers; `present` is false where a row has none, None if all have one."""
 
     scalars: Scalars
     present: Bools | None = None
-    # For partials that are a column of another type than integers and floats.
-    coding: Coding | None = None
 
-    def rows(self, first: int) -> "PartialColumn":
+    def __len__(self) -> int:
+        return len(self.scalars[0])
+
+    @property
+    def missing(self) -> Bools | None:
+        """Which rows have no partial; None if all have one."""
+        return None if self.present is None else ~self.present
+
+    def rows(self, first: int) -> Self:
         """The partials from a row on."""
         return replace(
             self,
@@ -57,7 +55,7 @@ class PartialColumn:
             present=None if self.present is None else self.present[first:],
         )
 
-    def where(self, chosen: Bools | Int64s) -> "PartialColumn":
+    def where(self, chosen: Bools | Int64s) -> Self:
         """The partials of the chosen rows, by their numbers or by a mask."""
         return replace(
             self,
@@ -65,13 +63,46 @@ class PartialColumn:
             present=None if self.present is None else self.present[chosen],
         )
 
-    def copy(self) -> "PartialColumn":
+    def copy(self) -> Self:
         """The same partials in memory of their own."""
         return replace(
             self,
             scalars=tuple(scalar.copy() for scalar in self.scalars),
             present=None if self.present is None else self.present.copy(),
         )
+
+    def concatenate(self, newer: Self) -> Self:
+        """These partials, then newer ones."""
+        newer, codes = newer.in_codes_of(self)
+        older = self if codes is None else self.recoded(codes)
+        present = None
+        if older.present is not None or newer.present is not None:
+            present = np.concatenate(
+                [
+                    np.ones(len(column), np.bool_) if column.present is None else column.present
+                    for column in (older, newer)
+                ]
+            )
+        return replace(
+            newer,
+            scalars=tuple(
+                np.concatenate([a, b]) for a, b in zip(older.scalars, newer.scalars, strict=True)
+            ),
+            present=present,
+        )
+
+    def in_codes_of(self, older: Self) -> tuple[Self, Int64s | None]:
+        """Returns these partials in codes that older ones can share, and the new code of each of
+        the older codes; None: the older ones keep their codes. Numbers have no codes."""
+        return self, None
+
+    def recoded(self, codes: Int64s) -> Self:
+        """Returns the partials with the new code of each code."""
+        (old,) = self.scalars
+        if self.present is not None:
+            # A missing partial has any code.
+            old = np.where(self.present, old, 0)
+        return replace(self, scalars=(codes[old] if len(codes) else np.zeros_like(old),))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,16 +124,6 @@ class Partials:
             columns={name: column.rows(first) for name, column in self.columns.items()},
         )
 
-    def where(self, chosen: Bools) -> "Partials":
-        """The chosen rows."""
-        if chosen.all():
-            return self
-        return Partials(
-            keys=self.keys[chosen],
-            starts=self.starts[chosen],
-            columns={name: column.where(chosen) for name, column in self.columns.items()},
-        )
-
     def select(self, components: Iterable[Component]) -> "Partials":
         """The same rows with some of the columns."""
         columns = {component: self.columns[component] for component in components}
@@ -114,6 +135,19 @@ class Partials:
             keys=self.keys.copy(),
             starts=self.starts.copy(),
             columns={name: column.copy() for name, column in self.columns.items()},
+        )
+
+    def concatenate(self, newer: "Partials") -> "Partials":
+        """These rows, then newer ones."""
+        if not len(self):
+            return newer
+        return Partials(
+            keys=np.concatenate([self.keys, newer.keys]),
+            starts=np.concatenate([self.starts, newer.starts]),
+            columns={
+                name: column.concatenate(newer.columns[name])
+                for name, column in self.columns.items()
+            },
         )
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.runtime.columns.distinct import distinct_integers
-from muntin.runtime.columns.key_codes import encoded, mixed_radix
+from muntin.runtime.columns.key_codes import mixed_radix, number_values
 from muntin.runtime.columns.partials import Int64s
 from muntin.techniques.compiled.compile import compiled, inlined
 
 
-def ordered(table: pa.Table, keys: tuple[str, ...], start: str) -> pa.RecordBatch:
+def sort_slices(table: pa.Table, keys: tuple[str, ...], start: str) -> pa.RecordBatch:
     """The rows of a table as one batch, each key's together and by their start."""
     table = table.combine_chunks()
     starts = np.array(table.column(start).to_numpy(), np.int64)
@@ -32,7 +32,7 @@ def key_numbers(table: pa.Table, keys: tuple[str, ...]) -> Int64s:
 
 def _numbered(table: pa.Table, keys: tuple[str, ...]) -> tuple[Int64s, int]:
     """The number of each row's key, and their bound."""
-    codes = [encoded(table.column(key).combine_chunks()) for key in keys]
+    codes = [number_values(table.column(key).combine_chunks()) for key in keys]
     return mixed_radix(codes, table.num_rows)
 
 

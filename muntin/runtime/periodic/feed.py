@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.monoids import Monoid
 from muntin.model.trees import Node
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.fold_ranges import folding
-from muntin.runtime.columns.join_partials import concatenate
 from muntin.runtime.columns.partials import Partials
 from muntin.runtime.periodic.node import ALL_BEGINS, NodeRuntime, Position
+from muntin.runtime.storage.layout import Layout
 
 
 class Feed:
@@ -18,12 +15,10 @@ class Feed:
     It keeps the rows that later windows may need: at most those of the longest window, of one key.
     """
 
-    def __init__(
-        self, readers: tuple[tuple[Node, NodeRuntime], ...], monoids: Mapping[Component, Monoid]
-    ) -> None:
+    def __init__(self, readers: tuple[tuple[Node, NodeRuntime], ...], layout: Layout) -> None:
         self._readers = readers
-        self._monoids = {
-            component: monoids[component]
+        self._storages = {
+            component: layout.of(component)
             for _, reader in readers
             for component in reader.techniques
         }
@@ -37,11 +32,11 @@ class Feed:
         They come with the position before which the reader has given out everything. `begins` has
         the first and the last begin that is asked of each window; None asks for all.
         """
-        rows = arrived.select(self._monoids)
+        rows = arrived.select(self._storages)
         if self.kept is not None:
-            rows = concatenate(self.kept, rows)
+            rows = self.kept.concatenate(rows)
         foldings = {
-            component: folding(column, self._monoids[component], rows.keys)
+            component: self._storages[component].folding(column, rows.keys)
             for component, column in rows.columns.items()
         }
         for node, reader in self._readers:

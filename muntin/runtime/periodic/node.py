@@ -7,10 +7,9 @@ import numpy as np
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.fold_ranges import Folding
 from muntin.runtime.columns.partials import Column, Int64s, Partials
-from muntin.runtime.entries.entry_ranges import EntryFolding
 from muntin.runtime.periodic.intervals import close, pick
+from muntin.runtime.storage.component_storage import Folding
 
 # Windows given out at a time: bounds memory where one slice is in very many windows.
 CHUNK = 1 << 16
@@ -62,7 +61,7 @@ class NodeRuntime:
     def push(
         self,
         rows: Partials,
-        foldings: Mapping[Component, Folding | EntryFolding],
+        foldings: Mapping[Component, Folding],
         until: Position,
         begins: tuple[int, int] = ALL_BEGINS,
     ) -> Iterator[tuple[Partials, Position]]:
@@ -109,7 +108,7 @@ class NodeRuntime:
     def _combined(
         self,
         starts: Int64s,
-        foldings: Mapping[Component, Folding | EntryFolding],
+        foldings: Mapping[Component, Folding],
         lows: Int64s,
         highs: Int64s,
         begins: Int64s,

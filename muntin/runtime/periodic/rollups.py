@@ -18,13 +18,12 @@ import pyarrow as pa
 from muntin.model.trees import RECALC, Node
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.keys import changes
-from muntin.runtime.columns.layout import Layout
-from muntin.runtime.columns.lift import write_partials
 from muntin.runtime.columns.partials import Bools, Int64s, Partials
-from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.feed import Feed
 from muntin.runtime.periodic.node import END, NodeRuntime, Position
 from muntin.runtime.periodic.tree import partials_of
+from muntin.runtime.storage.layout import Layout
 
 # Cells as fine as time itself: rows of one start become one.
 INSTANTS = Window(size=1, slide=1)
@@ -51,16 +50,15 @@ def is_cut(cells: Int64s, width: int, begins: Mapping[Window, tuple[int, int]]) 
     return cut
 
 
-def combined(table: pa.Table, layout: Layout, cells: Window) -> pa.Table:
+def combine_into_cells(table: pa.Table, layout: Layout, cells: Window) -> pa.Table:
     """Combine partials into a row for each key and cell, a tumbling window; not empty."""
-    batch = ordered(table, layout.key_columns, layout.start)
+    batch = sort_slices(table, layout.key_columns, layout.start)
     keys = [batch.column(name) for name in layout.key_columns]
     steps = changes(keys) if keys else np.zeros(len(batch) - 1, np.bool_)
     numbers = np.concatenate([np.zeros(1, np.int64), np.cumsum(steps, dtype=np.int64)])
     firsts = pa.array(np.concatenate([[0], np.flatnonzero(steps) + 1]))
-    reader = NodeRuntime(cells, {entry.component: RECALC for entry in layout.kept})
-    monoids = {entry.component: entry.monoid for entry in layout.kept}
-    feed = Feed(((Node(window=cells, aggregates=()), reader),), monoids)
+    reader = NodeRuntime(cells, {storage.component: RECALC for storage in layout.storages})
+    feed = Feed(((Node(window=cells, aggregates=()), reader),), layout)
     rows = partials_of(batch, layout, numbers)
     chunks = [chunk for _, chunk, _ in feed.push(rows, Position(END, END), None)]
     values = [column.take(firsts) for column in keys]
@@ -73,6 +71,6 @@ def _table(partials: Partials, keys: list[pa.Array], layout: Layout) -> pa.Table
         for name, values in zip(layout.key_columns, keys, strict=True)
     }
     columns[layout.start] = pa.array(partials.starts)
-    for entry in layout.kept:
-        columns |= write_partials(entry, partials.columns[entry.component])
+    for storage in layout.storages:
+        columns |= storage.write(partials.columns[storage.component])
     return pa.table(columns)

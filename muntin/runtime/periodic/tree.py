@@ -5,25 +5,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.parts import FLOAT, INTEGER
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.keys import KeyNumbers
-from muntin.runtime.columns.layout import (
-    Kept,
-    Layout,
-    all_slots,
-    filled_slots,
-    node_numbers,
-    slots_of,
-)
-from muntin.runtime.columns.lift import numbers, read_partials
-from muntin.runtime.columns.lower import lower
-from muntin.runtime.columns.partials import Column, Int64s, PartialColumn, Partials
-from muntin.runtime.entries.entry_lists import no_entries
+from muntin.runtime.columns.numbers import integers_of
+from muntin.runtime.columns.partials import Int64s, Partials
 from muntin.runtime.periodic.feed import Feed
 from muntin.runtime.periodic.node import END, NodeRuntime, Position
+from muntin.runtime.storage.layout import Layout, all_slots, fill_slots, node_numbers, slots_of
 
 NODE = "node"
 BEGIN = "begin"
@@ -47,10 +37,9 @@ class TreeRuntime:
         self._layout = layout
         self._slots = all_slots(tree, layout)
         self._numbers = node_numbers(tree)
-        monoids = {entry.component: entry.monoid for entry in layout.kept}
         # By the window of the node that is read; None for the slices.
         self._feeds = {
-            window: Feed(tuple((node, _start(node)) for node in readers), monoids)
+            window: Feed(tuple((node, _start(node)) for node in readers), layout)
             for window in (None, *(node.window for node in tree.nodes))
             if (readers := _running(tree.children(window), only))
         }
@@ -90,7 +79,7 @@ class TreeRuntime:
         nothing = Partials(
             keys=np.empty(0, np.int64),
             starts=np.empty(0, np.int64),
-            columns={entry.component: _empty(entry) for entry in self._layout.kept},
+            columns={each.component: each.missing(0) for each in self._layout.storages},
         )
         yield from self._descend(None, nothing, Position(END, END))
 
@@ -113,11 +102,11 @@ class TreeRuntime:
         rows = len(partials)
         filled: dict[str, pa.Array] = {}
         for aggregate, places in zip(node.aggregates, slots_of(node, self._layout), strict=True):
-            filled.update(zip(places, lower(aggregate, partials, self._layout), strict=True))
+            filled.update(zip(places, self._layout.lower(aggregate, partials), strict=True))
         columns = {NODE: pa.array(np.full(rows, self._numbers[node.window], np.int32))}
         columns.update(self._keys.columns(partials.keys))
         columns[BEGIN] = pa.array(partials.starts)
-        columns |= filled_slots(filled, self._slots, rows)
+        columns |= fill_slots(filled, self._slots, rows)
         return pa.RecordBatch.from_pydict(columns)
 
 
@@ -140,8 +129,8 @@ def partials_of(batch: pa.RecordBatch, layout: Layout, keys: Int64s) -> Partials
     """Returns slices as partials; `keys` has the number of each row's key."""
     return Partials(
         keys=keys,
-        starts=numbers(batch.column(layout.start), INTEGER),
-        columns={entry.component: read_partials(entry, batch) for entry in layout.kept},
+        starts=integers_of(batch.column(layout.start)),
+        columns={storage.component: storage.read(batch) for storage in layout.storages},
     )
 
 
@@ -159,10 +148,3 @@ def begins_between(
 def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in fewer batches."""
     return chunks(batches, rows=ROWS_AT_ONCE)
-
-
-def _empty(entry: Kept) -> Column:
-    if entry.is_of_entries:
-        return no_entries(entry.monoid)
-    dtype = np.float64 if entry.number == FLOAT else np.int64
-    return PartialColumn(scalars=tuple(np.empty(0, dtype) for _ in range(entry.monoid.width)))

@@ -12,11 +12,11 @@ from muntin.runtime.columns.row_order import key_numbers
 from muntin.runtime.record_steps.batch_order import order_of
 from muntin.runtime.record_steps.open_windows import DiscretizerWindows, OpenWindows
 from muntin.runtime.records.read_records import RecordLayout, lowest
-from muntin.runtime.records.record_batch import Before
+from muntin.runtime.records.record_batch import PreviousRecord
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrived:
+class StepRecords:
     """New records in order, and what is known of all keys, by number of key."""
 
     known: OpenWindows
@@ -25,21 +25,21 @@ class Arrived:
     keys: Int64s
 
     @cached_property
-    def talkers(self) -> Int64s:
+    def keys_with_records(self) -> Int64s:
         """The keys that have new records."""
         return np.unique(self.keys)
 
     @cached_property
-    def talks(self) -> Bools:
+    def has_records(self) -> Bools:
         """Whether each key has new records."""
         mask = np.zeros(self.known.count, np.bool_)
-        mask[self.talkers] = True
+        mask[self.keys_with_records] = True
         return mask
 
     @cached_property
     def lows(self) -> Int64s:
         """The first record of each key that has some."""
-        lows: Int64s = np.searchsorted(self.keys, self.talkers)
+        lows: Int64s = np.searchsorted(self.keys, self.keys_with_records)
         return lows
 
     @property
@@ -52,17 +52,17 @@ class Arrived:
     def stretch(self) -> Int64s:
         """The stretch of each key that has new records; the first stretch is empty."""
         stretches = np.zeros(self.known.count, np.int64)
-        stretches[self.talkers] = 1 + np.arange(len(self.talkers))
+        stretches[self.keys_with_records] = 1 + np.arange(len(self.keys_with_records))
         return stretches
 
-    def around(self, values: Any) -> Any:
+    def by_stretch(self, values: Any) -> Any:
         """Returns values by key as values by stretch; the first and the last stretch have zero."""
-        padded = np.zeros(len(self.talkers) + 2, values.dtype)
-        padded[1:-1] = values[self.talkers]
+        padded = np.zeros(len(self.keys_with_records) + 2, values.dtype)
+        padded[1:-1] = values[self.keys_with_records]
         return padded
 
 
-def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -> Arrived:
+def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -> StepRecords:
     """Number all keys, those known and those new, and bring records and windows into order."""
     columns = layout.layout.key_columns
     table = pa.Table.from_batches([records])
@@ -101,11 +101,11 @@ def arrived(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -
     by_key = np.argsort(slice_keys, kind="stable")
     place = np.empty(len(by_key), np.int64)
     place[by_key] = np.arange(len(by_key))
-    return Arrived(
+    return StepRecords(
         known=OpenWindows(
             keys=both.take(pa.array(rows)) if columns else both,
             count=len(rows),
-            before=Before(
+            before=PreviousRecord(
                 lasts=zeros(known.before.lasts),
                 met={sql: zeros(known.before.met[sql]) for sql in layout.conditions},
                 highest={

@@ -14,18 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.parts import is_typed
 from muntin.model.aggregates.user_aggregate import UserComponent, function_name
 from muntin.model.trees import DataTree
 from muntin.model.windows.windows_json import window_to_json
-from muntin.runtime.columns.layout import Kept, column_type
-from muntin.runtime.columns.lift import lifted, read_partials, write_partials
-from muntin.runtime.columns.partials import Bools, Column, Int64s, PartialColumn, scalars_of
+from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.records.custom_windows import CustomDiscretizer
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_values
-from muntin.runtime.records.record_batch import Before
+from muntin.runtime.records.record_batch import PreviousRecord
 from muntin.runtime.records.window_stream import Discretizer
 from muntin.runtime.state.segments import from_bytes, to_bytes
+from muntin.runtime.storage.component_storage import ComponentStorage
 
 _LAST, _MADE = "last", "made"
 _LABELS = ("keys", "slices", "starts", "ends", "asks")
@@ -56,7 +54,7 @@ class OpenWindows:
     # The columns of the keys, a row each.
     keys: pa.Table
     count: int
-    before: Before
+    before: PreviousRecord
     # For every stream: its memory of each key, its objects as JSON if a user's class finds its
     # windows, and its open windows.
     memory: Sequence[Mapping[str, Int64s]]
@@ -67,7 +65,7 @@ class OpenWindows:
     partials: Mapping[Component, Column]
 
 
-def nothing_known(
+def no_open_windows(
     layout: RecordLayout, records: pa.RecordBatch, streams: Sequence[Discretizer]
 ) -> OpenWindows:
     """Returns what is known before the first records."""
@@ -77,7 +75,7 @@ def nothing_known(
     return OpenWindows(
         keys=pa.Table.from_batches([empty]).select(layout.layout.key_columns),
         count=0,
-        before=Before(
+        before=PreviousRecord(
             lasts=none,
             met=dict.fromkeys(layout.conditions, no),
             highest={sql: lowest(kind, 0) for sql, kind in kinds.items()},
@@ -102,7 +100,9 @@ def stream_names(tree: DataTree, streams: Sequence[tuple[int, Discretizer]]) -> 
     return names
 
 
-def to_state(open_windows: OpenWindows, names: Sequence[str], entries: Sequence[Kept]) -> bytes:
+def to_state(
+    open_windows: OpenWindows, names: Sequence[str], storages: Sequence[ComponentStorage]
+) -> bytes:
     """Returns open windows as Arrow bytes; `names` are those of the streams."""
     known: dict[str, Any] = {_LAST: open_windows.before.lasts}
     known |= {f"met {sql}": met for sql, met in open_windows.before.met.items()}
@@ -119,16 +119,10 @@ def to_state(open_windows: OpenWindows, names: Sequence[str], entries: Sequence[
         for label in _LABELS:
             windows[label].append(getattr(open_, label))
     slices: dict[str, Any] = {"key": open_windows.slice_keys}
-    for entry in entries:
-        column, name = open_windows.partials[entry.component], _component(entry.component)
-        if _has_own_type(entry):
-            written = write_partials(entry, column).values()
-            slices |= {f"{index} {name}": values for index, values in enumerate(written)}
-            continue
-        scalars = scalars_of(column)
-        slices |= {f"{index} {name}": scalar for index, scalar in enumerate(scalars.scalars)}
-        if scalars.present is not None:
-            slices[f"present {name}"] = scalars.present
+    for storage in storages:
+        name = _component(storage.component)
+        columns = storage.to_state(open_windows.partials[storage.component])
+        slices |= {f"{label} {name}": values for label, values in columns.items()}
     tables = (
         open_windows.keys,
         pa.table(known),
@@ -161,24 +155,15 @@ def from_state(
         return {name.removeprefix(prefix + " "): numbers(known, name) for name in chosen}
 
     partials: dict[Component, Column] = {}
-    for entry in layout.layout.kept:
-        name = _component(entry.component)
-        if f"0 {name}" not in slices.column_names:
-            # No window that asks for it begins with a slice from before it was asked for.
-            partials[entry.component] = _nothing(entry, layout, slices.num_rows)
-            continue
-        if _has_own_type(entry):
-            columns = {
-                column: slices.column(f"{index} {name}").combine_chunks()
-                for index, column in enumerate(entry.columns)
-            }
-            batch = pa.RecordBatch.from_pydict(columns)
-            partials[entry.component] = read_partials(entry, batch)
-            continue
-        has = f"present {name}"
-        partials[entry.component] = PartialColumn(
-            scalars=tuple(numbers(slices, f"{i} {name}") for i in range(entry.monoid.width)),
-            present=numbers(slices, has) if has in slices.column_names else None,
+    for storage in layout.layout.storages:
+        columns = {}
+        for column in slices.column_names:
+            label, _, name = column.partition(" ")
+            if name == _component(storage.component):
+                columns[label] = slices.column(column).combine_chunks()
+        # No window that asks for a new component begins with a slice from before it was asked for.
+        partials[storage.component] = (
+            storage.from_state(columns) if columns else storage.missing(slices.num_rows)
         )
     owners = numbers(windows, "stream")
     stream_windows = []
@@ -200,7 +185,7 @@ def from_state(
     return OpenWindows(
         keys=keys,
         count=count,
-        before=Before(lasts=numbers(known, _LAST), met=met, highest=prefixed("highest")),
+        before=PreviousRecord(lasts=numbers(known, _LAST), met=met, highest=prefixed("highest")),
         memory=[
             {
                 label: numbers(known, f"{label} {name}")
@@ -222,22 +207,6 @@ def from_state(
         slice_keys=slice_keys[used],
         partials={component: column.where(used) for component, column in partials.items()},
     )
-
-
-def _has_own_type(entry: Kept) -> bool:
-    """Whether partials are columns of another type than numbers."""
-    return is_typed(entry.number) or entry.is_of_entries
-
-
-def _nothing(entry: Kept, layout: RecordLayout, rows: int) -> PartialColumn:
-    """Returns so many partials of no value."""
-    names = entry.columns if layout.values is None else layout.values[entry.component]
-    none = pa.nulls(rows, column_type(entry.number))
-    if not names:
-        # A count of rows.
-        return PartialColumn(scalars=(np.zeros(rows, np.int64),))
-    batch = pa.RecordBatch.from_pydict(dict.fromkeys(names, none))
-    return lifted(entry, batch, layout.values)
 
 
 def _component(component: Component) -> str:

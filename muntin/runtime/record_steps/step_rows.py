@@ -7,17 +7,17 @@ from functools import cached_property
 import numpy as np
 
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.record_steps.new_records import Arrived
+from muntin.runtime.record_steps.new_records import StepRecords
 from muntin.runtime.record_steps.open_windows import DiscretizerWindows
-from muntin.runtime.records.record_batch import Marks
+from muntin.runtime.records.record_batch import WindowEdges
 from muntin.runtime.records.window_stream import Discretizer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laid:
+class StepWindows:
     """A stream's windows over the rows of a step, and those that stay open after it."""
 
-    marks: Marks
+    marks: WindowEdges
     # Those that stay: `slices` are the rows that they begin with.
     left: DiscretizerWindows
 
@@ -27,10 +27,10 @@ class Laid:
         return self.left.slices
 
 
-class Rows:
+class StepRows:
     """The rows of all keys that take part in a step: the slices that were kept, then records."""
 
-    def __init__(self, new: Arrived, *, active: Bools) -> None:
+    def __init__(self, new: StepRecords, *, active: Bools) -> None:
         """`active` says of each key whether it takes part."""
         self._new = new
         self.active = active
@@ -58,12 +58,12 @@ class Rows:
         places[np.concatenate([slice_rows, self._record_rows])] = np.arange(self.count)
         return places
 
-    def lay(
-        self, marks: Marks, windows: DiscretizerWindows, stream: Discretizer, until: int
-    ) -> Laid:
+    def place_windows(
+        self, marks: WindowEdges, windows: DiscretizerWindows, stream: Discretizer, until: int
+    ) -> StepWindows:
         """Returns a stream's windows, open and new, with `marks` translated to these rows."""
         new = self._new
-        talk = new.talks[windows.keys]
+        talk = new.has_records[windows.keys]
         quiet = self.active[windows.keys] & ~talk
         # Windows of keys with new records, in the order in which marks number them, then the
         # others.
@@ -84,8 +84,8 @@ class Rows:
         in_turn = np.argsort(keys[read.windows], kind="stable")
         stays = (flushed & read.closes & ~due)[in_turn]
         left = read.windows[in_turn][stays]
-        return Laid(
-            marks=Marks(
+        return StepWindows(
+            marks=WindowEdges(
                 begins=begun[order],
                 starts=starts[order],
                 reads=read.rows[in_turn],
@@ -105,14 +105,14 @@ class Rows:
         )
 
     def _reads(
-        self, marks: Marks, windows: DiscretizerWindows, quiet: Bools, talking: int
+        self, marks: WindowEdges, windows: DiscretizerWindows, quiet: Bools, talking: int
     ) -> "_Reads":
         """Returns all reads: those of `marks`, and one for each window of keys without records."""
         new = self._new
         count, others = len(marks.reads), int(quiet.sum())
         # All windows end after the last record of their key. Stretches count from one: the first is
         # empty.
-        homes = new.talkers[marks.stretches - 1]
+        homes = new.keys_with_records[marks.stretches - 1]
         lows = new.lows[marks.stretches - 1]
         rows = self._bases[homes] + self._slices[homes] + marks.reads - lows
         yes = np.ones(count, np.bool_)
@@ -131,16 +131,16 @@ class Rows:
             asks=np.concatenate([yes if marks.asks is None else marks.asks, windows.asks[quiet]]),
         )
 
-    def slices(self, live: Int64s) -> Marks:
+    def slices(self, live: Int64s) -> WindowEdges:
         """Returns windows that each read one slice that is still needed, to the next of its key."""
         stops = self._stops[self.keys[live]]
         reads = stops.copy()
         same = np.flatnonzero(stops[1:] == stops[:-1])
         reads[same] = live[same + 1]
-        return Marks(begins=live, starts=live, reads=reads, ends=live, stretches=live)
+        return WindowEdges(begins=live, starts=live, reads=reads, ends=live, stretches=live)
 
     def left(
-        self, laid: Sequence[Laid], live: Int64s
+        self, all_windows: Sequence[StepWindows], live: Int64s
     ) -> tuple[list[DiscretizerWindows], Int64s, Int64s]:
         """Returns (open windows of each stream, keys of all slices, which of the kept slices stay).
 
@@ -151,16 +151,16 @@ class Rows:
         place = np.cumsum(stays) - 1
         idle_slices = int(stays.sum())
         windows = []
-        for stream_laid, before in zip(laid, known.windows, strict=True):
+        for each, before in zip(all_windows, known.windows, strict=True):
             idle = before.where(~self.active[before.keys])
-            rows = idle_slices + np.searchsorted(live, stream_laid.left_rows)
+            rows = idle_slices + np.searchsorted(live, each.left_rows)
             windows.append(
                 DiscretizerWindows(
-                    keys=np.concatenate([idle.keys, stream_laid.left.keys]),
+                    keys=np.concatenate([idle.keys, each.left.keys]),
                     slices=np.concatenate([place[idle.slices], rows]),
-                    starts=np.concatenate([idle.starts, stream_laid.left.starts]),
-                    ends=np.concatenate([idle.ends, stream_laid.left.ends]),
-                    asks=np.concatenate([idle.asks, stream_laid.left.asks]),
+                    starts=np.concatenate([idle.starts, each.left.starts]),
+                    ends=np.concatenate([idle.ends, each.left.ends]),
+                    asks=np.concatenate([idle.asks, each.left.asks]),
                 )
             )
         keys = np.concatenate([known.slice_keys[stays], self.keys[live]])

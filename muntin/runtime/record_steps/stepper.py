@@ -14,37 +14,41 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.trees import DataTree
-from muntin.runtime.columns.join_partials import joined
-from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.columns.partials import Bools, Column, Int64s, Partials
 from muntin.runtime.record_steps.custom_state import restore, save
-from muntin.runtime.record_steps.new_records import Arrived, arrived
+from muntin.runtime.record_steps.new_records import StepRecords, number_keys
 from muntin.runtime.record_steps.open_windows import (
     DiscretizerWindows,
     OpenWindows,
     from_state,
-    nothing_known,
+    no_open_windows,
     stream_names,
     to_state,
 )
-from muntin.runtime.record_steps.step_rows import Rows
+from muntin.runtime.record_steps.step_rows import StepRows
 from muntin.runtime.records.custom_windows import CustomDiscretizer
 from muntin.runtime.records.cutter import Cutter
 from muntin.runtime.records.range_reader import RangeReader
 from muntin.runtime.records.read_records import RecordLayout, no_records, read_records, read_values
-from muntin.runtime.records.record_batch import Before, Carried, Marks, Records
+from muntin.runtime.records.record_batch import (
+    DiscretizerState,
+    PreviousRecord,
+    Records,
+    WindowEdges,
+)
 from muntin.runtime.records.record_tree import (
     answers_of,
-    cut_together,
-    read_together,
+    cut_groups,
+    swept_groups,
     tree_discretizers,
 )
-from muntin.runtime.records.waiting_windows import Read
+from muntin.runtime.records.waiting_windows import WindowReads
 from muntin.runtime.records.window_stream import NEVER, Discretizer
+from muntin.runtime.storage.layout import all_slots
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stepped:
+class StepResult:
     """The outcome of a step: answers, and what is known after it."""
 
     answers: list[pa.RecordBatch]
@@ -61,23 +65,23 @@ class Stepper:
         self._tree = tree
         self._layout = layout
 
-    def step(self, state: bytes | None, records: pa.RecordBatch | None, until: int) -> Stepped:
+    def step(self, state: bytes | None, records: pa.RecordBatch | None, until: int) -> StepResult:
         """Take in records, in any order; no more will follow from before `until`."""
         streams = tree_discretizers(self._tree)
         names = stream_names(self._tree, streams)
         finders = [stream for _, stream in streams]
-        entries = self._layout.layout.kept
+        entries = self._layout.layout.storages
         if state is not None:
             known = from_state(state, names, finders, self._layout)
             if records is None:
                 records = no_records(self._layout, known.keys.schema, known.before.highest)
         elif records is not None:
-            known = nothing_known(self._layout, records, finders)
+            known = no_open_windows(self._layout, records, finders)
         else:
-            return Stepped(answers=[], state=None, due=None)
-        new = arrived(known, records, self._layout)
+            return StepResult(answers=[], state=None, due=None)
+        new = number_keys(known, records, self._layout)
         outcome = _Step(self._tree, self._layout, streams, new).run(until)
-        return Stepped(
+        return StepResult(
             answers=outcome.answers,
             state=to_state(outcome.left, names, entries) if outcome.left.count else None,
             due=_due(finders, outcome.left),
@@ -106,7 +110,7 @@ class _Step:
         tree: DataTree,
         layout: RecordLayout,
         streams: Sequence[tuple[int, Discretizer]],
-        new: Arrived,
+        new: StepRecords,
     ) -> None:
         self._tree = tree
         self._layout = layout
@@ -123,20 +127,20 @@ class _Step:
         due = np.zeros(known.count, np.bool_)
         for (_, stream), opened in zip(self._streams, known.windows, strict=True):
             due[opened.keys[stream.due(opened.ends) <= until]] = True
-        rows = Rows(new, active=new.talks | due)
-        laid = [
-            rows.lay(marks, opened, stream, until)
+        rows = StepRows(new, active=new.has_records | due)
+        all_windows = [
+            rows.place_windows(marks, opened, stream, until)
             for marks, opened, (_, stream) in zip(
                 all_marks, known.windows, self._streams, strict=True
             )
         ]
-        live = np.unique(np.concatenate([stream_laid.left_rows for stream_laid in laid]))
+        live = np.unique(np.concatenate([each.left_rows for each in all_windows]))
         values = self._values(rows)
-        reads, partials = self._cut([stream_laid.marks for stream_laid in laid], rows, live, values)
+        reads, partials = self._cut([each.marks for each in all_windows], rows, live, values)
         answers = self._answers(reads, rows)
-        windows, slice_keys, order = rows.left(laid, live)
+        windows, slice_keys, order = rows.left(all_windows, live)
         slices = {
-            component: joined(known.partials[component].where(order), column)
+            component: known.partials[component].where(order).concatenate(column)
             for component, column in partials.items()
         }
         return _Outcome(answers=answers, left=self._left(windows, slice_keys, slices))
@@ -144,68 +148,69 @@ class _Step:
     def _records(self) -> Records:
         """Returns the new records, a stretch for each key that has some, between two empty ones."""
         new, before = self._new, self._known.before
-        around = Before(
-            lasts=new.around(before.lasts),
-            met={sql: new.around(met) for sql, met in before.met.items()},
-            highest={sql: new.around(values) for sql, values in before.highest.items()},
+        by_stretch = PreviousRecord(
+            lasts=new.by_stretch(before.lasts),
+            met={sql: new.by_stretch(met) for sql, met in before.met.items()},
+            highest={sql: new.by_stretch(values) for sql, values in before.highest.items()},
         )
-        records = read_records(new.records, self._layout, new.firsts, around)
+        records = read_records(new.records, self._layout, new.firsts, by_stretch)
         after = records.after()
-        before.lasts[new.talkers] = after.lasts[1:-1]
+        before.lasts[new.keys_with_records] = after.lasts[1:-1]
         for sql, met in before.met.items():
-            met[new.talkers] = after.met[sql][1:-1]
+            met[new.keys_with_records] = after.met[sql][1:-1]
         for sql, values in before.highest.items():
-            values[new.talkers] = after.highest[sql][1:-1]
+            values[new.keys_with_records] = after.highest[sql][1:-1]
         return records
 
-    def _find(self, number: int, records: Records) -> Marks:
+    def _find(self, number: int, records: Records) -> WindowEdges:
         """Returns where windows of a stream begin and end, and update what it knows of keys."""
         new, stream = self._new, self._streams[number][1]
         windows, memory = self._known.windows[number], self._known.memory[number]
-        talk = new.talks[windows.keys]
+        talk = new.has_records[windows.keys]
         made = self._known.made[number]
-        carried = Carried(
+        carried = DiscretizerState(
             open=np.bincount(new.stretch[windows.keys[talk]], minlength=records.stretches),
             starts=windows.starts[talk],
-            memory={name: new.around(values) for name, values in memory.items()},
+            memory={name: new.by_stretch(values) for name, values in memory.items()},
         )
         if isinstance(stream, CustomDiscretizer):
             assert made is not None
-            texts = [made[key] for key in new.talkers]
+            texts = [made[key] for key in new.keys_with_records]
             objects = [None if text is None else restore(text, stream.window) for text in texts]
             carried.made = [None, *objects, None]
         marks = stream.find(records, carried)
         for name, values in memory.items():
-            values[new.talkers] = carried.memory[name][1:-1]
+            values[new.keys_with_records] = carried.memory[name][1:-1]
         if isinstance(stream, CustomDiscretizer):
             assert made is not None
-            for key, custom in zip(new.talkers, carried.made[1:-1], strict=True):
+            for key, custom in zip(new.keys_with_records, carried.made[1:-1], strict=True):
                 made[key] = save(custom, stream.window)
         return marks
 
-    def _values(self, rows: Rows) -> dict[Component, Column]:
+    def _values(self, rows: StepRows) -> dict[Component, Column]:
         """Returns each component's partials in all rows: those of kept slices, then of records."""
         slices = np.flatnonzero(rows.active[self._known.slice_keys])
         fresh = read_values(self._new.records, self._layout)
         return {
-            component: joined(self._known.partials[component].where(slices), column).where(
-                rows.take
-            )
+            component: self._known.partials[component]
+            .where(slices)
+            .concatenate(column)
+            .where(rows.take)
             for component, column in fresh.items()
         }
 
     def _cut(
         self,
-        marks: Sequence[Marks],
-        rows: Rows,
+        marks: Sequence[WindowEdges],
+        rows: StepRows,
         live: Int64s,
         values: Mapping[Component, Column],
-    ) -> tuple[list[list[Read]], dict[Component, Column]]:
+    ) -> tuple[list[list[WindowReads]], dict[Component, Column]]:
         """Returns the reads of every stream, by cutter, and the partials of slices that stay."""
         slices = rows.slices(live)
-        reads: list[list[Read]] = [[] for _ in marks]
+        reads: list[list[WindowReads]] = [[] for _ in marks]
         partials: dict[Component, Column] = {}
-        for members, monoids in cut_together(self._tree, self._layout.layout, self._streams):
+        for members, monoids in cut_groups(self._tree, self._layout.layout, self._streams):
             cutter = Cutter(monoids, len(members) + 1)
             *stream_reads, last = cutter.feed(
                 rows.count, [*(marks[member] for member in members), slices], values
@@ -214,7 +219,7 @@ class _Step:
                 reads[member].append(read)
             for component in monoids:
                 partials.setdefault(component, last.columns[component])
-        for members, of_records in read_together(self._tree, self._layout.layout, self._streams):
+        for members, of_records in swept_groups(self._tree, self._layout.layout, self._streams):
             reader = RangeReader(of_records, len(members) + 1)
             *stream_reads, last = reader.feed(
                 rows.keys, [*(marks[member] for member in members), slices], values
@@ -224,7 +229,7 @@ class _Step:
             partials |= last.columns
         return reads, partials
 
-    def _answers(self, reads: list[list[Read]], rows: Rows) -> list[pa.RecordBatch]:
+    def _answers(self, reads: list[list[WindowReads]], rows: StepRows) -> list[pa.RecordBatch]:
         answers = []
         for (number, _), parts in zip(self._streams, reads, strict=True):
             first = parts[0]
@@ -261,7 +266,7 @@ class _Step:
         return OpenWindows(
             keys=known.keys.take(pa.array(chosen)),
             count=len(chosen),
-            before=Before(
+            before=PreviousRecord(
                 lasts=known.before.lasts[chosen],
                 met={sql: met[chosen] for sql, met in known.before.met.items()},
                 highest={sql: values[chosen] for sql, values in known.before.highest.items()},

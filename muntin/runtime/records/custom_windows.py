@@ -9,7 +9,7 @@ import numpy as np
 from muntin.errors import RunError
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.records.record_batch import NO_END, Carried, Marks, Records
+from muntin.runtime.records.record_batch import NO_END, DiscretizerState, Records, WindowEdges
 from muntin.runtime.records.window_stream import Discretizer
 
 
@@ -24,7 +24,9 @@ class CustomDiscretizer(Discretizer):
         names = ("time", *(name for name, _ in window.columns))
         self._record: Any = namedtuple("Record", names)  # type: ignore[misc]
 
-    def _stretches(self, records: Records, carried: Carried) -> Iterator[tuple[int, int, int, Any]]:
+    def _stretches(
+        self, records: Records, carried: DiscretizerState
+    ) -> Iterator[tuple[int, int, int, Any]]:
         """Yields (stretch, first row, stop row, the user's object for its key), key by key."""
         pairs = zip(records.lows.tolist(), records.stops.tolist(), strict=True)
         for home, (low, high) in enumerate(pairs):
@@ -48,7 +50,7 @@ class CountedDiscretizer(CustomDiscretizer):
     If the class has `f_disc_batch`, it gets whole stretches: a record of arrays in, two arrays out.
     """
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Windows end in the order in which they began (Cutty, section 2.1)."""
         begins, reads, timed, homes = [], [], [], []
         for home, low, high, made in self._stretches(records, carried):
@@ -63,7 +65,7 @@ class CountedDiscretizer(CustomDiscretizer):
             homes.append(np.full(len(reads[-2]) + left, home))
         rows = np.concatenate(begins)
         ends = np.concatenate(reads)
-        return Marks(
+        return WindowEdges(
             begins=rows,
             starts=records.times[rows],
             reads=ends,
@@ -108,7 +110,7 @@ class EvictingDiscretizer(CustomDiscretizer):
         super().__init__(window)
         self._oldest = 0
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Before each record, read all that are there if it triggers, then evict the oldest."""
         # Row, stretch, window, whether it closes, end.
         marks: list[tuple[int, int, int, bool, int]] = []
@@ -130,7 +132,7 @@ class EvictingDiscretizer(CustomDiscretizer):
         reads, homes, numbers, closes, ends = (
             np.array(part, np.int64) for part in (zip(*marks, strict=True) if marks else [()] * 5)
         )
-        return Marks(
+        return WindowEdges(
             begins=np.arange(records.rows),
             starts=records.times,
             reads=reads,

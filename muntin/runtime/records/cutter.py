@@ -1,7 +1,7 @@
 """Cuts slices and keeps their partials, for streams that ask for the same components."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -9,19 +9,17 @@ import numpy as np
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
-from muntin.runtime.columns.fold_ranges import neutral
 from muntin.runtime.columns.partials import (
     Bools,
-    Coding,
     Column,
     Int64s,
     PartialColumn,
     Scalars,
     scalars_of,
 )
-from muntin.runtime.columns.typed_partials import joined_typed, recode
-from muntin.runtime.records.record_batch import Marks
-from muntin.runtime.records.waiting_windows import NOTHING, Read, WaitingWindows
+from muntin.runtime.records.record_batch import WindowEdges
+from muntin.runtime.records.waiting_windows import NOTHING, WaitingWindows, WindowReads
+from muntin.runtime.storage.scalars import without_gaps
 from muntin.techniques import b_int, cutty, flat_fat, panes
 from muntin.techniques.compiled import suffixes
 from muntin.techniques.compiled.compile import bind, bind_python
@@ -49,19 +47,17 @@ class _Column:
     # How many values it has seen, and had seen when each slice began; nulls do not count.
     seen: int = 0
     seen_at: Int64s = field(default_factory=lambda: NOTHING)
-    # What its partials stand for, if they are of another type than numbers.
-    coding: Coding | None = None
+    # Partials, none in fact, in the codes in which the store has its own.
+    stored: PartialColumn | None = None
 
-    def with_one_coding(self, given: PartialColumn) -> PartialColumn:
-        """Returns partials in the codes in which the store has them, too, from now on."""
-        if self.coding is None or given.coding is None:
-            self.coding = self.coding or given.coding
-        elif self.coding.values is not None:
-            every = np.arange(len(self.coding.values))
-            ranks, given = joined_typed(PartialColumn(scalars=(every,), coding=self.coding), given)
-            self.coding = given.coding
-            for partials in (*self.memory, self.opened):
-                recode(partials, ranks.scalars[0])
+    def in_codes_of_store(self, given: PartialColumn) -> PartialColumn:
+        """Returns partials in codes that those in the store have, too, from now on."""
+        if self.stored is not None:
+            given, codes = given.in_codes_of(self.stored)
+            if codes is not None:
+                for partials in (*self.memory, self.opened):
+                    _recode(partials, codes)
+        self.stored = given.where(NOTHING)
         return given
 
 
@@ -95,10 +91,10 @@ class Cutter:
     def feed(
         self,
         rows: int,
-        marks: Sequence[Marks],
+        marks: Sequence[WindowEdges],
         values: Mapping[Component, Column],
         edges: Int64s = NOTHING,
-    ) -> list[Read]:
+    ) -> list[WindowReads]:
         """Run a batch of records, given where each stream's windows begin and are read.
 
         `edges` are rows at which a slice starts although no window begins there, as other ways to
@@ -128,7 +124,7 @@ class Cutter:
             part[taken.asks] for part, taken in zip(np.split(back, limits), read, strict=True)
         ]
         return [
-            Read(
+            WindowReads(
                 rows=stream_marks.reads[taken.asks],
                 starts=taken.starts[taken.asks],
                 ends=stream_marks.ends[taken.asks],
@@ -145,7 +141,7 @@ class Cutter:
         alive = np.concatenate([self._alive, np.empty(len(cuts), np.int64)])
         partials = {}
         for column in self._columns:
-            given = column.with_one_coding(scalars_of(values[column.component]))
+            given = column.in_codes_of_store(scalars_of(values[column.component]))
             # Every component makes the same decisions; keep those of the last.
             state, after, living = self.state.copy(), leaves.copy(), alive.copy()
             scalars, answers = _scalars(column.monoid, given, len(reads), column.opened)
@@ -165,10 +161,10 @@ class Cutter:
             )
             if self._tally is not None:
                 answers = answers[0]
-            partials[column.component] = PartialColumn(
+            partials[column.component] = replace(
+                given,
                 scalars=_arrays(column.monoid, answers),
                 present=_present(column, given, rows, cuts, reads, slices),
-                coding=column.coding,
             )
         oldest = int(state[cutty.OLDEST])
         state[cutty.SLICES] -= oldest
@@ -178,6 +174,12 @@ class Cutter:
         for column in self._columns:
             column.seen_at = column.seen_at[oldest:]
         return partials
+
+
+def _recode(codes: Int64s, new_codes: Int64s) -> None:
+    """Replaces codes by their new ones; other integers stand for no value."""
+    is_code = (codes >= 0) & (codes < len(new_codes))
+    codes[is_code] = new_codes[codes[is_code]]
 
 
 def _column(
@@ -216,9 +218,7 @@ def _scalars(monoid: Monoid, given: PartialColumn, reads: int, opened: Any) -> t
         # Combined as Python objects.
         parts = [scalar.tolist() for scalar in scalars]
         return parts[0] if monoid.width == 1 else list(zip(*parts, strict=True)), [None] * reads
-    if given.present is not None and len(scalars) == 1:
-        gap = neutral(monoid, scalars[0].dtype)
-        scalars = (np.where(given.present, scalars[0], gap),)
+    scalars = without_gaps(given, monoid).scalars
     answers = tuple(np.zeros(reads, scalar.dtype) for scalar in scalars)
     return (scalars, answers) if monoid.width > 1 else (scalars[0], answers[0])
 

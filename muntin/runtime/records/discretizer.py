@@ -25,7 +25,7 @@ from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.records.custom_windows import CountedDiscretizer, EvictingDiscretizer
 from muntin.runtime.records.periodic_edges import find, number_rows, reached
-from muntin.runtime.records.record_batch import Carried, Marks, Records
+from muntin.runtime.records.record_batch import DiscretizerState, Records, WindowEdges
 from muntin.runtime.records.window_stream import Discretizer
 
 _ANY = np.iinfo(np.int64).min
@@ -72,7 +72,7 @@ class SessionDiscretizer(Discretizer):
         super().__init__()
         self._gap = gap
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Compare each record with the one before."""
         apart = records.waited > self._gap
         fresh = (carried.open == 0) & (records.lows < records.stops)
@@ -88,7 +88,7 @@ class SessionDiscretizer(Discretizer):
         reads[followed] = places[followed + 1]
         closed = (homes < records.stretches - 1) | (reads < records.stops[homes])
         reads, homes = reads[closed], homes[closed]
-        return Marks(
+        return WindowEdges(
             begins=begins,
             starts=records.times[begins],
             reads=reads,
@@ -105,7 +105,7 @@ class ConditionDiscretizer(Discretizer):
         self._begin = begin
         self._end = end
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Find ends by the condition; the end of a key ends its windows, too."""
         begins = np.flatnonzero(records.conditions[self._begin])
         borders = np.append(np.flatnonzero(records.conditions[self._end]), records.rows)
@@ -114,7 +114,7 @@ class ConditionDiscretizer(Discretizer):
         timed = reads < records.stops[homes]
         closed = timed | (homes < records.stretches - 1)
         reads = reads[closed]
-        return Marks(
+        return WindowEdges(
             begins=begins,
             starts=records.times[begins],
             reads=reads,
@@ -131,7 +131,7 @@ class LengthDiscretizer(Discretizer):
         self._begin = begin
         self._length = length
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Windows end in the order in which they began: all are equally long."""
         begins = np.flatnonzero(records.conditions[self._begin])
         homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
@@ -140,7 +140,7 @@ class LengthDiscretizer(Discretizer):
         rows, homes = _ahead(records, carried, begins)
         reads = reached(records.times, rows, records.stops[homes], ends)
         closed = (reads < records.stops[homes]) | (homes < records.stretches - 1)
-        return Marks(
+        return WindowEdges(
             begins=begins,
             starts=records.times[begins],
             reads=reads[closed],
@@ -149,7 +149,7 @@ class LengthDiscretizer(Discretizer):
         )
 
 
-def _ahead(records: Records, carried: Carried, begins: Int64s) -> tuple[Int64s, Int64s]:
+def _ahead(records: Records, carried: DiscretizerState, begins: Int64s) -> tuple[Int64s, Int64s]:
     """Returns (the first row at which each window may end, its stretch), ordered by stretch."""
     homes = np.concatenate([carried.stretches, records.stretches_of(begins)])
     order = np.argsort(homes, kind="stable")
@@ -168,7 +168,7 @@ class _PeriodDiscretizer(Discretizer):
         self._window = (size, slide, offset)
         self._least = least
 
-    def _find(self, values: Any, records: Records, carried: Carried) -> tuple[Any, ...]:
+    def _find(self, values: Any, records: Records, carried: DiscretizerState) -> tuple[Any, ...]:
         """Returns (rows, numbers of begins; rows, numbers, stretches of ends, if by a value)."""
         kind = values.dtype.type
         missing = kind(-np.inf) if values.dtype.kind == "f" else kind(_ANY)
@@ -197,14 +197,14 @@ class TimeDiscretizer(_PeriodDiscretizer):
         self._begin: Callable[[Int64s], Int64s] = lambda n: window.offset + n * window.slide
         self._size = window.size
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """A window is labelled by its own bounds, whatever its records are."""
         begins, numbers, reads, ended, homes, _ = self._find(records.times, records, carried)
         asks = None
         if self._only is not None:
             condition, wanted = self._only
             asks = records.condition_before(condition, reads, homes) == wanted
-        return Marks(
+        return WindowEdges(
             begins=begins,
             starts=self._begin(numbers),
             reads=reads,
@@ -223,7 +223,7 @@ class CountDiscretizer(_PeriodDiscretizer):
     def __init__(self, window: CountWindow) -> None:
         super().__init__(window.size, window.slide, least=0)
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """The measure is the number of the row."""
         rows = np.empty(records.rows, np.int64)
         number_rows(rows, records.firsts, carried.memory["seen"])
@@ -239,15 +239,15 @@ class DeltaDiscretizer(_PeriodDiscretizer):
         super().__init__(window.size, window.slide)
         self._column = window.column
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """The measure grows already: `read_records` made it so."""
         return _measured(self._find(records.measures[self._column], records, carried), records)
 
 
-def _measured(edges: tuple[Any, ...], records: Records) -> Marks:
+def _measured(edges: tuple[Any, ...], records: Records) -> WindowEdges:
     """Returns windows that are labelled by the records that begin and end them."""
     begins, _, reads, _, homes, ended = edges
-    return Marks(
+    return WindowEdges(
         begins=begins,
         starts=records.times[begins],
         reads=reads,

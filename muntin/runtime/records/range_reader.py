@@ -11,37 +11,26 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.user_aggregate import UserComponent
-from muntin.runtime.columns.fold_ranges import Folding, folding
-from muntin.runtime.columns.join_partials import concatenate
 from muntin.runtime.columns.partials import Column, Int64s, Partials
-from muntin.runtime.entries.entry_ranges import EntryFolding
-from muntin.runtime.records.record_batch import Marks
-from muntin.runtime.records.waiting_windows import Read, WaitingWindows
+from muntin.runtime.records.record_batch import WindowEdges
+from muntin.runtime.records.waiting_windows import WaitingWindows, WindowReads
+from muntin.runtime.storage.component_storage import ComponentStorage, Folding
 
 # What folds the rows of windows, where a sweep does not.
 _TECHNIQUE = "two_stacks_lite"
 
 
-def is_read_from_records(component: Component, monoid: Monoid) -> bool:
-    """Whether windows of a component are answered from records, and not from a store of slices."""
-    if isinstance(component, UserComponent):
-        return False
-    return monoid.sweep is not None or monoid.only is not None or component.part.is_chosen
-
-
 class RangeReader:
     """Answers some streams of windows, and keeps the slices of those that are open."""
 
-    def __init__(self, monoids: Mapping[Component, Monoid], streams: int) -> None:
-        self._monoids = monoids
+    def __init__(self, storages: Mapping[Component, ComponentStorage], streams: int) -> None:
+        self._storages = storages
         self.kept: Partials | None = None
         self._waiting = [WaitingWindows() for _ in range(streams)]
 
     def feed(
-        self, keys: Int64s, marks: Sequence[Marks], values: Mapping[Component, Column]
-    ) -> list[Read]:
+        self, keys: Int64s, marks: Sequence[WindowEdges], values: Mapping[Component, Column]
+    ) -> list[WindowReads]:
         """Take a batch of rows, given where each stream's windows begin and are read.
 
         `keys` has a number for each row's key. Rows of a key follow each other.
@@ -49,15 +38,15 @@ class RangeReader:
         rows = Partials(
             keys=keys,
             starts=np.zeros(len(keys), np.int64),
-            columns={component: values[component] for component in self._monoids},
+            columns={component: values[component] for component in self._storages},
         )
         older = 0
         if self.kept is not None:
             older = len(self.kept)
-            rows = concatenate(self.kept, rows)
+            rows = self.kept.concatenate(rows)
         foldings = {
-            component: folding(rows.columns[component], monoid, rows.keys)
-            for component, monoid in self._monoids.items()
+            component: storage.folding(rows.columns[component], rows.keys)
+            for component, storage in self._storages.items()
         }
         reads = []
         for waiting, stream_marks in zip(self._waiting, marks, strict=True):
@@ -65,7 +54,7 @@ class RangeReader:
             lows = taken.slices[taken.asks]
             highs = stream_marks.reads[taken.asks] + older
             reads.append(
-                Read(
+                WindowReads(
                     rows=stream_marks.reads[taken.asks],
                     starts=taken.starts[taken.asks],
                     ends=stream_marks.ends[taken.asks],
@@ -78,7 +67,7 @@ class RangeReader:
         self._keep(rows, foldings)
         return reads
 
-    def _keep(self, rows: Partials, foldings: Mapping[Component, Folding | EntryFolding]) -> None:
+    def _keep(self, rows: Partials, foldings: Mapping[Component, Folding]) -> None:
         """Keep a slice from each row that an open window begins with up to the next."""
         live = np.unique(np.concatenate([waiting.slices for waiting in self._waiting]))
         if not len(live):

@@ -8,16 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.monoids import REGISTERS
 from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom
-from muntin.runtime.columns.layout import Kept, Layout, column_type
-from muntin.runtime.columns.lift import lifted
 from muntin.runtime.columns.partials import Column, Int64s
-from muntin.runtime.entries.entry_lists import entries_of_records
 from muntin.runtime.records.periodic_edges import grow
-from muntin.runtime.records.record_batch import Before, Records
-from muntin.runtime.registers.columns import united_by_group
+from muntin.runtime.records.record_batch import PreviousRecord, Records
+from muntin.runtime.storage.component_storage import number_type
+from muntin.runtime.storage.layout import Layout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +45,10 @@ class RecordLayout:
         seen = {
             sql for kind in tree.data_windows if isinstance(kind, Custom) for _, sql in kind.columns
         }
-        entries = tuple(entry for entry in self.layout.kept if entry.component in wanted)
+        entries = tuple(entry for entry in self.layout.storages if entry.component in wanted)
         return replace(
             self,
-            layout=replace(self.layout, kept=entries),
+            layout=replace(self.layout, storages=entries),
             conditions={sql: self.conditions[sql] for sql in tree.conditions},
             measures={sql: self.measures[sql] for sql in tree.measures},
             columns={sql: name for sql, name in self.columns.items() if sql in seen},
@@ -60,7 +57,7 @@ class RecordLayout:
 
 
 def read_records(
-    batch: pa.RecordBatch, layout: RecordLayout, firsts: Int64s, before: Before
+    batch: pa.RecordBatch, layout: RecordLayout, firsts: Int64s, before: PreviousRecord
 ) -> Records:
     """Returns the records of a batch; update the highest values of measures in `before`."""
     times = _times(batch.column(layout.layout.start))
@@ -80,23 +77,12 @@ def read_records(
 
 def read_values(batch: pa.RecordBatch, layout: RecordLayout) -> dict[Component, Column]:
     """Returns the partials of each component, one for every record."""
-    return {entry.component: _read(entry, batch, layout.values) for entry in layout.layout.kept}
-
-
-def _read(
-    entry: Kept, batch: pa.RecordBatch, values: Mapping[Component, tuple[str, ...]] | None
-) -> Column:
-    if values is not None and entry.is_of_entries:
-        (name,) = values[entry.component]
-        return entries_of_records(entry, batch.column(name))
-    # Differences of infinities are NaN, as they are to Spark.
-    with np.errstate(all="ignore"):
-        column = lifted(entry, batch, values)
-    if values is not None and entry.monoid == REGISTERS:
-        # An event is the code of a register; records are rows of registers.
-        each = np.arange(batch.num_rows)
-        return united_by_group(column, None, each, len(each))
-    return column
+    return {
+        storage.component: storage.read(batch)
+        if layout.values is None
+        else storage.lift_records(batch, layout.values[storage.component])
+        for storage in layout.layout.storages
+    }
 
 
 def no_records(layout: RecordLayout, keys: pa.Schema, highest: Mapping[str, Any]) -> pa.RecordBatch:
@@ -107,9 +93,9 @@ def no_records(layout: RecordLayout, keys: pa.Schema, highest: Mapping[str, Any]
     kinds |= dict.fromkeys(layout.conditions.values(), pa.bool_())
     for sql, name in layout.measures.items():
         kinds[name] = pa.from_numpy_dtype(highest[sql].dtype)
-    for entry in layout.layout.kept:
-        names = entry.columns if layout.values is None else layout.values[entry.component]
-        kinds |= dict.fromkeys(names, column_type(entry.number))
+    for storage in layout.layout.storages:
+        names = storage.columns if layout.values is None else layout.values[storage.component]
+        kinds |= dict.fromkeys(names, number_type(storage.value_type))
     return pa.RecordBatch.from_pydict({name: pa.array([], kinds[name]) for name in kinds})
 
 

@@ -15,7 +15,7 @@ NO_END = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, kw_only=True)
-class Before:
+class PreviousRecord:
     """What is known of the record before each stretch; arbitrary where there is none."""
 
     lasts: Int64s
@@ -41,7 +41,7 @@ class Records:
     measures: Mapping[str, NDArray[Any]]
     # What the user's classes see, by its Spark SQL.
     columns: Mapping[str, NDArray[Any]]
-    before: Before
+    before: PreviousRecord
 
     @property
     def rows(self) -> int:
@@ -94,10 +94,10 @@ class Records:
         met: Bools = _before(in_batch, known, self.lows, rows, stretches)
         return met
 
-    def after(self) -> Before:
+    def after(self) -> PreviousRecord:
         """Returns what is known after each stretch."""
         every = np.arange(self.stretches)
-        return Before(
+        return PreviousRecord(
             lasts=self.lasts_before(self.stops, every),
             met={sql: self.condition_before(sql, self.stops, every) for sql in self.conditions},
             # Measures grow as they are read.
@@ -113,7 +113,7 @@ def _before(values: Any, carried: Any, lows: Int64s, rows: Int64s, stretches: In
 
 
 @dataclass(frozen=True, kw_only=True)
-class Marks:
+class WindowEdges:
     """Where windows of one stream begin in a batch, and where they are read.
 
     The i-th read is of the window number `numbers[i]`, counted from the first that ever began;
@@ -133,7 +133,7 @@ class Marks:
 
 
 @dataclass(kw_only=True)
-class Carried:
+class DiscretizerState:
     """What a discretizer knows at the begin of each stretch, from earlier records.
 
     `memory` and `made` are updated to what is known after each stretch.

@@ -8,24 +8,20 @@ import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.parts import FLOAT
-from muntin.model.aggregates.user_aggregate import UserComponent
 from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.keys import KeyNumbers
-from muntin.runtime.columns.layout import Layout, Slots, all_slots, filled_slots, slots_of
-from muntin.runtime.columns.lower import lower
 from muntin.runtime.columns.partials import Column, Int64s, Partials
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
-from muntin.runtime.records.compiled_functions import interned
 from muntin.runtime.records.cutter import DEFAULT, Cutter
 from muntin.runtime.records.discretizer import discretizers_of
-from muntin.runtime.records.range_reader import RangeReader, is_read_from_records
+from muntin.runtime.records.range_reader import RangeReader
 from muntin.runtime.records.read_records import RecordLayout, lowest, read_records, read_values
-from muntin.runtime.records.record_batch import NO_END, Before, Records
-from muntin.runtime.records.waiting_windows import Read
+from muntin.runtime.records.record_batch import NO_END, PreviousRecord, Records
+from muntin.runtime.records.waiting_windows import WindowReads
 from muntin.runtime.records.window_stream import Discretizer
-from muntin.techniques.compiled.compile import compiles
+from muntin.runtime.storage.component_storage import ComponentStorage
+from muntin.runtime.storage.layout import Layout, Slots, all_slots, fill_slots, slots_of
 
 END = "end"
 
@@ -45,15 +41,15 @@ class DataTreeRuntime:
         self._streams = tree_discretizers(tree)
         self.cutters = [
             (Cutter(monoids, len(members), store=store), members)
-            for members, monoids in cut_together(tree, layout.layout, self._streams)
+            for members, monoids in cut_groups(tree, layout.layout, self._streams)
         ]
         self.readers = [
             (RangeReader(monoids, len(members)), members)
-            for members, monoids in read_together(tree, layout.layout, self._streams)
+            for members, monoids in swept_groups(tree, layout.layout, self._streams)
         ]
         # Between batches: the last key, and what its next record is compared with.
         self._key = -1
-        self._before: Before | None = None
+        self._before: PreviousRecord | None = None
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields all answers of records that come to an end."""
@@ -89,7 +85,7 @@ class DataTreeRuntime:
     ) -> Iterator[pa.RecordBatch]:
         """Run every discretizer and every cutter over the records once; yield the answers."""
         marks = [stream.feed(records) for _, stream in self._streams]
-        reads_by_stream: dict[int, list[Read]] = {}
+        reads_by_stream: dict[int, list[WindowReads]] = {}
         for cutter, members in self.cutters:
             reads = cutter.feed(records.rows, [marks[member] for member in members], values)
             for member, read in zip(members, reads, strict=True):
@@ -119,7 +115,7 @@ class DataTreeRuntime:
     def _records(self, batch: pa.RecordBatch, firsts: Int64s) -> Records:
         """Returns the records of a batch, and remember what the next batch is compared with."""
         layout, others = self._layout, len(firsts)
-        fresh = Before(
+        fresh = PreviousRecord(
             lasts=np.zeros(others + 1, np.int64),
             met={sql: np.zeros(others + 1, np.bool_) for sql in layout.conditions},
             highest={
@@ -151,11 +147,11 @@ def answers_of(
     """Returns a node's answers, with a column for every slot of its tree."""
     filled: dict[str, pa.Array] = {}
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
-        filled.update(zip(places, lower(aggregate, partials, layout), strict=True))
+        filled.update(zip(places, layout.lower(aggregate, partials), strict=True))
     columns = {NODE: pa.array(np.full(len(partials), number, np.int32)), **keys}
     columns[BEGIN] = pa.array(partials.starts)
     columns[END] = pa.array(ends, mask=ends == NO_END)
-    columns |= filled_slots(filled, slots, len(partials))
+    columns |= fill_slots(filled, slots, len(partials))
     return pa.RecordBatch.from_pydict(columns)
 
 
@@ -168,7 +164,7 @@ def tree_discretizers(tree: DataTree) -> list[tuple[int, Discretizer]]:
     ]
 
 
-def cut_together(
+def cut_groups(
     tree: DataTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
 ) -> Iterator[tuple[tuple[int, ...], dict[Component, tuple[Monoid, Any]]]]:
     """Yields the streams that share slices, and the monoid and type of each component in them.
@@ -176,48 +172,39 @@ def cut_together(
     Components that the same streams ask for share slices. Windows that keep a partial per record
     would make the others keep one, so they have slices of their own.
     """
-    for members, components in _asked_together(tree, layout, streams, from_records=False):
-        monoids = {}
-        for component in components:
-            entry = layout.of(component)
-            # Values of other types are combined as integers.
-            dtype: Any = np.float64 if entry.number == FLOAT else np.int64
-            monoid = entry.monoid
-            if isinstance(component, UserComponent):
-                monoid = interned(monoid)
-                dtype = dtype if compiles(monoid) else object
-            monoids[component] = (monoid, dtype)
-        yield members, monoids
+    for members, storages in _groups_of_streams(tree, layout, streams, is_cut=True):
+        yield members, {each.component: each.cut_monoid for each in storages}
 
 
-def read_together(
+def swept_groups(
     tree: DataTree, layout: Layout, streams: Sequence[tuple[int, Discretizer]]
-) -> Iterator[tuple[tuple[int, ...], dict[Component, Monoid]]]:
-    """Yields the streams that share rows of records, and the monoid of each component in them."""
-    for members, components in _asked_together(tree, layout, streams, from_records=True):
-        yield members, {component: layout.of(component).monoid for component in components}
+) -> Iterator[tuple[tuple[int, ...], dict[Component, ComponentStorage]]]:
+    """Yields the streams that share rows of records, and the storage of each component in them."""
+    for members, storages in _groups_of_streams(tree, layout, streams, is_cut=False):
+        yield members, {each.component: each for each in storages}
 
 
-def _asked_together(
+def _groups_of_streams(
     tree: DataTree,
     layout: Layout,
     streams: Sequence[tuple[int, Discretizer]],
     *,
-    from_records: bool,
-) -> Iterator[tuple[tuple[int, ...], list[Component]]]:
-    """Yields streams and the components that all of them ask for, read in one of two ways."""
-    asked: dict[Component, tuple[list[int], list[int]]] = {}
+    is_cut: bool,
+) -> Iterator[tuple[tuple[int, ...], list[ComponentStorage]]]:
+    """Yields streams and the components that all of them ask for, those that are cut or others."""
+    asked: dict[ComponentStorage, tuple[list[int], list[int]]] = {}
     for index, (number, _) in enumerate(streams):
         node = tree.nodes[number]
         alone = isinstance(node.window, Custom) and not node.window.is_deterministic
         for component in dict.fromkeys(
             c for aggregate in node.aggregates for c in aggregate.components
         ):
-            if is_read_from_records(component, layout.of(component).monoid) == from_records:
-                asked.setdefault(component, ([], []))[alone].append(index)
-    groups: dict[tuple[int, ...], list[Component]] = {}
-    for component, sides in asked.items():
+            storage = layout.of(component)
+            if storage.is_cut == is_cut:
+                asked.setdefault(storage, ([], []))[alone].append(index)
+    groups: dict[tuple[int, ...], list[ComponentStorage]] = {}
+    for storage, sides in asked.items():
         for side in sides:
             if side:
-                groups.setdefault(tuple(side), []).append(component)
+                groups.setdefault(tuple(side), []).append(storage)
     yield from groups.items()

@@ -7,13 +7,13 @@ import numpy as np
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.runtime.columns.partials import Bools, Column, Int64s
-from muntin.runtime.records.record_batch import Marks
+from muntin.runtime.records.record_batch import WindowEdges
 
 NOTHING = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Read:
+class WindowReads:
     """The answers of a stream's windows that were read in a batch, in order."""
 
     rows: Int64s
@@ -23,7 +23,7 @@ class Read:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
+class ReadWindows:
     """The windows that the reads of a batch are of, and what each read does."""
 
     slices: Int64s
@@ -41,7 +41,7 @@ class WaitingWindows:
         # The number of the first of them.
         self._first = 0
 
-    def take(self, marks: Marks, slices: Int64s) -> Taken:
+    def take(self, marks: WindowEdges, slices: Int64s) -> ReadWindows:
         """Add the windows that begin in a batch, and return those that are read."""
         open_slices = np.concatenate([self.slices, slices])
         starts = np.concatenate([self._starts, marks.starts])
@@ -50,7 +50,7 @@ class WaitingWindows:
         closed = count if marks.closes is None else int(marks.closes.sum())
         self.slices, self._starts = open_slices[closed:], starts[closed:]
         self._first += closed
-        return Taken(
+        return ReadWindows(
             slices=open_slices[places],
             starts=starts[places],
             closes=np.ones(count, np.int64)

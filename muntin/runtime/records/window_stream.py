@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.records.record_batch import NO_END, Carried, Marks, Records
+from muntin.runtime.records.record_batch import NO_END, DiscretizerState, Records, WindowEdges
 
 # When a window is due that only a record can end.
 NEVER = np.iinfo(np.int64).max
@@ -29,7 +29,7 @@ class Discretizer:
         self._memory = dict.fromkeys(self.memory, 0)
         self._made: Any = None
 
-    def find(self, records: Records, carried: Carried) -> Marks:
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Returns where windows begin and end in a batch; `carried` is known from before."""
         raise NotImplementedError
 
@@ -37,10 +37,10 @@ class Discretizer:
         """Returns the watermark from which windows with these ends get no more records."""
         return np.where(ends == NO_END, NEVER, ends + self.patience)
 
-    def feed(self, records: Records) -> Marks:
+    def feed(self, records: Records) -> WindowEdges:
         """Take the next batch of records, which may continue the last key, and return its marks."""
         last = records.stretches - 1
-        carried = Carried(
+        carried = DiscretizerState(
             open=_first(self._open, last),
             starts=self._starts,
             memory={name: _first(value, last) for name, value in self._memory.items()},

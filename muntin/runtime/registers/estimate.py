@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.model.aggregates.precision import LEAST
+from muntin.model.aggregates.sketch_parameters import LEAST
+from muntin.runtime.columns.byte_rows import ByteRows
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.registers.rows import ENTRY, RANK_BITS, Rows
+from muntin.runtime.registers.union import ENTRY, RANK_BITS
 from muntin.techniques.compiled.compile import compiled, inlined
 
 Floats = NDArray[np.float64]
@@ -40,7 +41,7 @@ def bias_tables(bits: int) -> tuple[Floats, Floats]:
     return raw, biases
 
 
-def estimates(rows: Rows, order: Int64s, bits: int) -> Int64s:
+def estimates(rows: ByteRows, order: Int64s, bits: int) -> Int64s:
     """Returns the estimate of each row of `order`."""
     registers = 1 << bits
     alpha = {4: 0.673, 5: 0.697, 6: 0.709}.get(bits, 0.7213 / (1.0 + 1.079 / registers))

@@ -1,4 +1,9 @@
-"""Unites rows of registers: those of a group of events or rows, or of the rows of each window.
+"""Rows of registers of HyperLogLog++, as runs of bytes, and their unions.
+
+A value's hash says which register it is in, and its rank there; a register keeps the highest rank.
+A row has either a byte for each register, its rank, or three bytes for each register that is not
+zero: `index << 6 | rank`, lowest byte first. Whichever is shorter, which the length tells: the
+number of registers is a power of two, so it is no multiple of three.
 
 A union takes the higher rank of each register. It is made in an array with a byte per register. A
 window of few registers is cleared one by one, so that it does not cost what all registers do.
@@ -8,18 +13,46 @@ from typing import Any
 
 import numpy as np
 
+from muntin.runtime.columns.byte_rows import ByteRows
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.registers.rows import ENTRY, RANK_BITS, Rows
 from muntin.techniques.compiled.compile import compiled, inlined
 
+# The bits of a rank, and the bytes of a register that is written with its index.
+RANK_BITS = 6
+ENTRY = 3
 # The most bytes that two stacks take: then only every so many rows has a suffix of its own.
 _MOST_BYTES = 1 << 26
+
+
+def codes_of(hashes: Int64s, bits: int) -> Int64s:
+    """Returns `index << 6 | rank` of each hash, with so many bits of address."""
+    codes = np.empty(len(hashes), np.int64)
+    _codes(hashes.view(np.uint64), np.uint64(bits), codes)
+    return codes
+
+
+def _zeros_ahead(word: Any) -> Any:
+    """Returns the leading zeros of 64 bits that are not all zero."""
+    zeros = 0
+    for shift in (32, 16, 8, 4, 2, 1):
+        if word >> np.uint64(64 - shift) == 0:
+            zeros += shift
+            word = word << np.uint64(shift)
+    return zeros
+
+
+def _fill_codes(hashes: Any, bits: Any, codes: Any) -> None:
+    padding = np.uint64(1) << (bits - np.uint64(1))
+    for row in range(len(hashes)):
+        index = np.int64(hashes[row] >> (np.uint64(64) - bits))
+        rank = _zeros((hashes[row] << bits) | padding) + 1
+        codes[row] = index << RANK_BITS | rank
 
 
 def of_groups(codes: Int64s, rows: Int64s | None, numbers: Any, count: int, bits: int) -> Any:
     """Returns (offsets, data): the registers of each of `count` groups, from events.
 
-    `codes` are those of `rows.codes_of`, zero for an event without a value; `numbers` has the group
+    `codes` are those of `codes_of`, zero for an event without a value; `numbers` has the group
     of each row of `rows`, or of all.
     """
     firsts, ordered = _by_group(codes, rows, numbers, count)
@@ -27,7 +60,7 @@ def of_groups(codes: Int64s, rows: Int64s | None, numbers: Any, count: int, bits
 
 
 def of_ranges(
-    rows: Rows, order: Int64s, lows: Int64s, highs: Int64s, bits: int, *, anew: bool
+    rows: ByteRows, order: Int64s, lows: Int64s, highs: Int64s, bits: int, *, anew: bool
 ) -> Any:
     """Returns (offsets, data): the union of the rows `order[lows[i] : highs[i]]`, for each i.
 
@@ -220,6 +253,8 @@ def _unite(
     return offsets, made[:place]
 
 
+_zeros = inlined(_zeros_ahead)
+_codes: Any = compiled(_fill_codes)
 _raise, _write = inlined(_raise_register), inlined(_write_registers)
 _clear = inlined(_clear_registers)
 _code = inlined(_code_at)

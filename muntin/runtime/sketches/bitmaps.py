@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from muntin.runtime.columns.byte_rows import Bytes, arrow_of, rows_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.entry_column import EntryColumn
-from muntin.runtime.registers.rows import Bytes, arrow_of, rows_of
+from muntin.runtime.value_sets.set_column import SetColumn
 from muntin.techniques.compiled.compile import compiled
 
 # The bytes of a bitmap of Spark's.
 _SIZE = 4096
 
 
-def bitmaps_of_positions(column: EntryColumn) -> pa.Array:
+def bitmaps_of_positions(column: SetColumn) -> pa.Array:
     """Returns the bitmap of each row's positions; where one is outside of every bitmap, it is the
     position as text, from which Spark makes its error."""
     bitmaps = np.zeros((len(column), _SIZE), np.uint8)
@@ -31,7 +31,7 @@ def bitmaps_of_positions(column: EntryColumn) -> pa.Array:
     )
 
 
-def combined_bitmaps(column: EntryColumn, *, is_union: bool) -> pa.Array:
+def combined_bitmaps(column: SetColumn, *, is_union: bool) -> pa.Array:
     """Returns the bits that some of each row's bitmaps have, or that all of them have."""
     bitmaps = np.full((len(column), _SIZE), 0 if is_union else 255, np.uint8)
     if len(column.codes):

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.precision import CountMin
+from muntin.model.aggregates.sketch_parameters import CountMin
+from muntin.runtime.columns.byte_rows import arrow_of, rows_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.entry_column import EntryColumn
-from muntin.runtime.registers.rows import arrow_of, rows_of
+from muntin.runtime.value_sets.set_column import SetColumn
 from muntin.techniques.compiled.compile import compiled, inlined
 
 _VERSION = 1
@@ -26,7 +26,7 @@ _C1, _C2, _C3 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593), np.uint32(0xE6546B
 _F1, _F2 = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
 
 
-def sketches(column: EntryColumn, shape: CountMin) -> pa.Array:
+def sketches(column: SetColumn, shape: CountMin) -> pa.Array:
     """Returns the sketch of each row's values."""
     assert column.counts is not None
     factors = _factors(shape.seed, shape.depth)

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from muntin.runtime.columns.byte_rows import Bytes, arrow_of, rows_of
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.entries.entry_column import EntryColumn, ends
-from muntin.runtime.registers.rows import Bytes, arrow_of, rows_of
 from muntin.runtime.sketches.images import images_of, number_at
 from muntin.runtime.sketches.murmur import hashed
+from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
 from muntin.techniques.compiled.compile import compiled, inlined
 
 Coupons = NDArray[np.uint32]
@@ -56,7 +56,7 @@ class _CouponRuns:
     has_registers: Bools
 
 
-def sketches_of_values(column: EntryColumn, bits: int) -> pa.Array:
+def sketches_of_values(column: SetColumn, bits: int) -> pa.Array:
     """Returns the sketch of each row's values, with `2 ** bits` registers."""
     numbers, words = hashed(column)
     coupons = np.empty(len(words), np.uint32)
@@ -65,14 +65,14 @@ def sketches_of_values(column: EntryColumn, bits: int) -> pa.Array:
     there = coupons != 0
     runs = _CouponRuns(
         coupons=coupons[there],
-        offsets=ends(there.astype(np.int64)),
+        offsets=offsets_of(there.astype(np.int64)),
         bits=np.full(len(words), bits),
         has_registers=np.zeros(len(words), np.bool_),
     )
     return _united(column.offsets, numbers, runs, bits, may_differ=False)
 
 
-def united_sketches(column: EntryColumn, *, may_differ: bool) -> pa.Array:
+def united_sketches(column: SetColumn, *, may_differ: bool) -> pa.Array:
     """Returns the union of each row's sketches. Where one of them is no sketch, or they have
     different numbers of registers and must not, it is short, and Spark makes its error of it."""
     runs = _read(images_of(column))
@@ -87,9 +87,9 @@ def _united(
     counts = np.zeros(rows, np.int64)
     _plan(numbers, offsets, runs.offsets, runs.bits, runs.has_registers, may_differ, bits)
     limits = _most_coupons(bits)
-    lengths = ends(np.diff(runs.offsets)[numbers])
+    lengths = offsets_of(np.diff(runs.offsets)[numbers])
     totals = lengths[offsets[1:]] - lengths[offsets[:-1]]
-    starts = ends(np.minimum(totals, limits))
+    starts = offsets_of(np.minimum(totals, limits))
     kept = np.empty(starts[-1], np.uint32)
     _choose(
         *(numbers, offsets, runs.coupons, runs.offsets, runs.has_registers),
@@ -102,7 +102,7 @@ def _united(
     sizes = np.where(counts < 0, _DATA + (1 << np.maximum(bits, 0)), sizes)
     # One byte for what is no sketch, none for sketches that differ.
     sizes = np.where(bits < 0, np.where(bits == _NO_SKETCH, 1, 0), sizes)
-    places = ends(sizes)
+    places = offsets_of(sizes)
     data = np.zeros(places[-1], np.uint8)
     ranks = np.zeros((rows, _MOST_RANK + 1))
     _write(
@@ -303,14 +303,14 @@ def _read(images: pa.Array) -> _CouponRuns:
     bits = np.full(len(rows), -1)
     has_registers = np.zeros(len(rows), np.bool_)
     _measure(rows.starts, rows.ends, rows.data, most, bits, has_registers)
-    room = ends(most)
+    room = offsets_of(most)
     coupons = np.empty(room[-1], np.uint32)
     counts = np.zeros(len(rows), np.int64)
     _unpack(rows.starts, rows.data, room, bits, coupons, counts)
-    chosen = np.repeat(room[:-1] - ends(counts)[:-1], counts) + np.arange(counts.sum())
+    chosen = np.repeat(room[:-1] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
     return _CouponRuns(
         coupons=coupons[chosen],
-        offsets=ends(counts),
+        offsets=offsets_of(counts),
         bits=bits,
         has_registers=has_registers,
     )

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.entries.entry_column import EntryColumn
+from muntin.runtime.value_sets.set_column import SetColumn
 from muntin.techniques.compiled.compile import inlined
 
 
-def images_of(column: EntryColumn) -> pa.Array:
+def images_of(column: SetColumn) -> pa.Array:
     """Returns the sketches that the codes of a column stand for."""
     values = column.coding.values
     return pa.array([], pa.large_binary()) if values is None else values.cast(pa.large_binary())

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.precision import items_tracked
+from muntin.model.aggregates.sketch_parameters import items_tracked
+from muntin.runtime.columns.byte_rows import ByteRows, Bytes, arrow_of, rows_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.entry_codes import floats
-from muntin.runtime.entries.entry_column import EntryColumn, ends
-from muntin.runtime.entries.entry_ranges import EntryRanges
-from muntin.runtime.registers.rows import Bytes, Rows, arrow_of, rows_of
+from muntin.runtime.columns.value_codes import floats
+from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
+from muntin.runtime.value_sets.window_sets import WindowSets
 from muntin.techniques.compiled.compile import compiled
 from muntin.techniques.sweeps import ranked_counts
 
@@ -47,15 +47,13 @@ _ALONE = {"bigint": "<i8", "timestamp": "<i8", "timestamp_ntz": "<i8", "double":
 _DIGITS_OF_AN_INT = 9
 
 
-def items_sketches(sets: EntryRanges, parameters: tuple[str, ...], kind: str) -> pa.Array:
+def items_sketches(sets: WindowSets, parameters: tuple[str, ...], kind: str) -> pa.Array:
     """Returns the sketch of each window's values, of a type of Spark's by its name."""
-    tracked = items_tracked(parameters)
-    assert tracked is not None
-    most_bits = _bits_of(tracked)
+    most_bits = _bits_of(items_tracked(parameters))
     entries, column = sets.folding.ranked, sets.folding.column
     room = _room(most_bits)
     # The first value that has no room is the most that any count is off by.
-    starts = ends(np.minimum(sets.sizes, room + 1))
+    starts = offsets_of(np.minimum(sets.sizes, room + 1))
     places, counts = ranked_counts.leaders(entries, sets.lows, sets.highs, starts)
     offsets = np.zeros(len(sets), np.int64)
     full = sets.sizes > room
@@ -93,13 +91,13 @@ def _bits_of(tracked: int) -> int:
     return max(_LEAST_BITS, ceil(log(ceil(tracked / 0.75)) / log(2)))
 
 
-def _items(column: EntryColumn, entries: Int64s, kind: str) -> Rows:
+def _items(column: SetColumn, entries: Int64s, kind: str) -> ByteRows:
     """Returns the bytes of the values of some entries."""
     codes, values = column.codes[entries], column.coding.values
     if values is not None:
         texts = rows_of(values.cast(pa.large_binary()))
         offsets, data = _joined(_as_rows((texts.ends - texts.starts).astype("<i4")), texts)
-        return Rows(starts=offsets[codes], ends=offsets[codes + 1], data=data)
+        return ByteRows(starts=offsets[codes], ends=offsets[codes + 1], data=data)
     tag, dtype = _TAGGED.get(kind, (None, _ALONE.get(kind, "<i8")))
     if kind.startswith("decimal"):
         digits = int(kind.removeprefix("decimal(").partition(",")[0])
@@ -112,13 +110,13 @@ def _items(column: EntryColumn, entries: Int64s, kind: str) -> Rows:
     return _as_rows(tagged)
 
 
-def _written(preambles: Any, counts: Int64s, items: Rows) -> pa.Array:
+def _written(preambles: Any, counts: Int64s, items: ByteRows) -> pa.Array:
     """Returns sketches: a preamble, the counts of values, then the values."""
     sizes = preambles["items"].astype(np.int64)
-    firsts = ends(sizes)
+    firsts = offsets_of(sizes)
     lengths = np.concatenate([[0], np.cumsum(items.ends - items.starts)])
     heads = _WORD * preambles["words"].astype(np.int64)
-    offsets = ends(heads + _WORD * sizes + lengths[firsts[1:]] - lengths[firsts[:-1]])
+    offsets = offsets_of(heads + _WORD * sizes + lengths[firsts[1:]] - lengths[firsts[:-1]])
     data = np.empty(offsets[-1], np.uint8)
     rows = preambles.view(np.uint8).reshape(len(preambles), _PREAMBLE.itemsize)
     words = counts.astype("<i8").view(np.uint8)
@@ -154,10 +152,10 @@ def _write_rows(
 _write: Any = compiled(_write_rows)
 
 
-def _joined(first: Rows, second: Rows) -> tuple[Int64s, Bytes]:
+def _joined(first: ByteRows, second: ByteRows) -> tuple[Int64s, Bytes]:
     """Returns the bytes of each row of one and those of the other behind them, and where they
     begin."""
-    offsets = ends(first.ends - first.starts + second.ends - second.starts)
+    offsets = offsets_of(first.ends - first.starts + second.ends - second.starts)
     data = np.empty(offsets[-1], np.uint8)
     _join(first.starts, first.ends, first.data, second.starts, second.ends, second.data, data)
     return offsets, data
@@ -185,7 +183,7 @@ def _join_rows(
 _join: Any = compiled(_join_rows)
 
 
-def _as_rows(numbers: np.ndarray) -> Rows:
+def _as_rows(numbers: np.ndarray) -> ByteRows:
     """Returns the bytes of each number."""
     places: Int64s = np.arange(len(numbers) + 1) * numbers.itemsize
-    return Rows(starts=places[:-1], ends=places[1:], data=numbers.view(np.uint8))
+    return ByteRows(starts=places[:-1], ends=places[1:], data=numbers.view(np.uint8))

@@ -15,12 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
-from muntin.model.aggregates.precision import KLL_ACCURACY
+from muntin.model.aggregates.sketch_parameters import KLL_ACCURACY
+from muntin.runtime.columns.byte_rows import Bytes, arrow_of
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.entries.entry_codes import floats
-from muntin.runtime.entries.entry_column import EntryColumn, ends
-from muntin.runtime.entries.entry_ranges import EntryRanges
-from muntin.runtime.registers.rows import Bytes, arrow_of
+from muntin.runtime.columns.value_codes import floats
 from muntin.runtime.sketches.images import images_of
 from muntin.runtime.sketches.kll_images import (
     FAMILY,
@@ -38,6 +36,8 @@ from muntin.runtime.sketches.kll_images import (
     WeightedItems,
     read_images,
 )
+from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
+from muntin.runtime.value_sets.window_sets import WindowSets
 from muntin.techniques.compiled.compile import compiled
 from muntin.techniques.sweeps import ranked_counts
 
@@ -54,7 +54,7 @@ class _Levels(NamedTuple):
     values: Int64s
 
 
-def kll_sketches(sets: EntryRanges, k: int, kind: DTypeLike) -> pa.Array:
+def kll_sketches(sets: WindowSets, k: int, kind: DTypeLike) -> pa.Array:
     """Returns the sketch of each window's values, with items of a type of numpy.
 
     NaN are left out, as by Spark. The least and the greatest value are exact, and so is their
@@ -70,7 +70,7 @@ def kll_sketches(sets: EntryRanges, k: int, kind: DTypeLike) -> pa.Array:
     return _written(totals, shapes, items, k)
 
 
-def united_sketches(column: EntryColumn, k: int | None, kind: DTypeLike) -> pa.Array:
+def united_sketches(column: SetColumn, k: int | None, kind: DTypeLike) -> pa.Array:
     """Returns the union of each row's sketches, with items of a type of numpy; without a `k`, with
     that of the sketches, the least if they differ. Where one of them is no sketch, nothing, from
     which Spark makes its error."""
@@ -119,11 +119,11 @@ class _Merged(NamedTuple):
     greatest: np.ndarray
 
 
-def _merged(column: EntryColumn, runs: WeightedItems, rows: Int64s) -> _Merged:
+def _merged(column: SetColumn, runs: WeightedItems, rows: Int64s) -> _Merged:
     """Returns the items of all sketches of each row; entries are of `rows`."""
     assert column.counts is not None
     lengths = np.diff(runs.offsets)[column.codes]
-    starts = ends(lengths)
+    starts = offsets_of(lengths)
     places = np.arange(starts[-1]) + np.repeat(runs.offsets[column.codes] - starts[:-1], lengths)
     weights = runs.weights[places] * np.repeat(column.counts, lengths)
     of_row = np.repeat(rows, lengths)
@@ -140,7 +140,7 @@ def _merged(column: EntryColumn, runs: WeightedItems, rows: Int64s) -> _Merged:
     return _Merged(
         items=runs.items[places][order],
         reached=reached,
-        before=ends(weights[order])[edges],
+        before=offsets_of(weights[order])[edges],
         least=least,
         greatest=greatest,
     )
@@ -162,13 +162,13 @@ def _shapes(totals: Int64s, k: int) -> _Shapes:
     sizes = np.zeros((len(totals), heights.max(initial=0) + 1), np.int64)
     _fill(totals, heights, levels.capacities, sizes)
     # A sketch of several values has the least and the greatest one before its items.
-    starts = ends(np.where(totals > 1, sizes.sum(axis=1) + 2, totals))
+    starts = offsets_of(np.where(totals > 1, sizes.sum(axis=1) + 2, totals))
     positions = np.empty(starts[-1], np.int64)
     _place(totals, heights, sizes, starts, positions)
     return _Shapes(heights, sizes, starts, positions)
 
 
-def _totals(sets: EntryRanges, kind: np.dtype[Any]) -> Int64s:
+def _totals(sets: WindowSets, kind: np.dtype[Any]) -> Int64s:
     """Returns how many values each window has that are not NaN. NaN are the last in order."""
     column, ranked = sets.folding.column, sets.folding.ranked
     if kind.kind == "f":
@@ -268,7 +268,7 @@ def _written(totals: Int64s, shapes: _Shapes, items: np.ndarray, k: int) -> pa.A
     free = _levels(k).items[heights] - sizes.sum(axis=1)
     before = free[:, None] + np.cumsum(sizes, axis=1) - sizes
     heads = np.where(is_long, PREAMBLE.itemsize + LEVEL_BYTES * (heights + 1), SHORT_BYTES)
-    offsets = ends(heads + items.itemsize * np.diff(starts))
+    offsets = offsets_of(heads + items.itemsize * np.diff(starts))
     data = np.zeros(offsets[-1], np.uint8)
     rows = preambles.view(np.uint8).reshape(len(totals), PREAMBLE.itemsize)
     edges = before.astype("<i4").view(np.uint8).reshape(len(totals), LEVEL_BYTES * sizes.shape[1])

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
+from muntin.runtime.columns.byte_rows import rows_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.entry_column import ends
-from muntin.runtime.registers.rows import rows_of
 from muntin.runtime.sketches.images import number_at
+from muntin.runtime.value_sets.set_column import offsets_of
 from muntin.techniques.compiled.compile import compiled
 
 FAMILY = 15
@@ -51,7 +51,7 @@ def read_images(images: pa.Array, kind: DTypeLike) -> WeightedItems:
     size = np.dtype(kind).itemsize
     ks, counts = np.zeros((2, len(rows)), np.int64)
     _measure(rows.starts, rows.ends, rows.data, size, ks, counts)
-    offsets = ends(counts)
+    offsets = offsets_of(counts)
     places, weights = np.empty((2, offsets[-1]), np.int64)
     bounds = np.zeros((2, len(rows)), np.int64)
     _read(rows.starts, rows.data, size, offsets, places, weights, bounds)

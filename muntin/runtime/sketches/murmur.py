@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from muntin.runtime.columns.byte_rows import rows_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.entry_codes import floats
-from muntin.runtime.entries.entry_column import EntryColumn
-from muntin.runtime.registers.rows import rows_of
+from muntin.runtime.columns.value_codes import floats
+from muntin.runtime.value_sets.set_column import SetColumn
 from muntin.techniques.compiled.compile import compiled, inlined
 
 Words = NDArray[np.uint64]
@@ -20,7 +20,7 @@ _C3, _C4 = np.uint64(0x52DCE729), np.uint64(0x38495AB5)
 _F1, _F2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
 
-def hashed(column: EntryColumn) -> tuple[Int64s, Words]:
+def hashed(column: SetColumn) -> tuple[Int64s, Words]:
     """Returns a number for each entry, and the hashes of values by these numbers, two words each.
 
     Both words are zero for an empty string, which sketches leave out.

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.entry_column import EntryColumn, ends
 from muntin.runtime.sketches.images import images_of
 from muntin.runtime.sketches.murmur import hashed
 from muntin.runtime.sketches.theta_images import WHOLE, HashRuns, read_images, write_images
+from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
 from muntin.techniques.compiled.compile import compiled
 
 _NO_LIMIT = np.iinfo(np.int64).max // 2
@@ -33,7 +33,7 @@ class _Members:
     repeats: int
 
 
-def sketches_of_values(column: EntryColumn, bits: int) -> pa.Array:
+def sketches_of_values(column: SetColumn, bits: int) -> pa.Array:
     """Returns the sketch of each row's values, with up to `2 ** bits` hashes."""
     numbers, words = hashed(column)
     hashes = (words[:, 0] >> np.uint64(1)).astype(np.int64)
@@ -47,29 +47,29 @@ def sketches_of_values(column: EntryColumn, bits: int) -> pa.Array:
     return _combined(column, members, 1 << bits, is_union=True)
 
 
-def united_sketches(column: EntryColumn, bits: int) -> pa.Array:
+def united_sketches(column: SetColumn, bits: int) -> pa.Array:
     """Returns the union of each row's sketches, with up to `2 ** bits` hashes; where one of them is
     no sketch, nothing, from which Spark makes its error."""
     return _combined(column, _members(column), 1 << bits, is_union=True)
 
 
-def common_sketches(column: EntryColumn) -> pa.Array:
+def common_sketches(column: SetColumn) -> pa.Array:
     """Returns the intersection of each row's sketches; where one of them is no sketch, nothing,
     from which Spark makes its error."""
     return _combined(column, _members(column), _NO_LIMIT, is_union=False)
 
 
-def _members(column: EntryColumn) -> _Members:
+def _members(column: SetColumn) -> _Members:
     runs = read_images(images_of(column))
     return _Members(numbers=column.codes, runs=runs, repeats=2)
 
 
-def _combined(column: EntryColumn, members: _Members, most: int, *, is_union: bool) -> pa.Array:
+def _combined(column: SetColumn, members: _Members, most: int, *, is_union: bool) -> pa.Array:
     runs, offsets = members.runs, column.offsets
     lengths = np.diff(runs.offsets)[members.numbers]
     # A hash of an intersection is in all of the sketches.
     totals = _sums(lengths, offsets) // (1 if is_union else np.maximum(np.diff(offsets), 1))
-    starts = ends(np.minimum(totals, most))
+    starts = offsets_of(np.minimum(totals, most))
     kept = np.empty(starts[-1], np.int64)
     counts = np.zeros(len(column), np.int64)
     thetas = np.empty(len(column), np.int64)
@@ -92,7 +92,7 @@ def _combined(column: EntryColumn, members: _Members, most: int, *, is_union: bo
 
 
 def _sums(numbers: Int64s, offsets: Int64s) -> Int64s:
-    totals = ends(numbers)
+    totals = offsets_of(numbers)
     sums: Int64s = totals[offsets[1:]] - totals[offsets[:-1]]
     return sums
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from muntin.runtime.columns.byte_rows import arrow_of, rows_of
 from muntin.runtime.columns.partials import Bools, Int64s
-from muntin.runtime.entries.entry_column import ends
-from muntin.runtime.registers.rows import arrow_of, rows_of
 from muntin.runtime.sketches.images import number_at
+from muntin.runtime.value_sets.set_column import offsets_of
 from muntin.techniques.compiled.compile import compiled, inlined
 
 # The theta of a sketch that has all hashes.
@@ -48,7 +48,7 @@ def read_images(images: pa.Array) -> HashRuns:
     thetas = np.full(len(rows), WHOLE)
     _measure(rows.starts, rows.ends, rows.data, counts, thetas)
     is_sketch = counts >= 0
-    offsets = ends(np.maximum(counts, 0))
+    offsets = offsets_of(np.maximum(counts, 0))
     hashes = np.empty(offsets[-1], np.int64)
     _read(rows.starts, rows.data, offsets, hashes)
     return HashRuns(hashes=hashes, offsets=offsets, thetas=thetas, is_sketch=is_sketch)
@@ -63,7 +63,7 @@ def write_images(
     widths = np.zeros(len(counts), np.int64)
     _size(hashes, starts, counts, thetas, widths, sizes)
     sizes[~chosen] = 0
-    offsets = ends(sizes)
+    offsets = offsets_of(sizes)
     data = np.zeros(offsets[-1], np.uint8)
     _write(hashes, starts, counts, thetas, widths, offsets, data)
     return arrow_of(offsets, data)

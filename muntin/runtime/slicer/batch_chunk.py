@@ -2,52 +2,39 @@
 
 from collections import Counter
 from collections.abc import Hashable
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.parts import INTEGER
 from muntin.runtime.columns.distinct import Distinct
-from muntin.runtime.columns.key_codes import canonical, encoded, hashes
-from muntin.runtime.columns.layout import Kept
-from muntin.runtime.columns.lift import lifted, numbers
-from muntin.runtime.columns.partials import Int64s, PartialColumn
-from muntin.runtime.entries.entry_column import EntryColumn
-from muntin.runtime.slicer.chunk import Chunk, bits_of, codes_of, partials_of
-from muntin.runtime.slicer.combine import without_gaps
-from muntin.runtime.slicer.group_values import RowValues, sets_of
-from muntin.runtime.slicer.groups import Groups
+from muntin.runtime.columns.key_codes import hash_values, normalize_floats, number_values
+from muntin.runtime.columns.numbers import integers_of
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.slicer.chunk import Chunk, bits_of, codes_of, lift_name
 from muntin.runtime.slicer.row_bits import rows_with_bits
 from muntin.runtime.slicer.target import Target
+from muntin.runtime.storage.component_storage import ComponentStorage
 
 
 class BatchChunk(Chunk):
     """The rows of a batch, with their instants in the column `time`."""
 
     def __init__(self, batch: pa.RecordBatch, time: str, uses: Counter[Hashable]) -> None:
-        super().__init__(numbers(batch.column(time), INTEGER), uses)
+        super().__init__(integers_of(batch.column(time)), uses)
         self._batch = batch
 
-    def partials(self, entry: Kept, target: Target) -> PartialColumn | None:
-        """Returns a component's partials, one a row, without gaps; None: each counts as 1."""
-        if target.values is not None and not entry.component.part.is_of_values:
-            names = target.values[entry.component]
-            if not any(self._batch.column(name).null_count for name in names):
-                return None
-        return self._once(partials_of(entry, target), lambda: self._lifted(entry, target))
-
-    def sets(self, entry: Kept, target: Target, groups: Groups) -> EntryColumn:
-        """Returns a component's sets of values, one for each group."""
-        return sets_of(self._values(entry, target), groups, entry)
+    def lift(self, storage: ComponentStorage, target: Target) -> Any:
+        """Returns what a component is combined from, of each row."""
+        return self._once(lift_name(storage, target), lambda: self._lift(storage, target))
 
     def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
         """Returns a key's codes, and the value and the hash of each code."""
 
         def encode() -> tuple[Distinct, pa.Array, Int64s]:
             column = self._batch.column(name)
-            codes = encoded(column)
-            values = canonical(column.take(pa.array(codes.firsts)))
-            return codes, values, hashes(values)
+            codes = number_values(column)
+            values = normalize_floats(column.take(pa.array(codes.firsts)))
+            return codes, values, hash_values(values)
 
         return self._once(codes_of(name), encode)
 
@@ -57,22 +44,13 @@ class BatchChunk(Chunk):
 
     def bits(self, name: str) -> Int64s:
         """Returns a column of bits; none are set where it is null."""
-        return self._once(bits_of(name), lambda: numbers(self._batch.column(name), INTEGER))
+        return self._once(bits_of(name), lambda: integers_of(self._batch.column(name)))
 
-    def selected(self, target: Target) -> Int64s:
+    def select_rows(self, target: Target) -> Int64s:
         """Returns the rows that a target's masks choose, ascending."""
         return rows_with_bits([(self.bits(name), mask) for name, mask in target.masks.items()])
 
-    def _values(self, entry: Kept, target: Target) -> RowValues:
-        assert target.values is not None
-        (name,) = target.values[entry.component]
-        part = entry.component.part
-        return self._once(
-            partials_of(entry, target),
-            lambda: RowValues(self._batch.column(name), tells_zeros_apart=part.tells_zeros_apart),
-        )
-
-    def _lifted(self, entry: Kept, target: Target) -> PartialColumn:
-        # Differences of infinities are NaN, as they are to Spark.
-        with np.errstate(all="ignore"):
-            return without_gaps(lifted(entry, self._batch, target.values), entry.monoid)
+    def _lift(self, storage: ComponentStorage, target: Target) -> Any:
+        if target.values is None:
+            return storage.lift_partials(self._batch)
+        return storage.lift(self._batch, target.values[storage.component])

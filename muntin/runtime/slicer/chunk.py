@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from muntin.model.slicing import Edges
 from muntin.runtime.columns.distinct import Distinct
+from muntin.runtime.columns.groups import Groups
 from muntin.runtime.columns.key_codes import mixed_radix
-from muntin.runtime.columns.layout import Kept
-from muntin.runtime.columns.partials import Int64s, PartialColumn
-from muntin.runtime.slicer.groups import Groups, group, select_groups
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.slicer.groups import group, select_groups
 from muntin.runtime.slicer.slice_starts import SliceStarts, slice_starts
 from muntin.runtime.slicer.target import Target
+from muntin.runtime.storage.component_storage import ComponentStorage
 
 _T = TypeVar("_T")
 # If a target takes fewer rows than one in so many, it groups them itself.
@@ -34,15 +35,15 @@ class Chunk(ABC):
         self._results: dict[Hashable, Any] = {}
 
     @abstractmethod
-    def partials(self, entry: Kept, target: Target) -> PartialColumn | None:
-        """Returns a component's partials, one a row, without gaps; None: each counts as 1."""
+    def lift(self, storage: ComponentStorage, target: Target) -> Any:
+        """Returns what a component is combined from, of each row; see `ComponentStorage.lift`."""
 
     @abstractmethod
     def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
         """Returns a key's codes, and the value and the hash of each code."""
 
     @abstractmethod
-    def selected(self, target: Target) -> Int64s:
+    def select_rows(self, target: Target) -> Int64s:
         """Returns the rows that a target's masks choose, ascending."""
 
     def groups(self, target: Target) -> Groups:
@@ -52,11 +53,11 @@ class Chunk(ABC):
         place = _groups_of(target)
         is_shared = self._uses[place] > 1 or place in self._results
         if rows is not None and not (is_shared and _MANY * len(rows) > len(self.times)):
-            return self.grouped(names, edges, rows)
-        groups = self._once(place, lambda: self.grouped(names, edges))
+            return self.group_rows(names, edges, rows)
+        groups = self._once(place, lambda: self.group_rows(names, edges))
         return groups if rows is None else select_groups(groups, rows)
 
-    def grouped(
+    def group_rows(
         self, names: Sequence[str], edges: tuple[Edges, ...], rows: Int64s | None = None
     ) -> Groups:
         """Returns groups of some rows, or of all, by keys and slice."""
@@ -68,7 +69,7 @@ class Chunk(ABC):
         """Returns the rows that are a target's, ascending; None: all are."""
         if not target.masks:
             return None
-        return self._once(_rows_of(target), lambda: self.selected(target))
+        return self._once(_rows_of(target), lambda: self.select_rows(target))
 
     def slices(self, edges: tuple[Edges, ...]) -> SliceStarts:
         """Returns the slice of each row."""
@@ -112,7 +113,7 @@ def results_for(target: Target) -> Iterable[Hashable]:
     """Names the results that a target uses, each once."""
     used = [_rows_of(target), *map(bits_of, target.masks)]
     used += map(codes_of, target.layout.key_columns)
-    used += (partials_of(entry, target) for entry in target.layout.kept)
+    used += (lift_name(storage, target) for storage in target.layout.storages)
     if not target.is_whole:
         keys = _keys_of(target.layout.key_columns)
         used += (_slices_of(target.slicing.edges), keys, _groups_of(target))
@@ -129,11 +130,12 @@ def codes_of(name: str) -> Hashable:
     return ("codes", name)
 
 
-def partials_of(entry: Kept, target: Target) -> Hashable:
-    """Names the partials of a component."""
+def lift_name(storage: ComponentStorage, target: Target) -> Hashable:
+    """Names what a component is combined from."""
+    kind = storage.component, storage.value_type, storage.representation
     if target.values is None:
-        return ("partials", entry.component, entry.number, entry.monoid, entry.columns)
-    return ("lifted", entry.component, entry.number, entry.monoid, target.values[entry.component])
+        return ("partials", *kind, storage.columns)
+    return ("lifted", *kind, target.values[storage.component])
 
 
 def _rows_of(target: Target) -> Hashable:

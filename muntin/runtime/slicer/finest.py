@@ -12,17 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.parts import is_typed
 from muntin.model.slicing import Edges
 from muntin.runtime.columns.distinct import Distinct
-from muntin.runtime.columns.layout import Kept
-from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn
+from muntin.runtime.columns.groups import Groups, count_rows
+from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.slicer.batch_chunk import BatchChunk
-from muntin.runtime.slicer.chunk import Chunk, partials_of, uses_by
-from muntin.runtime.slicer.combine import combine, count_rows
-from muntin.runtime.slicer.groups import Groups
+from muntin.runtime.slicer.chunk import Chunk, lift_name, uses_by
 from muntin.runtime.slicer.row_bits import rows_with_bits
 from muntin.runtime.slicer.target import Target
+from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.techniques.compiled.compile import compiled
 
 # The bits of a target's masks that differ inside finest slices, by column.
@@ -48,7 +46,7 @@ class FinestSlices(Chunk):
             self._same[name] = np.full(fine.count, -1)
             self._varying[name] = _join_bits(events.bits(name), fine.numbers, self._same[name])
         self._seen: dict[Guard, Bools | None] = {}
-        self._partials: dict[tuple[Guard, Hashable], PartialColumn] = {}
+        self._partials: dict[tuple[Guard, Hashable], Column] = {}
         members: dict[Guard, list[Target]] = {}
         for target in foldable:
             members.setdefault(self._guard(target), []).append(target)
@@ -64,25 +62,25 @@ class FinestSlices(Chunk):
             groups = Groups(rows=rows, numbers=groups.numbers[rows], firsts=groups.firsts)
             self._seen[guard] = count_rows(groups) > 0
         for target in targets:
-            for entry in target.layout.kept:
-                place = guard, partials_of(entry, target)
+            for storage in target.layout.storages:
+                place = guard, lift_name(storage, target)
                 if place not in self._partials:
-                    column = events.partials(entry, target)
-                    self._partials[place] = combine(column, entry.monoid, groups)
+                    lifted = events.lift(storage, target)
+                    self._partials[place] = storage.combine(lifted, groups)
 
     def _guard(self, target: Target) -> Guard:
         varying = {name: mask & self._varying[name] for name, mask in target.masks.items()}
         return tuple(sorted((name, mask) for name, mask in varying.items() if mask))
 
-    def partials(self, entry: Kept, target: Target) -> PartialColumn:
+    def lift(self, storage: ComponentStorage, target: Target) -> Column:
         """Returns a component's partials under the guard of a target, one a slice."""
-        return self._partials[self._guard(target), partials_of(entry, target)]
+        return self._partials[self._guard(target), lift_name(storage, target)]
 
     def codes(self, name: str) -> tuple[Distinct, pa.Array, Int64s]:
         """Returns a key's codes, and the value and the hash of each code."""
         return self._codes[name]
 
-    def selected(self, target: Target) -> Int64s:
+    def select_rows(self, target: Target) -> Int64s:
         """Returns the slices that have an event with all bits of a target's masks."""
         masked = [
             (self._same[name], mask & ~self._varying[name]) for name, mask in target.masks.items()
@@ -110,9 +108,9 @@ class Finest:
         if not self._is_worth_it:
             return {}
         few = np.arange(min(_SAMPLE, len(events.times)))
-        if events.grouped(self._keys, self._edges, few).count * self._events > len(few):
+        if events.group_rows(self._keys, self._edges, few).count * self._events > len(few):
             return {}
-        fine = events.grouped(self._keys, self._edges)
+        fine = events.group_rows(self._keys, self._edges)
         starts = events.starts(self._edges, fine.firsts)
         made = FinestSlices(events, fine, starts, self._foldable)
         for target in self._foldable:
@@ -121,10 +119,10 @@ class Finest:
 
 
 def _is_foldable(target: Target) -> bool:
-    """Whether a target groups events, and all that it keeps of them are numbers."""
+    """Whether a target groups events, and its partials can be combined again."""
     if target.values is None or target.is_whole or target.carried:
         return False
-    return not any(entry.is_of_entries or is_typed(entry.number) for entry in target.layout.kept)
+    return all(storage.is_foldable for storage in target.layout.storages)
 
 
 def _finest_edges(edges: Iterable[Edges]) -> tuple[Edges, ...]:

@@ -1,32 +1,15 @@
 """Groups rows by key and slice: a dense number for each group, in order of first appearance."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from muntin.runtime.columns.distinct import Int32s, distinct_integers, distinct_pairs
+from muntin.runtime.columns.distinct import distinct_integers, distinct_pairs
+from muntin.runtime.columns.groups import Groups
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.slicer.slice_starts import SliceStarts
 
 _INT64 = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True, kw_only=True)
-class Groups:
-    """The groups of some rows of a chunk."""
-
-    # The rows, ascending; None if all are grouped.
-    rows: Int64s | None
-    # The group of each of these rows.
-    numbers: Int32s
-    # The first row of each group.
-    firsts: Int64s
-
-    @property
-    def count(self) -> int:
-        """How many groups there are."""
-        return len(self.firsts)
 
 
 def group(keys: Any, size: int, slices: SliceStarts, rows: Int64s | None) -> Groups:

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.parts import INTEGER
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.lift import numbers
+from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
 
@@ -21,7 +20,7 @@ WHOLLY_LATE = -2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taker:
+class OpenWindowFilter:
     """What takes rows: those with all bits of `masks`, as long as one of its windows is open."""
 
     masks: Mapping[str, int] = field(default_factory=dict)
@@ -33,7 +32,7 @@ class Taker:
         """Whether its filter lets rows in."""
         taken = np.ones(batch.num_rows, np.bool_)
         for name, mask in self.masks.items():
-            taken &= (numbers(batch.column(name), INTEGER) & mask) == mask
+            taken &= (integers_of(batch.column(name)) & mask) == mask
         return taken
 
     def is_open(self, times: Int64s, given: int) -> Bools:
@@ -47,11 +46,11 @@ class Taker:
 
 
 class LateRows:
-    """Packs the rows of batches that no taker takes any more, and some would have."""
+    """Packs the rows of batches that no filter takes any more, and some would have."""
 
     def __init__(
         self,
-        takers: Sequence[Taker],
+        filters: Sequence[OpenWindowFilter],
         *,
         time: str,
         column: str,
@@ -59,7 +58,7 @@ class LateRows:
         given: int,
     ) -> None:
         """`column` has a row as a struct; `given` is the watermark up to which answers are out."""
-        self._takers = takers
+        self._filters = filters
         self._time, self._column = time, column
         self._buckets = buckets
         self._given = given
@@ -75,16 +74,16 @@ class LateRows:
             yield batch.drop_columns([self._column])
 
     def _late(self, batch: pa.RecordBatch) -> Int64s:
-        times = numbers(batch.column(self._time), INTEGER)
+        times = integers_of(batch.column(self._time))
         late = batch.column(self._time).is_valid().to_numpy(zero_copy_only=False)
         # Nothing from the watermark on is late.
         late &= times < self._given
         if late.any():
             wanted = np.zeros(len(times), np.bool_)
-            for taker in self._takers:
-                taken = taker.takes(batch)
+            for window_filter in self._filters:
+                taken = window_filter.takes(batch)
                 wanted |= taken
-                late &= ~(taken & taker.is_open(times, self._given))
+                late &= ~(taken & window_filter.is_open(times, self._given))
             late &= wanted
         return np.flatnonzero(late)
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.state.segments import from_bytes
+from muntin.runtime.storage.layout import Layout
 
 # Columns of packed rows: the bucket of the keys, the number of the target, an Arrow stream.
 BUCKET, TARGET, ROWS = "bucket", "target", "rows"
@@ -39,7 +39,7 @@ def by_bucket(buckets: Int64s) -> tuple[Int64s, list[Span]]:
     ]
 
 
-def packed(partials: pa.RecordBatch, buckets: list[Span], number: int) -> pa.RecordBatch:
+def pack(partials: pa.RecordBatch, buckets: list[Span], number: int) -> pa.RecordBatch:
     """Returns a row for each bucket that some partials of target `number` are in, or several where
     there are many."""
     at_once = max(1, _MOST_BYTES * partials.num_rows // max(1, partials.nbytes))
@@ -63,17 +63,17 @@ def packed(partials: pa.RecordBatch, buckets: list[Span], number: int) -> pa.Rec
     )
 
 
-def unpacked(packed: Iterable[bytes], layout: Layout) -> pa.RecordBatch:
+def unpack(streams: Iterable[bytes], layout: Layout) -> pa.RecordBatch:
     """Returns a target's packed partials of one bucket, ordered by keys, part if any, and start.
 
     There may be several rows of one key and start; the runtime combines them.
     """
-    tables = [from_bytes(data) for data in packed]
+    tables = [from_bytes(data) for data in streams]
     if not tables:
         return pa.RecordBatch.from_pylist([], schema=pa.schema(_fields(layout)))
     table = pa.concat_tables(tables)
     keys = layout.key_columns
-    return ordered(table, (*keys, PART) if PART in table.schema.names else keys, layout.start)
+    return sort_slices(table, (*keys, PART) if PART in table.schema.names else keys, layout.start)
 
 
 def _fields(layout: Layout) -> Iterator[pa.Field]:
@@ -81,6 +81,6 @@ def _fields(layout: Layout) -> Iterator[pa.Field]:
     for name in layout.key_columns:
         yield pa.field(name, pa.null())
     yield pa.field(layout.start, pa.int64())
-    for entry in layout.kept:
-        for name in entry.columns:
-            yield pa.field(name, entry.column_type)
+    for storage in layout.storages:
+        for name in storage.columns:
+            yield pa.field(name, storage.arrow_type)

@@ -8,13 +8,11 @@ import pyarrow as pa
 from muntin.model.passes import EVENTS_TO_FOLD, TREES_TO_FOLD
 from muntin.runtime.columns.chunks import chunks
 from muntin.runtime.columns.hashing import hash_integers
-from muntin.runtime.columns.lift import write_partials
-from muntin.runtime.columns.partials import Column, Int64s, PartialColumn
+from muntin.runtime.columns.partials import Column, Int64s
 from muntin.runtime.slicer.batch_chunk import BatchChunk
 from muntin.runtime.slicer.chunk import Chunk, uses_by
-from muntin.runtime.slicer.combine import combine
 from muntin.runtime.slicer.finest import Finest
-from muntin.runtime.slicer.packing import PART, by_bucket, packed
+from muntin.runtime.slicer.packing import PART, by_bucket, pack
 from muntin.runtime.slicer.target import Target
 
 # A chunk has about so many rows, or so many bytes if these are fewer rows.
@@ -78,17 +76,15 @@ class Slicer:
             firsts = np.arange(len(chunk.times)) if rows is None else rows
             starts = chunk.times[firsts]
             columns: list[Column] = [
-                _chosen(chunk.partials(entry, target), firsts) for entry in target.layout.kept
+                chunk.lift(storage, target).where(firsts) for storage in target.layout.storages
             ]
         else:
             groups = chunk.groups(target)
             firsts = groups.firsts
             starts = chunk.starts(target.slicing.edges, firsts)
             columns = [
-                chunk.sets(entry, target, groups)
-                if isinstance(chunk, BatchChunk) and entry.is_of_entries
-                else combine(chunk.partials(entry, target), entry.monoid, groups)
-                for entry in target.layout.kept
+                storage.combine(chunk.lift(storage, target), groups)
+                for storage in target.layout.storages
             ]
         if not len(firsts):
             return None
@@ -113,15 +109,15 @@ class Slicer:
         rows = rows[order]
         arrays = {name: chunk.key(name, firsts[rows]) for name in target.layout.key_columns}
         arrays[target.layout.start] = pa.array(starts[rows])
-        for entry, column in zip(target.layout.kept, columns, strict=True):
-            arrays |= write_partials(entry, column.where(rows))
+        for storage, column in zip(target.layout.storages, columns, strict=True):
+            arrays |= storage.write(column.where(rows))
         if isinstance(chunk, BatchChunk):
             for place, name in enumerate(target.carried):
                 # What is carried may be a key, too. Columns are told apart by their order.
                 arrays[f"carried {place}"] = chunk.column(name).take(pa.array(firsts[rows]))
         if parts is not None:
             arrays[PART] = pa.array(parts[order])
-        return packed(pa.RecordBatch.from_pydict(arrays), spans, target.number)
+        return pack(pa.RecordBatch.from_pydict(arrays), spans, target.number)
 
     def _places(self, chunk: Chunk, target: Target, rows: Int64s) -> Int64s:
         """Returns a hash of the keys of some rows, or the number of a target without keys."""
@@ -131,12 +127,6 @@ class Slicer:
         for name in target.layout.key_columns:
             hashed = hash_integers(chunk.key_hashes(name, rows), hashed)
         return hashed
-
-
-def _chosen(column: PartialColumn | None, rows: Int64s) -> PartialColumn:
-    if column is None:
-        return PartialColumn(scalars=(np.ones(len(rows), np.int64),))
-    return column.where(rows)
 
 
 def parts_of(starts: Int64s, width: int, longest: int) -> tuple[Int64s, Int64s]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.slicing import Slicing
-from muntin.runtime.columns.layout import Layout
+from muntin.runtime.storage.layout import Layout
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.tree import TreeRuntime, begins_between
 from muntin.runtime.state.lane import Lane, Level
 from muntin.runtime.state.levels import KeptLevel, Levels
@@ -170,7 +170,7 @@ class BucketRuntime:
             rows = levels.rows(level, begins) if begins else None
             if rows is None:
                 continue
-            batch = ordered(rows, lane.layout.key_columns, lane.layout.start)
+            batch = sort_slices(rows, lane.layout.key_columns, lane.layout.start)
             runtime = TreeRuntime(lane.flat, lane.layout, begins)
             for answer in runtime.between(batch, begins):
                 yield lane.number, answer

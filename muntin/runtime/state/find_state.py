@@ -21,7 +21,7 @@ def find_state(
     if state.lanes:
         numbers = _stored_numbers(state.lanes, definitions)
         lanes = [_renamed(lane, state.lanes[numbers[lane.number]], definitions) for lane in lanes]
-    named = {lane.number: [entry.columns for entry in lane.layout.kept] for lane in lanes}
+    named = {lane.number: [entry.columns for entry in lane.layout.storages] for lane in lanes}
     stored = {
         number: StoredLane(
             digest=known.digest, columns=[named[number][place] for place in known.order]
@@ -60,7 +60,7 @@ def _stored_numbers(
 
 def _renamed(lane: Lane, stored: StoredLane, definitions: Mapping[int, LaneDefinition]) -> Lane:
     """Returns a lane with the columns under which its components are stored."""
-    kept = list(lane.layout.kept)
+    storages = list(lane.layout.storages)
     for place, columns in zip(definitions[lane.number].order, stored.columns, strict=True):
-        kept[place] = replace(kept[place], columns=tuple(columns))
-    return replace(lane, layout=replace(lane.layout, kept=tuple(kept)))
+        storages[place] = replace(storages[place], columns=tuple(columns))
+    return replace(lane, layout=replace(lane.layout, storages=tuple(storages)))

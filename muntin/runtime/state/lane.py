@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
+from muntin.runtime.storage.layout import Layout
 
 # The column with the start of a slice, or with the instant of a record.
 START = "start"
@@ -84,7 +84,7 @@ class Lane:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of its slices."""
-        partial_columns = (name for entry in self.layout.kept for name in entry.columns)
+        partial_columns = (name for entry in self.layout.storages for name in entry.columns)
         return (*self.layout.key_columns, self.layout.start, *partial_columns)
 
 
@@ -95,8 +95,8 @@ def conformed(table: pa.Table, lane: Lane) -> pa.Table:
     No answer reads such a null: a query is complete only from where all it reads is kept.
     """
     missing = {
-        name: pa.nulls(table.num_rows, entry.column_type)
-        for entry in lane.layout.kept
+        name: pa.nulls(table.num_rows, entry.arrow_type)
+        for entry in lane.layout.storages
         for name in entry.columns
         if name not in table.column_names
     }

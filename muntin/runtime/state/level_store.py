@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.entries.superseded import latest_entries
-from muntin.runtime.periodic.rollups import INSTANTS, combined
+from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
 from muntin.runtime.state.lane import Lane, Level, conformed
 from muntin.runtime.state.segments import Segment, Shelf
 from muntin.runtime.state.spans import Spans
+from muntin.runtime.storage.latest_values import latest_values
 
 # How many segments are merged into one.
 FAN = 8
@@ -89,8 +89,8 @@ class LevelStore:
         tables = [conformed(self._shelf.read(each.number), self._lane) for each in alike]
         self._remove(alike)
         together = pa.concat_tables(tables, promote_options="permissive")
-        merged = combined(together, self._lane.layout, INSTANTS)
-        self._write(latest_entries(merged, self._lane.layout, self._watermark), rank=rank + 1)
+        merged = combine_into_cells(together, self._lane.layout, INSTANTS)
+        self._write(latest_values(merged, self._lane.layout, self._watermark), rank=rank + 1)
         return True
 
     def _write(self, table: pa.Table, *, rank: int) -> None:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from muntin.model.windows.window import Window
 from muntin.runtime.periodic.node import END
-from muntin.runtime.periodic.rollups import combined, is_cut
+from muntin.runtime.periodic.rollups import combine_into_cells, is_cut
 from muntin.runtime.state.lane import Lane, Level, conformed
 from muntin.runtime.state.level_store import LevelStore, starting_in, starts_of
 from muntin.runtime.state.segments import Segment, Shelf
@@ -111,7 +111,7 @@ class Levels:
             return None
         assert level.cells is not None
         self.combined += rows.num_rows
-        return combined(rows, self._lane.layout, level.cells)
+        return combine_into_cells(rows, self._lane.layout, level.cells)
 
     def _at(self, number: int, spans: Spans) -> pa.Table | None:
         """Returns the rows of a level that start in some spans."""
@@ -154,7 +154,11 @@ class Levels:
             made: pa.Table | None = rows
             if level.cells is not None:
                 made = starting_in(Spans.of(-END, level.begin_of(given)), rows, self._lane)
-                made = combined(made, self._lane.layout, level.cells) if made.num_rows else None
+                made = (
+                    combine_into_cells(made, self._lane.layout, level.cells)
+                    if made.num_rows
+                    else None
+                )
             if made is not None:
                 starts = made.column(self._lane.layout.start)
                 made = made.filter(pc.greater_equal(starts, level.kept_from(given)))

@@ -14,10 +14,10 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.query import Query
 from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Session
-from muntin.runtime.columns.layout import Layout
-from muntin.runtime.periodic.rollups import INSTANTS, combined
+from muntin.runtime.periodic.rollups import INSTANTS, combine_into_cells
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.lane import START
+from muntin.runtime.storage.layout import Layout
 from muntin.runtime.stream_plan.component_columns import Held
 
 # Before all instants.
@@ -94,7 +94,7 @@ class RecordLane:
         tree = replace(self.tree, nodes=nodes)
         layout = self.layout.of_tree(tree)
         grains = self.grains and replace(
-            self.grains, kept=(*self.grains.kept[:2], *layout.layout.kept)
+            self.grains, storages=(*self.grains.storages[:2], *layout.layout.storages)
         )
         names = layout.names
         return replace(
@@ -111,7 +111,7 @@ class RecordLane:
         keys = self.layout.layout.key_columns
         if self.grains is None:
             return tuple(dict.fromkeys((*keys, START, *(c for c, _ in self.columns.values()))))
-        return (*keys, START, *(name for entry in self.grains.kept for name in entry.columns))
+        return (*keys, START, *(name for entry in self.grains.storages for name in entry.columns))
 
     @property
     def keeps(self) -> int | None:
@@ -134,7 +134,7 @@ class RecordLane:
             records = pa.table(columns)
         else:
             # Parts of a grain may have arrived one by one.
-            records = combined(table, self.grains, INSTANTS)
+            records = combine_into_cells(table, self.grains, INSTANTS)
         if self.since is not None:
             records = records.filter(pc.greater_equal(records.column(layout.start), self.since))
         batches = records.combine_chunks().to_batches()

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.runtime.record_steps.stepper import Stepped, Stepper
+from muntin.runtime.record_steps.stepper import Stepper, StepResult
 from muntin.runtime.records.record_tree import END
 from muntin.runtime.state.kept_records import KeptRecords
 from muntin.runtime.state.lane import START
@@ -112,7 +112,7 @@ class RecordStep:
             places.append(self._shelf.write(to_bytes(left)))
         return table.filter(is_passed), places
 
-    def _step(self, passed: pa.Table | None) -> Stepped | None:
+    def _step(self, passed: pa.Table | None) -> StepResult | None:
         """Hand records on to what is open; returns None if nothing changes."""
         known = self._known.open
         is_due = known is not None and known[1] is not None and known[1] <= self._released
@@ -130,9 +130,9 @@ class RecordStep:
             stepped = Stepper(lane.tree, lane.layout).step(state, records, until)
             answers += stepped.answers
             state, due, after = stepped.state, stepped.due, until
-        return Stepped(answers=answers, state=state, due=due)
+        return StepResult(answers=answers, state=state, due=due)
 
-    def _step_anew(self, before: Iterable[pa.Table], passed: pa.Table | None) -> Stepped | None:
+    def _step_anew(self, before: Iterable[pa.Table], passed: pa.Table | None) -> StepResult | None:
         """Find all windows anew that are open, and leave out those that were given out."""
         table = _together([*before, *([] if passed is None else [passed])])
         records = None if table is None else self._lane.records(table)
@@ -143,7 +143,7 @@ class RecordStep:
         answers = [
             answer.filter(pc.greater(answer.column(END), self._given)) for answer in stepped.answers
         ]
-        return Stepped(answers=answers, state=stepped.state, due=stepped.due)
+        return StepResult(answers=answers, state=stepped.state, due=stepped.due)
 
 
 def _together(tables: list[pa.Table]) -> pa.Table | None:

@@ -16,9 +16,10 @@ from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.state.lane import START, Lane
 from muntin.runtime.state.record_lane import RunningRecords
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.runtime.stream_plan.component_columns import Held
 from muntin.runtime.stream_plan.value_types import ValueTypes
 
@@ -59,8 +60,10 @@ class RunningLane:
         layout = Layout(
             key_columns=self.key_columns,
             start=START,
-            kept=tuple(
-                kept(entry.component, number=entry.number, name=entry.name, ansi=ansi)
+            storages=tuple(
+                component_storage(
+                    entry.component, value_type=entry.number, name=entry.name, ansi=ansi
+                )
                 for entry in self.held
             ),
         )
@@ -139,6 +142,8 @@ class StreamPlan:
     types: ValueTypes = field(default_factory=dict)
     # Queries that failed and were left out since, by name.
     dropped: Mapping[str, Dropped] = field(default_factory=dict)
+    # Whether what DataFrames read is named after their joins; an earlier muntin did not.
+    names_joins: bool = True
 
     def called(self, name: str) -> str:
         """What a query is called by its user."""

@@ -16,18 +16,17 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from muntin.model.aggregates.parts import INTEGER, is_typed
+from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.trees import PeriodicTree
-from muntin.runtime.columns.layout import (
+from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
+from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
+from muntin.runtime.storage.layout import (
     Layout,
     all_slots,
-    fitted_rows,
+    cast_answer_rows,
     in_slot_order,
-    slot_storage,
+    slot_type,
 )
-from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
-from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpacked
-from muntin.spark.batch.time_split import own_answers
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.worker import Task
@@ -46,12 +45,12 @@ class TreeRun:
 
     def answers(self, packed: list[bytes]) -> Iterator[pa.RecordBatch]:
         """Yields the answers from packed slices, all of some keys."""
-        slices = unpacked(packed, self.layout)
+        slices = unpack(packed, self.layout)
         if self.tree.time_part is None:
             return TreeRuntime(self.tree, self.layout).run([slices])
         # To the runtime a part is a key like others.
         layout = replace(self.layout, key_columns=(*self.layout.key_columns, PART))
-        return own_answers(TreeRuntime(self.tree, layout).run([slices]), self.tree.time_part)
+        return _own_answers(TreeRuntime(self.tree, layout).run([slices]), self.tree.time_part)
 
 
 def combine_compiled(
@@ -79,13 +78,12 @@ def combine_compiled(
 
 def slot_fields(slots: Iterable[str]) -> list[StructField]:
     """Returns Spark's columns for the runtime's slots."""
-    return [StructField(slot, _slot_type(slot_storage(slot))) for slot in slots]
+    return [StructField(slot, _spark_type(slot_type(slot))) for slot in slots]
 
 
-def _slot_type(storage: str) -> DataType:
-    if is_typed(storage):
-        return DataType.fromDDL(storage)
-    return LongType() if storage == INTEGER else DoubleType()
+def _spark_type(value_type: str) -> DataType:
+    numbers: dict[str, DataType] = {INTEGER: LongType(), FLOAT: DoubleType()}
+    return numbers.get(value_type) or DataType.fromDDL(value_type)
 
 
 def _run(
@@ -121,4 +119,12 @@ def _in_columns(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.Reco
     """Returns the answers of one tree in the columns of all; columns it lacks are null."""
     place = batch.schema.get_field_index(NODE)
     numbers = pc.add(batch.column(place), np.int32(first))
-    return fitted_rows(batch.set_column(place, NODE, numbers), schema)
+    return cast_answer_rows(batch.set_column(place, NODE, numbers), schema)
+
+
+def _own_answers(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
+    """Yields the answers whose window begins in the part that computed them."""
+    for batch in batches:
+        begin, part = batch.column(BEGIN), batch.column(PART)
+        mine = pc.and_(pc.greater_equal(begin, part), pc.less(begin, pc.add(part, width)))
+        yield batch.filter(mine).drop_columns([PART])

@@ -12,7 +12,9 @@ _BITS = 63
 class ConditionBits:
     """A bit for each condition that someone asked for. It is set where the condition is true."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
+        """`prefix` is what the names of its columns begin with."""
+        self._prefix = prefix
         self._bits: dict[str, int] = {}
 
     @property
@@ -20,7 +22,7 @@ class ConditionBits:
         """The SQL of each integer."""
         columns: dict[str, list[str]] = {}
         for condition, bit in self._bits.items():
-            column = columns.setdefault(_column(bit), [])
+            column = columns.setdefault(self._column(bit), [])
             column.append(f"IF({condition}, {1 << bit % _BITS}L, 0L)")
         return {name: " | ".join(parts) for name, parts in columns.items()}
 
@@ -29,8 +31,12 @@ class ConditionBits:
         masks: dict[str, int] = {}
         for condition in conditions:
             bit = self._bits.setdefault(condition, len(self._bits))
-            masks[_column(bit)] = masks.get(_column(bit), 0) | 1 << bit % _BITS
+            column = self._column(bit)
+            masks[column] = masks.get(column, 0) | 1 << bit % _BITS
         return masks
+
+    def _column(self, bit: int) -> str:
+        return f"{self._prefix}bits{bit // _BITS}"
 
 
 def conditions_of(where: str, safe: SafeExpressions) -> tuple[str, ...]:
@@ -44,7 +50,3 @@ def conditions_of(where: str, safe: SafeExpressions) -> tuple[str, ...]:
 def has_bits(masks: dict[str, int]) -> str:
     """Returns the condition that all bits of some masks are set, as SQL."""
     return " AND ".join(f"({name} & {mask}L) = {mask}L" for name, mask in masks.items())
-
-
-def _column(bit: int) -> str:
-    return f"bits{bit // _BITS}"

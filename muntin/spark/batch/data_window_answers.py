@@ -11,10 +11,10 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import DataTree
-from muntin.runtime.columns.layout import all_slots, fitted_rows
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.records.record_tree import END, DataTreeRuntime
+from muntin.runtime.storage.layout import all_slots, cast_answer_rows
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.batch.records import OrderedRecords, records_in_order
 from muntin.spark.binding.bind_data_windows import BoundDataTree
@@ -164,4 +164,4 @@ def _run(
     batches: Iterable[pa.RecordBatch], *, tree: DataTree, layout: RecordLayout, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     for answers in DataTreeRuntime(tree, layout).run(batches):
-        yield fitted_rows(answers, schema)
+        yield cast_answer_rows(answers, schema)

@@ -9,11 +9,13 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.sql_text import only_where
-from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.slicer.target import Target
+from muntin.runtime.storage.component_storage import ComponentStorage
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.condition_bits import ConditionBits, has_bits
 from muntin.spark.batch.safe_expressions import SafeExpressions
-from muntin.spark.batch.slices import START, Slices, lift, number_of
+from muntin.spark.batch.slices import START, Slices, native_columns, value_type_of
 from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros, slice_start
@@ -66,7 +68,7 @@ def group_by_pass(
         layouts[number] = Layout(
             key_columns=tuple(names[key] for key in bound.tree.grouping.keys),
             start=START,
-            kept=tuple(columns.kept_by(bound, guard)),
+            storages=tuple(columns.storages(bound, guard)),
         )
     start = slice_start(slicing, micros(grouping.time, first.time_type))
     keys_and_start = {**{names[key]: key for key in keys}, START: start}
@@ -116,40 +118,41 @@ class _Columns:
             if not aggregate.definition.is_native:
                 # Spark alone answers a tree that has some and is made here.
                 continue
+            value_types = self._value_types(bound)
             for component in aggregate.components:
-                names[component] = self._add(component, guard, self._kept(bound).get(component))
+                names[component] = self._add(component, guard, value_types.get(component))
         return names
 
-    def kept_by(self, bound: BoundPeriodicTree, guard: str | None) -> list[Kept]:
+    def storages(self, bound: BoundPeriodicTree, guard: str | None) -> list[ComponentStorage]:
         """Returns the columns of a tree that the compiled runtime takes."""
         return [
-            kept(
+            component_storage(
                 component,
-                number=entry.number,
+                value_type=value_type,
                 name=self._names[component, guard, True],
                 ansi=self._ansi,
             )
-            for component, entry in self._kept(bound).items()
+            for component, value_type in self._value_types(bound).items()
         ]
 
-    def _kept(self, bound: BoundPeriodicTree) -> dict[Component, Kept]:
+    def _value_types(self, bound: BoundPeriodicTree) -> dict[Component, str]:
+        """Returns the types of values of the components that the compiled runtime takes."""
         return {
-            component: kept(
-                component,
-                number=number_of(component, aggregate, bound.types),
-                name="",
-                ansi=self._ansi,
-            )
+            component: value_type_of(component, aggregate, bound.types)
             for aggregate in bound.tree.aggregates
             if aggregate in bound.compiled and aggregate.definition.is_native
             for component in aggregate.components
         }
 
-    def _add(self, component: Component, guard: str | None, entry: Kept | None) -> str:
-        place = component, guard, entry is not None
+    def _add(self, component: Component, guard: str | None, value_type: str | None) -> str:
+        place = component, guard, value_type is not None
         if place not in self._names:
             name = f"c{len(self._stems)}"
-            calls = lift(component.under(guard), name, entry)
+            under = component.under(guard)
+            if value_type is None:
+                calls = native_columns(under, name)
+            else:
+                calls = under.group_by_columns(name, value_type, ansi=self._ansi)
             # Components of several aggregates may be the same calls.
             texts = tuple((column.removeprefix(name), sql) for column, sql in calls.items())
             stem = self._stems.setdefault(texts, name)

@@ -126,7 +126,7 @@ def _read(targets: Iterable[Target], time: str) -> list[str]:
     for target in targets:
         columns |= dict.fromkeys(target.layout.key_columns)
         columns |= dict.fromkeys(target.masks)
-        for entry in target.layout.kept:
+        for entry in target.layout.storages:
             columns |= dict.fromkeys(
                 entry.columns if target.values is None else target.values[entry.component]
             )

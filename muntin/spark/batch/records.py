@@ -10,9 +10,11 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom
-from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
-from muntin.spark.batch.slices import START, carried_by_records, lift, number_of
+from muntin.runtime.storage.component_storage import ComponentStorage
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
+from muntin.spark.batch.slices import START, value_type_of
 from muntin.spark.binding.bind_data_windows import BoundDataTree
 from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected
 from muntin.spark.binding.instants import micros
@@ -37,10 +39,10 @@ def records_in_order(bound: BoundDataTree, relations: Relations, *, ansi: bool) 
     """Returns a tree's records: one for each event, or one for each key and grain."""
     tree = bound.tree
     layout = layout_of(tree, bound.types, ansi=ansi)
-    columns = (
-        _grains(bound, layout) if tree.grain is not None else _events(bound, relations, layout)
-    )
-    text, records = columns
+    if tree.grain is not None:
+        text, records = _grains(bound, layout, ansi=ansi)
+    else:
+        text, records = _events(bound, relations, layout)
     keys = layout.key_columns
     frame = relations.sql(text).select(*keys, *records.names)
     placed = frame.repartition(*keys) if keys else frame.repartition(1)
@@ -68,25 +70,27 @@ class _Columns:
 
 def layout_of(tree: DataTree, types: Types, *, ansi: bool) -> Layout:
     """Returns the columns of a tree's keys and partials."""
-    entries: dict[Component, Kept] = {}
+    storages: dict[Component, ComponentStorage] = {}
     for aggregate in tree.aggregates:
         for component in aggregate.components:
-            if component not in entries:
-                number = number_of(component, aggregate, types)
-                name = f"c{len(entries)}"
-                entries[component] = kept(component, number=number, name=name, ansi=ansi)
+            if component not in storages:
+                value_type = value_type_of(component, aggregate, types)
+                name = f"c{len(storages)}"
+                storages[component] = component_storage(
+                    component, value_type=value_type, name=name, ansi=ansi
+                )
     keys = tuple(key_column(index) for index in range(len(tree.grouping.keys)))
-    return Layout(key_columns=keys, start=START, kept=tuple(entries.values()))
+    return Layout(key_columns=keys, start=START, storages=tuple(storages.values()))
 
 
-def _grains(bound: BoundDataTree, layout: Layout) -> tuple[SqlText, _Columns]:
+def _grains(bound: BoundDataTree, layout: Layout, *, ansi: bool) -> tuple[SqlText, _Columns]:
     """Selects one record for the events of a key within a grain, from the first to the last."""
     grouping = bound.tree.grouping
     time = micros(grouping.time, bound.time_type)
     columns = {START: f"min({time})", LAST: f"max({time})"}
-    for entry in layout.kept:
-        name = entry.columns[0].split("_")[0]
-        columns.update(lift(entry.component, name, entry))
+    for storage in layout.storages:
+        name = storage.columns[0].split("_")[0]
+        columns |= storage.component.group_by_columns(name, storage.value_type, ansi=ansi)
     text = grouped(grouping, f"{time} - pmod({time}, {bound.tree.grain}L)", columns)
     return text, _Columns(names=tuple(columns), layout=RecordLayout(layout=layout, last=LAST))
 
@@ -127,9 +131,11 @@ def looked_at(
         columns[name] = f"CAST({sql} AS {number})"
     values: dict[Component, tuple[str, ...]] = {}
     lifted: dict[str, str] = {}
-    for entry in layout.kept:
-        values[entry.component] = tuple(
-            lifted.setdefault(value, f"v{len(lifted)}") for value in carried_by_records(entry)
+    for storage in layout.storages:
+        component = storage.component
+        values[component] = tuple(
+            lifted.setdefault(value, f"v{len(lifted)}")
+            for value in component.record_values(storage.value_type)
         )
     columns.update({name: sql for sql, name in lifted.items()})
     return columns, RecordLayout(

@@ -1,18 +1,20 @@
 """Hands events to the compiled slicer: one projection with all that the trees of a pass need."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.parts import FLOAT
+from muntin.model.aggregates.representations import FLOAT, sql_type
 from muntin.model.query import Grouping
-from muntin.runtime.columns.layout import Kept, Layout, kept
 from muntin.runtime.slicer.target import Target
+from muntin.runtime.storage.component_storage import ComponentStorage
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
 from muntin.spark.batch.safe_expressions import SafeExpressions
-from muntin.spark.batch.slices import START, arguments_of, number_of, sql_type
+from muntin.spark.batch.slices import START, value_type_of
 from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected
 from muntin.spark.binding.instants import micros
@@ -54,18 +56,18 @@ def slicer_pass(
     for number, bound in trees.items():
         tree = bound.tree
         guard = None if tree.grouping.where == where else tree.grouping.where
-        entries = tuple(_entries(bound, ansi=is_ansi(relations.session)))
+        storages = tuple(_storages(bound, ansi=is_ansi(relations.session)))
         targets.append(
             Target(
                 number=number,
                 layout=Layout(
                     key_columns=tuple(names[key] for key in tree.grouping.keys),
                     start=START,
-                    kept=entries,
+                    storages=storages,
                 ),
                 slicing=tree.slicing,
                 masks={} if guard is None else bits.masks(conditions_of(guard, safe)),
-                values={entry.component: arguments.of(entry, guard) for entry in entries},
+                values={each.component: arguments.of(each, guard) for each in storages},
                 part_width=tree.time_part,
                 longest=tree.longest,
             )
@@ -80,22 +82,25 @@ def slicer_pass(
     return SlicerPass(frame=frame, targets=tuple(targets))
 
 
-def _entries(bound: BoundPeriodicTree, *, ansi: bool) -> list[Kept]:
-    entries: dict[Component, Kept] = {}
+def _storages(bound: BoundPeriodicTree, *, ansi: bool) -> list[ComponentStorage]:
+    storages: dict[Component, ComponentStorage] = {}
     for aggregate in bound.tree.aggregates:
         for component in aggregate.components:
-            if component not in entries:
-                number = number_of(component, aggregate, bound.types)
-                name = f"c{len(entries)}"
-                entries[component] = kept(component, number=number, name=name, ansi=ansi)
-    return list(entries.values())
+            if component not in storages:
+                value_type = value_type_of(component, aggregate, bound.types)
+                name = f"c{len(storages)}"
+                storages[component] = component_storage(
+                    component, value_type=value_type, name=name, ansi=ansi
+                )
+    return list(storages.values())
 
 
 class Arguments:
     """The columns of arguments, each once; computed only where the filter of its tree holds."""
 
-    def __init__(self, safe: SafeExpressions) -> None:
-        self._safe = safe
+    def __init__(self, safe: SafeExpressions, prefix: str = "") -> None:
+        """`prefix` is what the names of its columns begin with."""
+        self._safe, self._prefix = safe, prefix
         self._names: dict[str, str] = {}
 
     @property
@@ -103,9 +108,9 @@ class Arguments:
         """The SQL of each column."""
         return {name: sql for sql, name in self._names.items()}
 
-    def of(self, entry: Kept, guard: str | None) -> tuple[str, ...]:
+    def of(self, storage: ComponentStorage, guard: str | None) -> tuple[str, ...]:
         """Returns the columns of a component's arguments."""
-        component = entry.component
+        component = storage.component
         needs_guard = guard is not None and (
             component.argument is not None or component.where is not None
         )
@@ -115,8 +120,10 @@ class Arguments:
             # Sums and extremes read the same column.
             values = tuple(component.values(sql_type(FLOAT)).values())
         else:
-            values = arguments_of(replace(entry, component=component))
-        return tuple(self._names.setdefault(sql, f"v{len(self._names)}") for sql in values)
+            values = component.event_values(storage.value_type)
+        return tuple(
+            self._names.setdefault(sql, f"{self._prefix}v{len(self._names)}") for sql in values
+        )
 
     def _is_count_of_floats(self, component: Component) -> bool:
         return (

@@ -1,33 +1,14 @@
 """Writes what slices keep of their events, as Spark SQL: aggregate calls, or their arguments."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    BooleanType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-)
 
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import ADD_WIDE
-from muntin.model.aggregates.parts import FLOAT, INTEGER, is_typed
-from muntin.model.aggregates.user_aggregate import UserComponent
-from muntin.model.sql_text import only_where
-from muntin.runtime.columns.layout import Kept, Layout
-from muntin.spark.binding.grouping_sql import Types, call
+from muntin.runtime.storage.layout import Layout
+from muntin.spark.binding.grouping_sql import Types
 
 START = "start"
-# Added to the turns of a sum that overflowed inside one slice: more than other turns can undo.
-OVERFLOWED = 1 << 32
-# The types in which sets of numbers are handed over, by how they are kept: by a storage, or by the
-# name of their type.
-_WIDE_TYPES = {
-    **dict.fromkeys((INTEGER, "tinyint", "smallint", "int", "bigint"), "BIGINT"),
-    **dict.fromkeys((FLOAT, "float", "double"), "DOUBLE"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,96 +37,21 @@ def present_column(name: str) -> str:
     return f"{name}_n"
 
 
-def number_of(component: Component, aggregate: Aggregate, types: Types) -> str:
-    """Returns how a component of an aggregate is kept: as integers, as floats, or as a column of
-    the type of its values."""
-    if component.storage is not None:
-        return component.storage
-    kind = types[component if component.part.is_of_entries else aggregate]
-    if component.part.names_types:
-        return kind.simpleString()
-    if component.part.has_doubles and isinstance(kind, DecimalType):
-        # Spark's percentiles are doubles. So few digits are told apart as doubles, too.
-        return FLOAT
-    if component.part.is_chosen:
-        # Spark's name of the type would be that of the storage of floats.
-        return "real" if isinstance(kind, FloatType) else kind.simpleString()
-    if isinstance(kind, FloatType | DoubleType):
-        return FLOAT
-    return INTEGER if isinstance(kind, IntegralType | BooleanType) else kind.simpleString()
+def value_type_of(component: Component, aggregate: Aggregate, types: Types) -> str:
+    """Returns the type of the values in a component's partials, given Spark's types."""
+    if component.value_type is not None:
+        return component.value_type
+    kind = types[component] if component in types else types[aggregate]
+    return component.representations[0].value_type(kind.simpleString())
 
 
-def sql_type(storage: str) -> str:
-    """Returns the type of a storage in Spark SQL."""
-    if is_typed(storage):
-        return storage
-    return "BIGINT" if storage == INTEGER else "DOUBLE"
-
-
-def lift(component: Component, name: str, keep: Kept | None) -> dict[str, str]:
-    """Returns the columns that a slice keeps of a component, as aggregate calls by name.
-
-    For the runtime all integers (and booleans) are one type, and all floats are one; any other
-    type is its own.
-    """
-    if component.kind == "sum" and (keep is None or keep.monoid == ADD_WIDE):
-        return _lift_sum(component, name, is_wide=keep is not None)
-    if component.kind == "sum" and keep is not None and keep.number == FLOAT:
-        # A mean sums the same values.
-        component = replace(component, kind="float_sum")
+def native_columns(component: Component, name: str) -> dict[str, str]:
+    """Returns the columns that a slice keeps of a component for Spark's own combine, as aggregate
+    calls by name."""
     scalars = component.lifted()
+    if component.kind == "sum":
+        return {name: component.call("sum"), present_column(name): component.call("count")}
     if len(scalars) > 1:
         return {f"{name}_{index}": sql for index, sql in enumerate(scalars.values())}
     (value,) = scalars.values()
-    if keep is not None and component.storage is None and not component.part.is_chosen:
-        value = f"CAST({value} AS {sql_type(keep.number)})"
     return {name: value}
-
-
-def arguments_of(entry: Kept) -> tuple[str, ...]:
-    """Returns what a component is lifted from, as Spark SQL; nothing if it counts every row."""
-    component = entry.component
-    if isinstance(component, UserComponent):
-        return tuple(f"CAST(({sql}) AS DOUBLE)" for sql in component.lift)
-    if component.argument is None and component.where is None:
-        return ()
-    if entry.is_of_entries:
-        value = component.entry
-        wide = _WIDE_TYPES.get(entry.number)
-        values = [value if wide is None else f"CAST({value} AS {wide})"]
-    elif not component.part.is_of_values:
-        values = [f"IF(({value}) IS NULL, NULL, 1L)" for value in component.values().values()]
-    elif component.part.reads is not None:
-        values = [component.part.reads.format(**dict(zip("xy", component.arguments, strict=False)))]
-    elif component.kind == "count_if":
-        values = [f"IF({component.arguments[0]}, 1L, 0L)"]
-    else:
-        values = list(component.values(sql_type(entry.number)).values())
-    if component.where is not None:
-        values = [only_where(component.where, value) for value in values]
-    return tuple(values)
-
-
-def carried_by_records(entry: Kept) -> tuple[str, ...]:
-    """Returns what records carry for a component, as Spark SQL: what it is lifted from. A value
-    that another one chooses is beside that one, since records of a stream carry no structs."""
-    component = entry.component
-    if isinstance(component, UserComponent) or not component.part.is_chosen:
-        return arguments_of(entry)
-    value, by = component.arguments
-    if component.where is None:
-        return by, value
-    return only_where(component.where, by), only_where(component.where, value)
-
-
-def _lift_sum(component: Component, name: str, *, is_wide: bool) -> dict[str, str]:
-    """Returns a sum that may overflow: two words for the runtime, or Spark's sum and a count."""
-    count = call("count", component)
-    if not is_wide:
-        return {name: call("sum", component), present_column(name): count}
-    # An overflow is an error of the queries that ask for this sum, not of all in the tree.
-    total = call("try_sum", component)
-    lost = f"CASE WHEN {total} IS NULL AND {count} > 0 THEN {OVERFLOWED}L ELSE 0L END"
-    # Null means that there was no value; a sum that overflowed had some.
-    word = f"coalesce({total}, CASE WHEN {count} > 0 THEN 0L END)"
-    return {f"{name}_0": word, f"{name}_1": lost}

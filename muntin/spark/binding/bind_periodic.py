@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql.types import (
     BooleanType,
-    DecimalType,
     DoubleType,
     NumericType,
 )
 
 from muntin.errors import MuntinError, RefusedError, RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import ADD_LIMBS, Monoid
+from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parts import PARTS, TYPED
 from muntin.model.aggregates.table import DOUBLE
 from muntin.model.plan import Plan
@@ -21,11 +20,15 @@ from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText, quoted
 from muntin.model.trees import PeriodicTree, by_family, with_own_passes
 from muntin.optimizer.name_techniques import with_techniques
-from muntin.runtime.columns.layout import kept
-from muntin.spark.batch.slices import number_of
+from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding.argument_types import reason_of_arguments
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import AnswerTypes, Types, answer_types
+from muntin.spark.binding.grouping_sql import (
+    AnswerTypes,
+    Types,
+    answer_types,
+    types_of_alone,
+)
 from muntin.spark.binding.relations import (
     Relations,
     first_line,
@@ -34,10 +37,10 @@ from muntin.spark.binding.relations import (
     is_case_sensitive,
 )
 from muntin.spark.binding.runtime_types import (
-    MOST_DIGITS,
     NUMERIC,
     is_carried,
     is_ordered,
+    is_represented,
     sums_up,
 )
 from muntin.sql.filters import is_reference
@@ -88,14 +91,14 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
                 alone[name] = reason
         if not alone:
             raise
-        return _bind(_leaving(plan, alone), relations)
+        return _bind(leave_to_spark(plan, alone), relations)
 
 
 def _why_unbound(name: str, plan: Plan, relations: Relations) -> str | None:
     """Returns why a query cannot be bound, even without the others; None if it can."""
     others = {part.asked.name: "" for part in _periodic(plan) if part.asked.name != name}
     try:
-        _bind(_leaving(plan, others), relations)
+        _bind(leave_to_spark(plan, others), relations)
     except RefusedError:
         raise
     except MuntinError as error:
@@ -110,8 +113,10 @@ def _periodic(plan: Plan) -> list[Query]:
     return [part for tree in plan.periodic_trees for part in plan.queries_of(tree).values()]
 
 
-def _leaving(plan: Plan, reasons: Mapping[str, str]) -> Plan:
+def leave_to_spark(plan: Plan, reasons: Mapping[str, str]) -> Plan:
     """Returns a plan that leaves some queries to Spark, with the reason for each."""
+    if not reasons:
+        return plan
     plain = {
         query.name: PlainQuery(
             name=query.name,
@@ -123,9 +128,11 @@ def _leaving(plan: Plan, reasons: Mapping[str, str]) -> Plan:
         if isinstance(query, Query) and query.name in reasons
     }
     left = [part for part in parts_of(plan.queries) if part.asked.name not in plain]
-    trees = [tree.answering(left) for tree in plan.periodic_trees]
+    periodic = [tree.answering(left) for tree in plan.periodic_trees]
+    data = [tree.answering(left) for tree in plan.data_trees]
     return plan.with_trees(
-        periodic=with_own_passes([tree for tree in trees if tree.nodes]),
+        periodic=with_own_passes([tree for tree in periodic if tree.nodes]),
+        data=[tree for tree in data if tree.nodes],
         queries=tuple(plain.get(query.name, query) for query in plan.queries),
     )
 
@@ -136,12 +143,16 @@ def _bind(plan: Plan, relations: Relations) -> BoundPlan:
             # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
             # in ORDER BY above HAVING.
             relations.check(query)
-    known = _types_of_families(plan.periodic_trees, relations)
-    bound = [
-        _bind_tree(tree, plan, relations, known.get(tree.grouping.family))
+    pairs = [
+        (tree, types_of_alone(tree, plan.queries_of(tree), relations))
         for tree in plan.periodic_trees
     ]
-    alone: dict[str, str] = {}
+    known = _types_of_families([tree for tree, types in pairs if types is None], relations)
+    bound = [
+        _bind_tree(tree, plan, relations, types or known.get(tree.grouping.family))
+        for tree, types in pairs
+    ]
+    reasons: dict[str, str] = {}
     for bound_tree in bound:
         for part in plan.queries_of(bound_tree.tree).values():
             reason = reason_alone(part, bound_tree.types, relations) or _reason_apart(
@@ -149,9 +160,9 @@ def _bind(plan: Plan, relations: Relations) -> BoundPlan:
             )
             if reason is not None:
                 # What holds for one grouping set holds for all, and Spark answers them at once.
-                alone[part.asked.name] = reason
-    if alone:
-        plan = _leaving(plan, alone)
+                reasons[part.asked.name] = reason
+    if reasons:
+        plan = leave_to_spark(plan, reasons)
         names = {part.name for part in _periodic(plan)}
         stays = [each for each in bound if not names.isdisjoint(each.tree.queries)]
         bound = [
@@ -240,8 +251,8 @@ def _with_techniques(
     ansi = is_ansi(relations.session)
 
     def monoids(aggregate: Aggregate, component: Component) -> tuple[Monoid]:
-        number = number_of(component, aggregate, bound.types)
-        return (kept(component, number=number, name="", ansi=ansi).monoid,)
+        value_type = value_type_of(component, aggregate, bound.types)
+        return (component.representation(value_type, ansi=ansi).monoid,)
 
     tree = bound.tree
     nodes = with_techniques(
@@ -256,18 +267,14 @@ def _with_techniques(
 
 def is_compiled(aggregate: Aggregate, types: Types) -> bool:
     """Whether the compiled runtime takes an aggregate of these types."""
-    if aggregate.definition.is_of_entries:
-        return all(sums_up(aggregate, types[part]) for part in aggregate.components_of_entries)
+    sets = aggregate.sets_of_values
+    if sets:
+        return all(sums_up(aggregate, types[component]) for component in sets)
     kind = types[aggregate]
-    if aggregate.definition.is_chosen:
-        return is_carried(kind)
     if isinstance(kind, NUMERIC):
         return True
-    monoids = [PARTS[part].monoids.get(TYPED) for part in aggregate.definition.parts]
-    if monoids == [ADD_LIMBS]:
-        # A sum of 38 digits may have overflowed.
-        return isinstance(kind, DecimalType) and kind.precision < MOST_DIGITS
-    return all(monoids) and is_ordered(kind)
+    typed = [PARTS[part].representations.get(TYPED) for part in aggregate.definition.parts]
+    return all(each is not None and is_represented(each, kind) for each in typed)
 
 
 def is_order_known(aggregate: Aggregate, relation: SqlText, relations: Relations) -> bool:

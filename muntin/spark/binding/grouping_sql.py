@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pyspark.sql.types import DataType, StructField, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.query import Grouping
-from muntin.model.sql_text import SqlText
+from muntin.model.query import Grouping, Query
+from muntin.model.sql_text import SqlText, squeeze
+from muntin.model.trees import Tree
 from muntin.spark.binding.relations import Relations
 
 
@@ -45,7 +46,7 @@ class AnswerTypes:
         self, grouping: Grouping, aggregates: Sequence[Aggregate]
     ) -> tuple[tuple[StructField, ...], DataType, Types]:
         """Returns the types of a grouping's keys, its time and some aggregates."""
-        asked: tuple[Aggregate | Component, ...] = (*aggregates, *components_of_entries(aggregates))
+        asked: tuple[Aggregate | Component, ...] = (*aggregates, *sets_of_values(aggregates))
         return (
             tuple(self.keys[key] for key in grouping.keys),
             self.time,
@@ -53,15 +54,10 @@ class AnswerTypes:
         )
 
 
-def components_of_entries(aggregates: Iterable[Aggregate]) -> tuple[Component, ...]:
+def sets_of_values(aggregates: Iterable[Aggregate]) -> tuple[Component, ...]:
     """Returns the components that are sets of values, each once."""
-    found = (
-        component
-        for aggregate in aggregates
-        if aggregate.definition.is_of_entries
-        for component in aggregate.components_of_entries
-    )
-    return tuple(dict.fromkeys(found))
+    sets = (component for aggregate in aggregates for component in aggregate.sets_of_values)
+    return tuple(dict.fromkeys(sets))
 
 
 def answer_types(
@@ -77,9 +73,9 @@ def answer_types(
     # A filter may stand for others only if each is a condition.
     asked = [f"first(({where}))" for where in filters] if len(groupings) > 1 else []
     window = f"window({first.time}, '1 second')"
-    sets = components_of_entries(aggregates)
+    sets = sets_of_values(aggregates)
     calls = [aggregate.to_sql() for aggregate in aggregates]
-    calls += (f"first(({component.entry}))" for component in sets)
+    calls += (f"first(({component.value}))" for component in sets)
     columns = [*keys, window, *calls, *asked]
     conditions = filters if len(filters) == 1 else [f"({where})" for where in filters]
     where = f" WHERE {' AND '.join(conditions)}" if filters else ""
@@ -98,6 +94,33 @@ def answer_types(
     )
 
 
+def types_of_alone(
+    tree: Tree, queries: Mapping[str, Query], relations: Relations
+) -> AnswerTypes | None:
+    """Returns the types of a tree whose only query Spark answers alone, read off that answer.
+
+    None if there are others, or if the answer does not have all keys, aggregates and the window as
+    columns: then `answer_types` asks Spark for them.
+    """
+    (query, *others) = queries.values()
+    if not tree.is_alone or others or query.whole or sets_of_values(tree.aggregates):
+        return None
+    fields = relations.check(query).schema.fields
+    by_name = {
+        query.named_alone(column.expression): field
+        for column, field in zip(query.columns, fields, strict=True)
+    }
+    if not by_name.keys() >= {*query.key_expressions, "window", *query.aggregates}:
+        return None
+    bounds = by_name["window"].dataType
+    assert isinstance(bounds, StructType)
+    return AnswerTypes(
+        keys={squeeze(key): by_name[name] for name, key in query.key_expressions.items()},
+        time=bounds["start"].dataType,
+        aggregates={each: by_name[name].dataType for name, each in query.aggregates.items()},
+    )
+
+
 def selected(grouping: Grouping, columns: dict[str, str]) -> SqlText:
     """`SELECT columns` over the grouping's relation and filter: its events one by one."""
     items = [f"{sql} AS {name}" for name, sql in columns.items()]
@@ -108,9 +131,3 @@ def selected(grouping: Grouping, columns: dict[str, str]) -> SqlText:
     return grouping.relation.inside(
         f"SELECT {', '.join(items)} FROM ", f" WHERE {' AND '.join(reversed(conditions))}"
     )
-
-
-def call(function: str, component: Component) -> str:
-    """An aggregate function of a component's argument, under its filter."""
-    only = "" if component.where is None else f" FILTER (WHERE {component.where})"
-    return f"{function}({', '.join(component.arguments)}){only}"

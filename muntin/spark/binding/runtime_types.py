@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.representations import ChosenValues, DecimalSums, Representation
 from muntin.model.aggregates.table import TEXT
 
 # Types of answers that the compiled runtime takes.
@@ -37,7 +38,7 @@ _CARRIED = (
     TimestampNTZType,
 )
 # The most digits of a decimal.
-MOST_DIGITS = 38
+_MOST_DIGITS = 38
 # Types other than numbers and strings whose extremes the compiled runtime finds.
 _ORDERED = (
     BinaryType,
@@ -71,6 +72,18 @@ def is_carried(kind: DataType) -> bool:
         # Under other collations different bytes may be equal, and only Spark knows which.
         return kind == StringType()
     return isinstance(kind, _CARRIED)
+
+
+def is_represented(representation: Representation, kind: DataType) -> bool:
+    """Whether partials of values of a type that is no number can be represented in some way."""
+    match representation:
+        case DecimalSums():
+            # A sum of 38 digits may have overflowed.
+            return isinstance(kind, DecimalType) and kind.precision < _MOST_DIGITS
+        case ChosenValues():
+            return is_carried(kind)
+        case _:
+            return is_ordered(kind)
 
 
 def is_sketched(kind: DataType) -> bool:

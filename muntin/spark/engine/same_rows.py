@@ -151,7 +151,8 @@ def _is_one(one: Any, other: Any, session: SparkSession) -> bool:
 
 def _identity(value: Any, session: SparkSession) -> int:
     """Returns the number that the JVM gives an object, whatever it is equal to."""
-    return int(session._jvm.java.lang.System.identityHashCode(value))  # type: ignore[union-attr]
+    # By its whole name, since each part of a path is looked up by a call.
+    return int(getattr(session._jvm, "java.lang.System").identityHashCode(value))
 
 
 def _version(table: Any) -> str | None:

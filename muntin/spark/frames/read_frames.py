@@ -1,11 +1,11 @@
 """Reads DataFrames as queries over the relations that they have in common."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.model.query import PlainQuery
-from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.catalyst import Expression, Plan, analyzed, identity, items
 from muntin.spark.engine.same_rows import same_rows
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
@@ -32,7 +32,10 @@ _NOT_READ = (
 
 
 def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
-    """Returns the queries that DataFrames are; one that cannot share is a plain query."""
+    """Returns the queries that DataFrames are; one that cannot share is a plain query.
+
+    Those that are not answered by their own DataFrames have to be confirmed: see `misread`.
+    """
     session = session_of(frames)
     if is_connect(session):
         found = read_unresolved(frames)
@@ -61,6 +64,9 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
         reasons=reasons,
         watermarks={
             name: mark for group in found.groups for name, mark in group.watermarks.items()
+        },
+        confirmations={
+            name: each for group in found.groups for name, each in group.confirmations.items()
         },
     )
 
@@ -105,14 +111,9 @@ def _queries_of(
         except NotSharedError as reason:
             reasons[name] = str(reason)
     frame = relation.frame()
-    for name, each in written.items():
-        try:
-            confirm(each, Relations({table: frame}, [each.query], streaming=True))
-        except NotSharedError as reason:
-            reasons[name] = str(reason)
     return FrameGroup(
         table=table,
-        queries={name: each.query for name, each in written.items() if name not in reasons},
+        queries={name: each.query for name, each in written.items()},
         reasons=reasons,
         frame=frame,
         watermarks={
@@ -120,11 +121,16 @@ def _queries_of(
             for name, each in written.items()
             if (mark := each.shape.watermark) is not None
         },
+        confirmations={
+            name: partial(confirm, each, frame, table) for name, each in written.items()
+        },
     )
 
 
 def _columns_of(common: Plan, own: Plan) -> dict[int, Expression]:
     """Returns the columns of one plan by the ids that they have in another with the same rows."""
+    if own is common or own.output().toString() == common.output().toString():
+        return {}
     pairs = zip(items(own.output()), items(common.output()), strict=True)
     return {identity(mine): theirs for mine, theirs in pairs if identity(mine) != identity(theirs)}
 

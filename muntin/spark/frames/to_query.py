@@ -11,7 +11,6 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, SPELLINGS
 from muntin.model.query import Column, Query
 from muntin.model.sql_text import SqlText, quoted
-from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
@@ -24,10 +23,12 @@ from muntin.spark.engine.catalyst import (
     rewritten,
     walk,
 )
+from muntin.spark.engine.statements import sql_over
 from muntin.spark.frames.call_parameters import arguments_and_parameters
 from muntin.spark.frames.chain import NotSharedError, expressions_of
 from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import Shape
+from muntin.spark.frames.time_window import confirm_window
 from muntin.sql.functions import is_orderless, why_unshared
 
 _WINDOW = "window"
@@ -70,7 +71,7 @@ def write_query(
     for key in shape.keys:
         column = relation.column(key, filters)
         keys[column], names[column] = quoted(column), key
-    names[_WINDOW] = shape.window_column
+    names[_WINDOW] = shape.window.column
     _check_order([*shape.columns, *shape.having, *shape.ending.order])
     aggregates: dict[str, Aggregate] = {}
     arguments: dict[str, Expression] = {}
@@ -108,7 +109,7 @@ def write_query(
     return WrittenQuery(
         query=Query(
             name=name,
-            window=shape.window,
+            window=shape.window.window,
             aggregates=aggregates,
             time=quoted(relation.column(shape.time, filters)),
             keys=keys,
@@ -190,15 +191,17 @@ def _aggregate(
         raise NotSharedError(f"{call.sql()}: {error}") from None
 
 
-def confirm(written: WrittenQuery, relations: Relations) -> None:
+def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
     """Raises `NotSharedError` unless Spark takes the query's text for what was asked."""
-    query, shape, session = written.query, written.shape, relations.session
+    query, shape, session = written.query, written.shape, relation.sparkSession
+    if not confirm_window(shape.window, session):
+        raise NotSharedError("no window in its groupBy")
     core = replace(query, columns=(), having=None, ending=None, statement=None)
     try:
-        frame = relations.sql(core.to_sql())
+        frame = sql_over(session, core.to_sql(), {table: relation})
         answers = items(analyzed(frame).output())
         by_name = dict(zip(query.names, answers, strict=True))
-        _confirm_calls(written, frame, relations)
+        _confirm_calls(written, frame, relation)
         for name, expression in written.names.items():
             if not expression.dataType().sameType(by_name[name].dataType()):
                 raise NotSharedError(f"{expression.sql()} has another type in SQL")
@@ -224,7 +227,7 @@ def confirm(written: WrittenQuery, relations: Relations) -> None:
             raise NotSharedError(f"{wanted.sql()} means something else in SQL")
 
 
-def _confirm_calls(written: WrittenQuery, frame: DataFrame, relations: Relations) -> None:
+def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame) -> None:
     """Raises `NotSharedError` unless Spark makes the same calls of the query's aggregates."""
     query = written.query
     plan = analyzed(frame)
@@ -236,7 +239,7 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relations: Relations
         for node in walk(each)
         if kind(node) == "AggregateExpression"
     ]
-    columns = {each.name(): each for each in items(analyzed(_bottom(relations, query)).output())}
+    columns = {each.name(): each for each in items(analyzed(relation).output())}
     arguments = [(each, columns[name]) for name, each in written.arguments.items()]
     for name, call in zip(query.aggregates, made, strict=True):
         asked = written.names.get(name)
@@ -249,7 +252,7 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relations: Relations
                     return column
             return None
 
-        function = rewritten(asked.aggregateFunction(), chosen, relations.session)
+        function = rewritten(asked.aggregateFunction(), chosen, relation.sparkSession)
         if not _same_function(function, call.aggregateFunction(), query.aggregates[name]):
             raise NotSharedError(f"{asked.sql()} means something else in this session")
 
@@ -259,12 +262,6 @@ def _same_function(asked: Expression, made: Expression, aggregate: Aggregate) ->
     if not aggregate.parameters:
         return bool(asked.semanticEquals(made))
     return kind(asked) == kind(made) and bool(children(asked)[0].semanticEquals(children(made)[0]))
-
-
-def _bottom(relations: Relations, query: Query) -> DataFrame:
-    frame = relations.frame(query.source)
-    assert frame is not None
-    return frame
 
 
 def _conjuncts(condition: Expression, count: int) -> list[Expression]:

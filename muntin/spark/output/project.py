@@ -11,14 +11,14 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.precision import items_tracked
+from muntin.model.aggregates.sketch_parameters import items_tracked
 from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, STATE, VALUES
 from muntin.model.query import Query
 from muntin.model.sql_text import SqlText, quoted, squeeze
 from muntin.model.trees import DataNode, Node
 from muntin.model.windows.data_windows import Session
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout, slots_of
+from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.instants import window_struct
@@ -175,17 +175,12 @@ def from_slots(node: Node | DataNode, layout: Layout, bound: BoundTree) -> dict[
             if aggregate.definition.result == STATE:
                 answers[aggregate] = _state(quoted(places[0]), aggregate, kind)
                 continue
-            value = f"CAST({_finished(aggregate, quoted(places[0]))} AS {kind.simpleString()})"
+            value = f"CAST({aggregate.finished(quoted(places[0]))} AS {kind.simpleString()})"
             if isinstance(kind, ArrayType) and not kind.containsNull:
                 # Spark then knows that no element is null.
                 value = f"array_compact({value})"
         answers[aggregate] = _never_null(aggregate, value)
     return answers
-
-
-def _finished(aggregate: Aggregate, slot: str) -> str:
-    """Returns an answer as SQL over its slot, which has what a set of values was summed up to."""
-    return aggregate.finished(slot) if aggregate.definition.is_of_entries else slot
 
 
 def _state(sketch: str, aggregate: Aggregate, kind: DataType) -> str:

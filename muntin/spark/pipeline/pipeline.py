@@ -19,8 +19,8 @@ from muntin.model.workload import Workload, workload
 from muntin.optimizer.evolve.move_queries import without
 from muntin.optimizer.evolve.outlook import Outlook, outlook
 from muntin.optimizer.evolve.replan import Replanned, Replanner
+from muntin.optimizer.on_slices import plan_for_stream
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
-from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.file_system import paths_of_stream
@@ -39,7 +39,8 @@ from muntin.spark.session import one_line
 from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
 from muntin.spark.sinks.open_sink import SinkLike, open_sink
 from muntin.spark.sinks.sink import Sink, SinkContext
-from muntin.spark.stream.source import BoundStream, Queries, Source
+from muntin.spark.stream.joined_source import source_of
+from muntin.spark.stream.source import BoundStream, Queries
 
 __all__ = ["Pipeline", "QueryStatus", "Status", "start"]
 
@@ -48,7 +49,7 @@ log = logging.getLogger("muntin")
 
 def start(
     queries: Queries | Mapping[str, DataFrame],
-    data: DataFrame | None = None,
+    data: DataFrame | Mapping[str, DataFrame] | None = None,
     *,
     checkpoint: str | Path,
     sink: SinkLike = None,
@@ -77,8 +78,13 @@ def start(
     """
     options = options or StreamOptions()
     asked = stream_input(queries, data, watermark)
-    session = asked.data.sparkSession
-    source = Source(asked.data, asked.watermark)
+    source = source_of(asked)
+    session = source.session
+    folder = Checkpoint(session, str(checkpoint))
+    stored = folder.latest()
+    if stored is not None and not stored.running.names_joins:
+        asked = asked.without_names()
+        source = source_of(asked)
     plan = plan_for_stream(
         asked.queries,
         options.strategy,
@@ -86,8 +92,6 @@ def start(
         latency=options.latency,
         approximate=options.approximate,
     )
-    folder = Checkpoint(session, str(checkpoint))
-    stored = folder.latest()
     if stored is not None and options.drops_queries:
         plan = _without_dropped(plan, stored.running)
     bound = source.bind(plan)
@@ -96,7 +100,7 @@ def start(
     outputs = Outputs(
         sink=open_sink(sink, context), late=None if late is None else LateRowsSink(late, context)
     )
-    _check_outputs(outputs, context, bound, paths_of_stream(asked.data))
+    _check_outputs(outputs, context, bound, paths_of_stream(source.data))
     pipeline = Pipeline(session, outputs.sink)
     runner = pipeline._runner = Runner(
         ConnectEngine() if is_connect(session) else ClassicEngine(session),

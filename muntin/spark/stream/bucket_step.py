@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 
 from muntin.model.time import MILLISECOND
-from muntin.runtime.columns.layout import fitted_rows
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
@@ -21,6 +20,7 @@ from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL, count_late
 from muntin.runtime.state.record_lane import RecordLane
 from muntin.runtime.state.segments import Store, from_bytes
+from muntin.runtime.storage.layout import cast_answer_rows
 from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.spark.stream.bucket_processor import FIGURE, LANE
 
@@ -101,7 +101,7 @@ class BucketStep:
     def _under(self, lane: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns answers with the number of their lane; columns that it does not have are null."""
         numbers = pa.array(np.full(batch.num_rows, lane, np.int32))
-        return fitted_rows(batch.append_column(LANE, numbers), self._schema)
+        return cast_answer_rows(batch.append_column(LANE, numbers), self._schema)
 
     def _with_counts(self, given: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """Yields answers and, behind them, how many each node has and their latest begin."""
@@ -129,14 +129,14 @@ class BucketStep:
         there = {LANE: lanes, NODE: nodes, FIGURE: pa.array(counts.values(), pa.int64())}
         if begins is not None:
             there[BEGIN] = pa.array([begins[place] for place in counts], pa.int64())
-        return fitted_rows(pa.RecordBatch.from_pydict(there), self._schema)
+        return cast_answer_rows(pa.RecordBatch.from_pydict(there), self._schema)
 
     def _as_it_is(self, data: bytes) -> pd.DataFrame:
         """Returns a row with packed events that no window takes."""
         lane, node = pa.array([WHOLLY_LATE], pa.int32()), pa.array([0], pa.int32())
         rows = pa.array([data], pa.binary())
         batch = pa.RecordBatch.from_pydict({LANE: lane, NODE: node, ROWS: rows})
-        return _frame(fitted_rows(batch, self._schema))
+        return _frame(cast_answer_rows(batch, self._schema))
 
 
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:

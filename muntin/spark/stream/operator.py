@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from muntin.runtime.columns.layout import all_slots
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.records.record_tree import END as WINDOW_END
 from muntin.runtime.slicer.packing import BUCKET, ROWS
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.record_lane import RecordLane
+from muntin.runtime.storage.layout import all_slots
 from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.runtime.stream_plan.stream_plan import kind_of
 from muntin.spark.batch.compiled_answers import slot_fields

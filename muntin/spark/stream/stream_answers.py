@@ -12,13 +12,13 @@ from pyspark.sql.types import StructField
 from muntin.model.query import Grouping, Query, parts_of
 from muntin.model.trees import DataNode, Node
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
 from muntin.runtime.state.arrived_keys import ARRIVED, KEYS
 from muntin.runtime.state.late_rows import ALL
 from muntin.runtime.state.record_lane import RunningRecords
+from muntin.runtime.storage.layout import Layout
 from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
 from muntin.spark.binding.bind_periodic import BoundPeriodicTree
 from muntin.spark.binding.bound_tree import BoundTree

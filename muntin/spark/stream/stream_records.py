@@ -9,16 +9,17 @@ from pyspark.sql.types import AtomicType, DataType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.aggregates.user_aggregate import AbsentAggregate, UserAggregate, function_name
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Absent, Custom
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.record_steps.custom_state import save
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.lane import START
 from muntin.runtime.state.record_lane import RecordLane, RecordNeeds, RunningRecords
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.records import layout_of, looked_at
 from muntin.spark.binding.bind_data_windows import BoundDataTree
 from muntin.spark.binding.grouping_sql import selected
@@ -138,7 +139,7 @@ def _of_grains(bound: BoundDataTree, layout: Layout) -> dict[Component, str]:
     return {
         first: INTEGER,
         last: INTEGER,
-        **{entry.component: entry.number for entry in layout.kept},
+        **{storage.component: storage.value_type for storage in layout.storages},
     }
 
 
@@ -163,7 +164,9 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
             joined=lane.joined,
         )
     entries = {
-        entry.component: kept(entry.component, number=entry.number, name=entry.name, ansi=ansi)
+        entry.component: component_storage(
+            entry.component, value_type=entry.number, name=entry.name, ansi=ansi
+        )
         for entry in lane.held
     }
     first, last, *_ = records.needs.numbers
@@ -174,11 +177,13 @@ def record_lane(lane: RunningRecords, records: BoundRecords, *, ansi: bool) -> R
             layout=Layout(
                 key_columns=lane.key_columns,
                 start=entries[first].columns[0],
-                kept=tuple(entries[entry.component] for entry in records.layout.layout.kept),
+                storages=tuple(
+                    entries[entry.component] for entry in records.layout.layout.storages
+                ),
             ),
             last=entries[last].columns[0],
         ),
-        grains=Layout(key_columns=lane.key_columns, start=START, kept=tuple(entries.values())),
+        grains=Layout(key_columns=lane.key_columns, start=START, storages=tuple(entries.values())),
         since=lane.since,
         joined=lane.joined,
     )

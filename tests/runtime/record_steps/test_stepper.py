@@ -12,9 +12,9 @@ from muntin import aggregate, count_window, custom, landmark, threshold
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, sum_
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.record_steps.stepper import Stepper
-from muntin.runtime.records.compiled_functions import interned
+from muntin.runtime.storage.layout import slots_of
+from muntin.runtime.storage.user_numbers import intern_monoid
 from tests.support.data_trees import (
     AGGREGATES,
     KINDS,
@@ -242,6 +242,6 @@ def test_functions_that_come_again_are_known():
 
     plain = [aggregate("x", lambda a, b: max(a, b), float, 0.0).monoid for _ in range(2)]
     assert plain[0] != plain[1]
-    assert interned(plain[0]) is interned(plain[1])
+    assert intern_monoid(plain[0]) is intern_monoid(plain[1])
     closures = [aggregate("x", made(), float, 0.0).monoid for _ in range(2)]
-    assert interned(closures[1]) is closures[1]
+    assert intern_monoid(closures[1]) is closures[1]

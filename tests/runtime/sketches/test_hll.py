@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from muntin.runtime.sketches.hll import sketches_of_values, united_sketches
-from tests.support.entries import entry_column
+from tests.support.value_sets import set_column
 
 LIST, TABLE, REGISTERS = 8, 9, 10
 # An integer whose rank, 18, does not fit four bits.
@@ -44,11 +44,11 @@ HIGH = (
 
 
 def sketch(values, bits=12):
-    return sketches_of_values(entry_column([values]), bits)[0].as_py()
+    return sketches_of_values(set_column([values]), bits)[0].as_py()
 
 
 def united(*rows, may_differ=False):
-    return united_sketches(entry_column(rows, pa.binary()), may_differ=may_differ).to_pylist()
+    return united_sketches(set_column(rows, pa.binary()), may_differ=may_differ).to_pylist()
 
 
 def test_images_are_sparks():
@@ -58,7 +58,7 @@ def test_images_are_sparks():
         "0a0107040010000a00000000000000000000000000a420400000000000000000050000000000000004010101030103"
         "000100000202000700"
     )
-    texts = sketches_of_values(entry_column([["", "a"], ["a"], [""]], pa.string()), 12).to_pylist()
+    texts = sketches_of_values(set_column([["", "a"], ["a"], [""]], pa.string()), 12).to_pylist()
     assert texts[0] == texts[1] != texts[2] == sketch([])
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from muntin.runtime.entries.entry_codes import encode
-from muntin.runtime.entries.entry_column import EntryColumn, ends
-from muntin.runtime.entries.entry_ranges import EntryFolding
-from muntin.runtime.entries.top_items import top_items, with_nulls
+from muntin.runtime.columns.value_codes import encode
 from muntin.runtime.sketches.items_sketch import items_sketches, with_null_counts
 from muntin.runtime.sketches.kll import kll_sketches, united_sketches
+from muntin.runtime.storage.top_items import top_items, with_nulls
+from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
+from muntin.runtime.value_sets.window_sets import SetFolding
 from tests.support.sketches import FORMATS, read_kll
 
 
@@ -22,18 +22,18 @@ def sets_of(rows, lows, highs, kind=None):
     """The sets of windows over rows of one key, each a dictionary of values and counts."""
     values = [value for row in rows for value in row]
     codes, coding = encode(pa.array(values, kind), in_order=True)
-    column = EntryColumn(
-        offsets=ends(np.array([len(row) for row in rows])),
+    column = SetColumn(
+        offsets=offsets_of(np.array([len(row) for row in rows])),
         codes=codes,
         counts=np.array([count for row in rows for count in row.values()], np.int64),
         coding=coding,
     )
-    folding = EntryFolding(column, np.zeros(len(rows), np.int64))
+    folding = SetFolding(column, np.zeros(len(rows), np.int64))
     return folding.over(np.array(lows), np.array(highs), "recalc")
 
 
 def hopping(rows, size):
-    """Windows of `size` rows, and those that are cut off at the ends."""
+    """Windows of `size` rows, and those that are cut off at the offsets_of."""
     lows = [max(0, end - size) for end in range(1, len(rows) + size)]
     highs = [min(end, len(rows)) for end in range(1, len(rows) + size)]
     bags = [sum(map(Counter, rows[a:b]), Counter()) for a, b in zip(lows, highs, strict=True)]
@@ -117,8 +117,8 @@ def test_unions_of_kll_sketches(seed, k):
     images.append(b"no sketch")
     rows += [{12: 1, 0: 1}, {}]
     codes, coding = encode(pa.array(images, pa.large_binary()), in_order=False)
-    column = EntryColumn(
-        offsets=ends(np.array([len(row) for row in rows])),
+    column = SetColumn(
+        offsets=offsets_of(np.array([len(row) for row in rows])),
         codes=codes[[n for row in rows for n in row]],
         counts=np.array([count for row in rows for count in row.values()], np.int64),
         coding=coding,

@@ -8,7 +8,7 @@ import pytest
 
 from muntin.runtime.sketches.theta import common_sketches, sketches_of_values, united_sketches
 from muntin.runtime.sketches.theta_images import WHOLE, read_images
-from tests.support.entries import entry_column
+from tests.support.value_sets import set_column
 
 # Sketches as Spark wrote them.
 WRITTEN = [
@@ -35,15 +35,15 @@ LOOSE = (
 
 
 def sketch(values, bits=12):
-    return sketches_of_values(entry_column([values]), bits)[0].as_py()
+    return sketches_of_values(set_column([values]), bits)[0].as_py()
 
 
 def united(*rows, bits=12):
-    return united_sketches(entry_column(rows, pa.binary()), bits).to_pylist()
+    return united_sketches(set_column(rows, pa.binary()), bits).to_pylist()
 
 
 def common(*rows):
-    return common_sketches(entry_column(rows, pa.binary())).to_pylist()
+    return common_sketches(set_column(rows, pa.binary())).to_pylist()
 
 
 def hashes(image):
@@ -54,7 +54,7 @@ def hashes(image):
 
 @pytest.mark.parametrize(("values", "kind", "image"), WRITTEN, ids=lambda given: str(given)[:12])
 def test_images_are_sparks(values, kind, image):
-    assert sketches_of_values(entry_column([values], kind), 12)[0].as_py().hex() == image
+    assert sketches_of_values(set_column([values], kind), 12)[0].as_py().hex() == image
 
 
 @pytest.mark.parametrize("count", [15, 16, 17, 32, 33, 1000])

@@ -12,7 +12,7 @@ from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
-from muntin.runtime.slicer.packing import PART, unpacked
+from muntin.runtime.slicer.packing import PART, unpack
 from muntin.runtime.slicer.target import Target
 from tests.support.periodic_trees import AGGREGATES, check, layout_of, naive
 from tests.support.slicing import columns_of, sliced
@@ -44,7 +44,7 @@ def packed_of(tree, layout, rows, *, rows_at_once, **parts):
         number=0,
         layout=layout,
         slicing=tree.slicing,
-        values={entry.component: columns_of(entry.component) for entry in layout.kept},
+        values={entry.component: columns_of(entry.component) for entry in layout.storages},
         **parts,
     )
     table = pa.table(
@@ -66,7 +66,7 @@ def test_answers_from_sliced_events(strategy, count, rows_at_once):
     rows = events_of(count)
     packed = packed_of(tree, layout, rows, rows_at_once=rows_at_once)
     # Buckets have different keys, so the runtime may read them one after the other.
-    check(tree, rows, [unpacked(streams, layout) for streams in packed.values()], layout)
+    check(tree, rows, [unpack(streams, layout) for streams in packed.values()], layout)
 
 
 def test_parts_answer_the_windows_that_begin_in_them():
@@ -80,7 +80,7 @@ def test_parts_answer_the_windows_that_begin_in_them():
     found = Counter(
         (row[NODE], row["k"], row[BEGIN])
         for streams in packed.values()
-        for batch in TreeRuntime(tree, by_part).run([unpacked(streams, layout)])
+        for batch in TreeRuntime(tree, by_part).run([unpack(streams, layout)])
         for row in batch.to_pylist()
         if row[PART] <= row[BEGIN] < row[PART] + width
     )

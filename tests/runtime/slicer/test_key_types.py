@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.runtime.slicer.packing import unpacked
+from muntin.runtime.slicer.packing import unpack
 from tests.support.examples import examples
 from tests.support.keys import KEYS
 from tests.support.slicing import (
@@ -52,7 +52,7 @@ def test_keys_of_every_type(name, data):
         found = read_slices(target, packed[target.number])
         assert_same_slices(found, naive_slices(target, events))
         for streams in packed[target.number].values():
-            table = unpacked(streams, target.layout)
+            table = unpack(streams, target.layout)
             assert table.schema.field("k").type == kind
             table.validate(full=True)
 
@@ -67,7 +67,7 @@ def test_a_key_is_in_one_bucket_in_every_batch(name, data):
         for keys in (("k",), ("k", "n")):
             target = events_target(keys, slicing((5, 0)), COMPONENTS[:1])
             for bucket, streams in sliced([target], [batch_of(rows, kind)], buckets=97)[0].items():
-                for row in unpacked(streams, target.layout).to_pylist():
+                for row in unpack(streams, target.layout).to_pylist():
                     key = (keys, *(hashable(row[key]) for key in keys))
                     assert buckets.setdefault(key, bucket) == bucket
 
@@ -76,7 +76,7 @@ def test_keys_are_spread_over_buckets():
     target = events_target(("k",), slicing((5, 0)), COMPONENTS[:1])
     batch = batch_of([(0, f"device-{n}", 0) for n in range(4000)], pa.string())
     sizes = [
-        unpacked(streams, target.layout).num_rows
+        unpack(streams, target.layout).num_rows
         for streams in sliced([target], [batch], buckets=8)[0].values()
     ]
     assert len(sizes) == 8

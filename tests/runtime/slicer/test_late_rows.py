@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.model.windows.window import Window
-from muntin.runtime.slicer.late_rows import WHOLLY_LATE, LateRows, Taker
+from muntin.runtime.slicer.late_rows import WHOLLY_LATE, LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
 from muntin.runtime.state.segments import from_bytes
 from tests.support.examples import examples
@@ -16,8 +16,8 @@ rows = st.tuples(
 windows = st.tuples(st.integers(1, 30), st.integers(1, 30), st.integers(0, 29)).map(
     lambda one: Window(size=max(one[:2]), slide=min(one[:2]), offset=one[2] % min(one[:2]))
 )
-takers = st.builds(
-    Taker,
+filters = st.builds(
+    OpenWindowFilter,
     masks=st.sampled_from([{}, {"bits": 1}, {"bits": 2}, {"bits": 3}]),
     windows=st.lists(windows, max_size=2).map(tuple),
     step=st.none() | st.sampled_from([1, 8]),
@@ -45,7 +45,7 @@ def is_late(row, taking, given) -> bool:
 
 
 @settings(max_examples=examples(38))
-@given(st.lists(rows, max_size=20), st.lists(takers, min_size=1, max_size=3), st.integers(-20, 50))
+@given(st.lists(rows, max_size=20), st.lists(filters, min_size=1, max_size=3), st.integers(-20, 50))
 def test_rows_are_set_aside_once_no_window_takes_them(events, taking, watermark):
     times, bits, _ = ([row[index] for row in events] for index in range(3))
     whole = pa.array([{"t": time, "x": text} for time, _, text in events])

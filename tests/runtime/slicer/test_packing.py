@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET, by_bucket, packed
+from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET, by_bucket, pack
 from muntin.runtime.state.segments import from_bytes
 
 
@@ -14,7 +14,7 @@ def test_many_partials_of_a_bucket_are_several_rows():
     )
     buckets = np.arange(count, dtype=np.int64) % 3
     order, spans = by_bucket(buckets)
-    rows = packed(partials.take(pa.array(order)), spans, 7)
+    rows = pack(partials.take(pa.array(order)), spans, 7)
     assert rows.column(TARGET).to_pylist() == [7] * rows.num_rows
     assert max(map(len, rows.column(ROWS).to_pylist())) < 2 * (1 << 16)
     assert 3 < rows.num_rows < 40
@@ -26,6 +26,6 @@ def test_many_partials_of_a_bucket_are_several_rows():
 
 def test_a_partial_is_never_split():
     partials = pa.RecordBatch.from_pydict({"k": ["x" * 300_000, "y" * 300_000]})
-    rows = packed(partials, [(0, 0, 2)], 0)
+    rows = pack(partials, [(0, 0, 2)], 0)
     tables = [from_bytes(data) for data in rows.column(ROWS).to_pylist()]
     assert [table.num_rows for table in tables] == [1, 1]

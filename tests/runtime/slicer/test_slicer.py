@@ -9,7 +9,7 @@ from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Component
 from muntin.runtime.slicer import finest
 from muntin.runtime.slicer.finest import FinestSlices
-from muntin.runtime.slicer.packing import unpacked
+from muntin.runtime.slicer.packing import unpack
 from muntin.runtime.slicer.target import Target
 from tests.support.examples import examples
 from tests.support.slicing import (
@@ -144,7 +144,7 @@ def test_one_chunk_gives_one_partial_for_each_key_and_slice():
     rows = [{"t": t, "d": "ab"[t % 2], "x": 1.0} for t in range(20)]
     target = events_target(("d",), slicing((10, 0)), COMPONENTS[:1])
     packed = sliced([target], batches_of(rows, [7]), buckets=1)[0]
-    assert unpacked(packed[0], target.layout).to_pydict() == {
+    assert unpack(packed[0], target.layout).to_pydict() == {
         "d": ["a", "a", "b", "b"],
         "start": [0, 10, 0, 10],
         "c0": [5, 5, 5, 5],
@@ -156,14 +156,14 @@ def test_floats_are_added_in_the_order_of_the_rows():
     rows = [{"t": 0, "d": "a", "x": value} for value in values]
     target = events_target(("d",), slicing((10, 0)), (Component(kind="sum", argument="x"),))
     ((stream,),) = sliced([target], batches_of(rows), buckets=1)[0].values()
-    assert unpacked([stream], target.layout).column("c0").to_pylist() == [1.0]
+    assert unpack([stream], target.layout).column("c0").to_pylist() == [1.0]
 
 
 def test_sums_that_overflow_are_told():
     rows = [{"t": 0, "i": value} for value in (2**63 - 1, 2**63 - 1, 5, None)]
     target = events_target((), slicing((10, 0)), (Component(kind="sum", argument="i"),), ansi=True)
     ((stream,),) = sliced([target], batches_of(rows), buckets=1)[0].values()
-    (row,) = unpacked([stream], target.layout).to_pylist()
+    (row,) = unpack([stream], target.layout).to_pylist()
     assert row["c0_0"] + row["c0_1"] * 2**64 == 2 * (2**63 - 1) + 5
 
 
@@ -172,7 +172,7 @@ def test_a_chunk_has_bounded_bytes():
     target = events_target(("d",), slicing((10, 0)), COMPONENTS[:1])
     for batches in (batches_of(rows), batches_of(rows, [1] * 100)):
         (streams,) = sliced([target], batches, bytes_at_once=10_000)[0].values()
-        counts = [unpacked([stream], target.layout).column("c0")[0].as_py() for stream in streams]
+        counts = [unpack([stream], target.layout).column("c0")[0].as_py() for stream in streams]
         assert sum(counts) == 100
         assert max(counts) <= 11
 
@@ -180,8 +180,8 @@ def test_a_chunk_has_bounded_bytes():
 def test_no_rows_make_no_slices():
     target = events_target(("d",), slicing((10, 0)))
     assert sliced([target], []) == sliced([target], batches_of([])) == {0: {}}
-    assert unpacked([], target.layout).num_rows == 0
-    assert unpacked([], target.layout).schema.names[:2] == ["d", "start"]
+    assert unpack([], target.layout).num_rows == 0
+    assert unpack([], target.layout).schema.names[:2] == ["d", "start"]
 
 
 def test_targets_without_keys_are_in_a_bucket_by_their_number():
@@ -221,7 +221,7 @@ def test_partials_of_finer_slices_make_coarser_ones(rows, keys, where, ansi, row
         **part,
     )
     partials = [
-        with_bits(unpacked(streams, fine.layout), above_zero="c1", bits=6)
+        with_bits(unpack(streams, fine.layout), above_zero="c1", bits=6)
         for streams in sliced([fine], batches_of(rows), rows_at_once=rows_at_once)[0].values()
     ]
     packed = sliced([coarse], partials, rows_at_once=rows_at_once)[1]
@@ -246,7 +246,7 @@ def test_slices_that_are_whole_are_only_selected(rows, part):
         number=1, layout=fine.layout, slicing=fine.slicing, masks={"bits": 5}, is_whole=True, **part
     )
     partials = [
-        with_bits(unpacked(streams, fine.layout), above_zero="c0", bits=5)
+        with_bits(unpack(streams, fine.layout), above_zero="c0", bits=5)
         for streams in sliced([fine], batches_of(rows))[0].values()
     ]
     found = read_slices(whole, sliced([whole], partials, rows_at_once=7)[1])

@@ -16,13 +16,14 @@ from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import Layout, kept
-from muntin.runtime.columns.row_order import ordered
+from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.rollups import is_cut
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import Lane
 from muntin.runtime.state.segments import from_bytes
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from tests.support.examples import examples
 from tests.support.periodic_trees import AGGREGATES, batch_of, layout_of
 from tests.support.simulated_streams import many_levels
@@ -118,7 +119,7 @@ def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps
         found += [batch for _, batch in bucket.step(arrived, watermark)]
         state = bucket.state
     seen = table.filter(pa.array([end <= watermark for end in ends], pa.bool_()))
-    one = ordered(seen, ("k",), "start")
+    one = sort_slices(seen, ("k",), "start")
     sizes = [node.window.size for node in tree.nodes]
     everything = answered(TreeRuntime(tree, layout).run([one]))
     expected = [row for row in everything if row[2] + sizes[row[0]] <= watermark]
@@ -236,8 +237,10 @@ def test_levels_hold_values_of_other_types():
     ]
     (tree,) = on_slices(optimize(workload(queries), "shared")).trees
     (component,) = tree.aggregates[0].components
-    held = kept(component, number="string", name="c0", ansi=False)
-    lane = Lane(number=3, tree=tree, layout=Layout(key_columns=("k",), start="start", kept=(held,)))
+    held = component_storage(component, value_type="string", name="c0", ansi=False)
+    lane = Lane(
+        number=3, tree=tree, layout=Layout(key_columns=("k",), start="start", storages=(held,))
+    )
     assert len(lane.levels) > 1
     store, state, found = Memory(), BucketState(), []
     for at in range(0, 500, 20):

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from muntin.model.windows.data_windows import Delta
 from muntin.model.windows.window import Window
-from muntin.runtime.columns.layout import slots_of
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import START
 from muntin.runtime.state.record_lane import RecordLane
+from muntin.runtime.storage.layout import slots_of
 from tests.support.data_trees import (
     AGGREGATES,
     KINDS,

@@ -6,16 +6,17 @@ import pyarrow as pa
 import pytest
 
 import muntin as mt
-from muntin.model.aggregates.parts import FLOAT
+from muntin.model.aggregates.representations import FLOAT
 from muntin.model.workload import workload
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import START
 from muntin.runtime.state.late_rows import count_late
 from muntin.runtime.state.record_lane import RecordLane
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from tests.support.simulated_streams import Memory
 
 WINDOWS = {
@@ -43,7 +44,7 @@ def lane(**more):
     layout = Layout(
         key_columns=("k",),
         start=START,
-        kept=(kept(component, number=FLOAT, name="c", ansi=False),),
+        storages=(component_storage(component, value_type=FLOAT, name="c", ansi=False),),
     )
     columns = {"x": ("x", pa.float64()), "y": ("y", pa.float64())}
     records = RecordLayout(layout=layout, values={component: ("x", "y")})

@@ -9,9 +9,9 @@ from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import Layout
 from muntin.runtime.state.lane import EVENTS, START, Lane
 from muntin.runtime.state.late_rows import ALL, count_late
+from muntin.runtime.storage.layout import Layout
 from tests.support.window_sets import windows as any_windows
 
 
@@ -21,7 +21,7 @@ def lane_of(number, *windows):
         for window in windows
     ]
     (tree,) = optimize(workload(queries), "shared").trees
-    return Lane(number=number, tree=tree, layout=Layout(key_columns=(), start=START, kept=()))
+    return Lane(number=number, tree=tree, layout=Layout(key_columns=(), start=START, storages=()))
 
 
 def table(rows):

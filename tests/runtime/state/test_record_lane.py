@@ -6,16 +6,17 @@ import pyarrow as pa
 
 import muntin as mt
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.parts import INTEGER
+from muntin.model.aggregates.representations import INTEGER
 from muntin.model.workload import workload
 from muntin.optimizer.evolve.pin_data_windows import with_code
 from muntin.optimizer.evolve.pin_running_queries import pinned
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.columns.layout import Layout, kept
 from muntin.runtime.records.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
 from muntin.runtime.state.lane import START
 from muntin.runtime.state.record_lane import RecordLane, RecordNeeds
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 from muntin.runtime.stream_plan.change_plan import changed, first_start
 from muntin.runtime.stream_plan.change_records import resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
@@ -183,16 +184,18 @@ def grain_lane():
     (tree,) = plan_of(VISITS).data_trees
     (component,) = tree.aggregates[0].components
     first, last = (
-        kept(Component(kind=kind, argument="ts"), number=INTEGER, name=name, ansi=False)
+        component_storage(
+            Component(kind=kind, argument="ts"), value_type=INTEGER, name=name, ansi=False
+        )
         for kind, name in (("min", "first"), ("max", "last"))
     )
-    part = kept(component, number=INTEGER, name="n", ansi=False)
-    layout = Layout(key_columns=("k",), start="first", kept=(part,))
+    part = component_storage(component, value_type=INTEGER, name="n", ansi=False)
+    layout = Layout(key_columns=("k",), start="first", storages=(part,))
     return RecordLane(
         number=0,
         tree=tree,
         layout=RecordLayout(layout=layout, last="last"),
-        grains=Layout(key_columns=("k",), start=START, kept=(first, last, part)),
+        grains=Layout(key_columns=("k",), start=START, storages=(first, last, part)),
     )
 
 
@@ -261,7 +264,7 @@ def count_lane(**more):
         layout=Layout(
             key_columns=("k",),
             start=START,
-            kept=(kept(component, number=INTEGER, name="c", ansi=False),),
+            storages=(component_storage(component, value_type=INTEGER, name="c", ansi=False),),
         ),
         values={component: ("v",)},
     )

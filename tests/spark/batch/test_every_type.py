@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 import muntin as mt
 from muntin.errors import PlanError
-from muntin.runtime.columns.layout import kept
+from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding import bind_periodic
 from muntin.spark.binding.relations import Relations
 from tests.support.answers import assert_same, plain
@@ -108,12 +108,12 @@ def test_a_type_beside_plain_numbers(spark, kind):
 
 
 def test_a_query_that_cannot_be_bound_is_left_to_spark(spark, monkeypatch):
-    def refuse(component, **given):
+    def refuse(component, *given):
         if component.argument == "n + 1":
             raise PlanError("no slices keep it")
-        return kept(component, **given)
+        return value_type_of(component, *given)
 
-    monkeypatch.setattr(bind_periodic, "kept", refuse)
+    monkeypatch.setattr(bind_periodic, "value_type_of", refuse)
     data = rows(spark, "i")
     queries = mt.parse_sql(f"SELECT sum(n + 1) AS s FROM t {BY}; SELECT sum(n) AS s FROM t {BY}")
     results = mt.run(queries, {"t": data})

@@ -5,11 +5,11 @@ import os
 import pyarrow.dataset as ds
 import pytest
 
+from muntin.api.batch import run
 from muntin.model.aggregates.aggregate import Aggregate, count, max_
 from muntin.model.query import Column, Query
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
-from muntin.spark.batch.results import run
 from muntin.spark.settings import settings as configured
 from tests.support.executed_plans import counted_jobs
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.api.batch import run
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count
-from muntin.spark.batch.results import run
 from muntin.spark.checkpoint import checkpoint_owner
 from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
+from muntin.api.batch import run
 from muntin.model.time import MILLISECOND
-from muntin.spark.batch.results import run
 from tests.support.answers import assert_same
 from tests.support.data_window_streams import FOUND, assert_streamed
 from tests.support.processes import kill, launch

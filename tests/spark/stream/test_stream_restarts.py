@@ -12,7 +12,8 @@ from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import tumbling
 from muntin.spark.settings import settings as configured
-from muntin.spark.stream.source import SETTINGS, stream
+from muntin.spark.stream.long_form import stream
+from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import EPOCH
 
 BEGIN = EPOCH - EPOCH % (60 * SECOND)

@@ -1,0 +1,159 @@
+"""Partials that are numbers: columns of integers or floats, one for each scalar of the monoid."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.formula import Formula
+from muntin.model.aggregates.monoids import Monoid
+from muntin.model.aggregates.representations import FLOAT, INTEGER
+from muntin.model.aggregates.table import COUNT, DOUBLE, Function
+from muntin.runtime.columns.numbers import floats_of, integers_of
+from muntin.runtime.columns.partials import Bools, PartialColumn, Scalars
+from muntin.runtime.storage.component_storage import number_type
+from muntin.runtime.storage.scalars import ScalarStorage
+
+_INT64 = np.iinfo(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberStorage(ScalarStorage):
+    """Columns of integers or floats."""
+
+    is_foldable: ClassVar[bool] = True
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The type of the numbers."""
+        return number_type(self.value_type)
+
+    @property
+    def cut_monoid(self) -> tuple[Monoid, Any]:
+        """The monoid, and the type of the numbers."""
+        return self.monoid, np.float64 if self.value_type == FLOAT else np.int64
+
+    def read(self, batch: pa.RecordBatch) -> PartialColumn:
+        """Returns partials from their columns; a null in the first one says that there was no
+        value."""
+        first = batch.column(self.columns[0])
+        present = None
+        if first.null_count and not self.component.is_never_null:
+            present = first.is_valid().to_numpy(zero_copy_only=False)
+        return PartialColumn(
+            scalars=tuple(self._numbers(batch.column(name)) for name in self.columns),
+            present=present,
+        )
+
+    def write(self, column: PartialColumn) -> dict[str, pa.Array]:
+        """Returns partials as columns; the first one is null where there was no value."""
+        return {
+            name: pa.array(scalar, self.arrow_type, mask=None if index else column.missing)
+            for index, (name, scalar) in enumerate(zip(self.columns, column.scalars, strict=True))
+        }
+
+    def lift(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn | None:
+        """Returns the partial of each event, the identity where it has no value; None: each counts
+        as 1."""
+        has_nulls = any(batch.column(name).null_count for name in names)
+        if not self.component.part.is_of_values and not has_nulls:
+            return None
+        return super().lift(batch, names)
+
+    def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn:
+        """Returns the partial of each record."""
+        if not names:
+            return PartialColumn(scalars=(np.ones(batch.num_rows, np.int64),))
+        columns = [batch.column(name) for name in names]
+        present = all_present(columns)
+        # Differences of infinities are NaN, as they are to Spark.
+        with np.errstate(all="ignore"):
+            scalars = self._lifted(columns, present)
+        is_whole = self.component.is_never_null or present.all()
+        return PartialColumn(scalars=scalars, present=None if is_whole else present)
+
+    def _lifted(self, columns: list[pa.Array], present: Bools) -> Scalars:
+        part = self.component.part
+        counts = present.astype(np.int64 if self.value_type == INTEGER else np.float64)
+        values = [self._numbers(column) for column in columns] if part.is_of_values else []
+        scalars: Scalars = part.of_record(counts, *values)
+        return scalars
+
+    def _numbers(self, column: pa.Array) -> Any:
+        return integers_of(column) if self.value_type == INTEGER else floats_of(column)
+
+    def lower(self, aggregate: Aggregate, columns: Sequence[PartialColumn]) -> tuple[pa.Array, ...]:
+        """Returns what the aggregate's formula makes of all scalars, or the only one."""
+        row = aggregate.definition
+        if row.answer is None:
+            return (pa.array(columns[0].scalars[0], mask=columns[0].missing),)
+        scalars = [scalar for column in columns for scalar in column.scalars]
+        return (_answers(row, row.answer, scalars),)
+
+    def answer_type(self, aggregate: Aggregate) -> tuple[str, int]:
+        """Returns integers for counts, floats for what has a formula, else the type of values."""
+        result = aggregate.definition.result
+        if result == COUNT:
+            return INTEGER, 1
+        return FLOAT if result == DOUBLE else self.value_type, 1
+
+    def to_state(self, column: PartialColumn) -> dict[str, Any]:
+        """Returns the scalars, and which partials there are if some are missing."""
+        state: dict[str, Any] = {str(index): scalar for index, scalar in enumerate(column.scalars)}
+        return state if column.present is None else {**state, "present": column.present}
+
+    def from_state(self, columns: Mapping[str, pa.Array]) -> PartialColumn:
+        """Returns the partials that `to_state` wrote."""
+        return PartialColumn(
+            scalars=tuple(
+                np.array(columns[str(index)].to_numpy()) for index in range(self.monoid.width)
+            ),
+            present=np.array(columns["present"].to_numpy(zero_copy_only=False))
+            if "present" in columns
+            else None,
+        )
+
+
+class CheckedSumStorage(NumberStorage):
+    """Sums of integers that detect overflow: a word, and how often it wrapped."""
+
+    def _lifted(self, columns: list[pa.Array], present: Bools) -> Scalars:
+        return *super()._lifted(columns, present), np.zeros(len(present), np.int64)
+
+    def lower(self, aggregate: Aggregate, columns: Sequence[PartialColumn]) -> tuple[pa.Array, ...]:
+        """Returns two summands that overflow if the sum did: Spark adds them, and raises its
+        error."""
+        low, turns = columns[0].scalars
+        limit = np.where(turns > 0, _INT64.max, _INT64.min)
+        return (
+            pa.array(np.where(turns == 0, low, limit), mask=columns[0].missing),
+            pa.array(np.sign(turns).astype(np.int64), mask=columns[0].missing),
+        )
+
+    def answer_type(self, aggregate: Aggregate) -> tuple[str, int]:
+        """Returns integers, in two slots."""
+        return INTEGER, 2
+
+
+def _answers(row: Function, formula: Formula, scalars: list[np.ndarray]) -> pa.Array:
+    """Computes a row's formula over the scalars of all its parts, where it has an answer."""
+    # Where there is no answer the formula may divide by zero.
+    with np.errstate(all="ignore"):
+        answers = formula(*scalars)
+        if row.constant is not None:
+            condition, constant = row.constant
+            answers = np.where(condition(*scalars), constant, answers)
+    missing = None if row.has_answer is None else ~row.has_answer(*scalars)
+    return pa.array(answers, mask=missing)
+
+
+def all_present(columns: Sequence[pa.Array]) -> Bools:
+    """Returns which rows are null in no column; there is at least one."""
+    present = np.ones(len(columns[0]), np.bool_)
+    for column in columns:
+        if column.null_count:
+            present &= column.is_valid().to_numpy(zero_copy_only=False)
+    return present

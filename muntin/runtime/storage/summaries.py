@@ -1,0 +1,257 @@
+"""Summaries of sets of values: what functions of the table answer from the sets of windows."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.representations import INTEGER
+from muntin.model.aggregates.sketch_parameters import (
+    allows_different_sizes,
+    count_min,
+    hll_bits,
+    kll_accuracy,
+    theta_bits,
+)
+from muntin.model.aggregates.table import ITEMS, STATE, TEXT
+from muntin.runtime.columns.partials import Int64s, scalars_of
+from muntin.runtime.columns.value_codes import decode, floats
+from muntin.runtime.sketches import hll, kll, theta
+from muntin.runtime.sketches.bitmaps import bitmaps_of_positions, combined_bitmaps
+from muntin.runtime.sketches.count_min import sketches
+from muntin.runtime.sketches.items_sketch import items_sketches, with_null_counts
+from muntin.runtime.storage.top_items import top_items, with_nulls
+from muntin.runtime.value_sets.set_column import SetColumn, offsets_of
+from muntin.runtime.value_sets.window_sets import WindowSets
+from muntin.techniques.sweeps import latest_occurrence, ranked_counts
+
+_INT64 = np.iinfo(np.int64)
+# How many entries of windows are hashed at a time.
+_AT_ONCE = 1 << 20
+
+_Summary = Callable[[Aggregate, WindowSets, str], tuple[pa.Array, ...]]
+
+
+def summarize(
+    aggregate: Aggregate, columns: Sequence[Any], value_type: str
+) -> tuple[pa.Array, ...]:
+    """Returns an aggregate's answers over the sets of windows, a column for each of its slots.
+
+    `columns` has the sets, with values of a type, and for some aggregates the counts of nulls.
+    """
+    row = aggregate.definition
+    assert row.summary is not None
+    answers = _SUMMARIES[row.summary](aggregate, columns[0], value_type)
+    if row.result == ITEMS:
+        nulls = scalars_of(columns[1]).scalars[0]
+        return (with_nulls(answers[0], nulls, aggregate.parameters),)
+    if row.result == STATE:
+        return (with_null_counts(answers[0], scalars_of(columns[1]).scalars[0]),)
+    return answers
+
+
+def _count(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    return (pa.array(sets.sizes),)
+
+
+def _sum(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    missing = sets.sizes == 0
+    if value_type != INTEGER:
+        return (pa.array(_float_sums(sets), mask=missing),)
+    return tuple(pa.array(summand, mask=missing) for summand in _summands(*_halves(sets)))
+
+
+def _mean(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    if value_type == INTEGER:
+        lower, upper = _halves(sets)
+        totals = np.where(_fits(lower, upper), (upper << 32) + lower, 0).astype(np.float64)
+        totals = np.where(_fits(lower, upper), totals, upper * 2.0**32 + lower)
+    else:
+        totals = _float_sums(sets)
+    return (pa.array(totals / np.maximum(sets.sizes, 1), mask=sets.sizes == 0),)
+
+
+def _values(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    return (sets.column.lists(),)
+
+
+def _ordered(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    """Lists the values of each window in their order, each as often as it occurs."""
+    column = sets.column
+    windows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
+    ranks = column.ranks()
+    order = np.lexsort((~ranks if aggregate.is_descending else ranks, windows))
+    counts = np.ones(len(order), np.int64) if column.counts is None else column.counts
+    places = np.repeat(order, counts[order])
+    sizes = np.bincount(windows, counts, minlength=len(column)).astype(np.int64)
+    is_text = aggregate.definition.result == TEXT
+    # A text of no values is null.
+    missing = pa.array(sizes == 0) if is_text else None
+    lists = pa.ListArray.from_arrays(
+        pa.array(offsets_of(sizes), pa.int32()),
+        decode(column.codes[places], column.coding),
+        mask=missing,
+    )
+    return (lists,)
+
+
+def _percentile(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    """Interpolates between the values on both sides of a percentage, as Spark does, bit by bit."""
+    asked = aggregate.percentages
+    many = asked if isinstance(asked, tuple) else (asked,)
+    is_discrete = aggregate.definition.summary == "discrete"
+    find = np.array([[p, is_discrete, aggregate.is_descending] for p in many], np.float64)
+    entries = sets.folding.ranked
+    find = find.reshape(len(many), 3)
+    totals, found = ranked_counts.positions_of(entries, sets.lows, sets.highs, find)
+    of_rank = _as_floats(sets, entries.entries, value_type)
+    missing = totals == 0
+    answers = [
+        _between(of_rank, places, (totals - 1) * percentage)
+        for percentage, places in zip(many, found, strict=True)
+    ]
+    if not isinstance(asked, tuple):
+        return (pa.array(answers[0], mask=missing),)
+    # A list of no percentages is null, too.
+    missing |= not many
+    flat = np.stack(answers, axis=1).ravel() if many else np.empty(0)
+    offsets = pa.array(np.arange(len(sets) + 1) * len(many), pa.int32())
+    return (pa.ListArray.from_arrays(offsets, pa.array(flat), mask=pa.array(missing)),)
+
+
+def _between(of_rank: np.ndarray, places: Int64s, positions: np.ndarray) -> np.ndarray:
+    lower, upper = places
+    if not len(of_rank):
+        return np.zeros(len(lower))
+    below, above = of_rank[lower], of_rank[upper]
+    # Differences and products of infinities are NaN, as they are to Spark.
+    with np.errstate(all="ignore"):
+        mixed = below + (above - below) * (positions - np.floor(positions))
+    found: np.ndarray = np.where((lower == upper) | (below == above), below, mixed)
+    return found
+
+
+def _mode(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    entries = sets.folding.ranked
+    places = ranked_counts.most_frequent(
+        entries, sets.lows, sets.highs, is_descending=aggregate.is_descending
+    )
+    column = sets.folding.column
+    values = decode(column.codes[entries.entries], column.coding)
+    return (values.take(pa.array(places, mask=places < 0)),)
+
+
+def _bitmap(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    return (bitmaps_of_positions(sets.column),)
+
+
+def _bits(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    is_union = aggregate.definition.summary == "bits_of_some"
+    return (combined_bitmaps(sets.column, is_union=is_union),)
+
+
+def _count_min(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    return (sketches(sets.column, count_min(aggregate.parameters)),)
+
+
+def _kll(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    kind = (aggregate.definition.summary or "").removeprefix("kll_")
+    return (kll.kll_sketches(sets, kll_accuracy(aggregate.parameters), _KLL_TYPES[kind]),)
+
+
+# The types of a sketch's items, as numpy calls them.
+_KLL_TYPES = {"bigint": "<i8", "double": "<f8", "float": "<f4"}
+
+
+def _top(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    return (top_items(sets, aggregate.parameters),)
+
+
+def _items(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+    return (items_sketches(sets, aggregate.parameters, value_type),)
+
+
+def _made_in_parts(make: Callable[[SetColumn, tuple[str, ...]], pa.Array]) -> _Summary:
+    """Returns what sums up sets as sketches, which are much smaller than the sets of windows."""
+
+    def sketches(aggregate: Aggregate, sets: WindowSets, value_type: str) -> tuple[pa.Array, ...]:
+        made = [make(column, aggregate.parameters) for column in sets.columns(_AT_ONCE)]
+        return (pa.concat_arrays(made),)
+
+    return sketches
+
+
+def _united_kll(kind: str) -> _Summary:
+    return _made_in_parts(
+        lambda sets, given: kll.united_sketches(sets, kll_accuracy(given) if given else None, kind)
+    )
+
+
+_SUMMARIES: dict[str, _Summary] = {
+    "count": _count,
+    "sum": _sum,
+    "mean": _mean,
+    "values": _values,
+    "ordered": _ordered,
+    "percentile": _percentile,
+    "discrete": _percentile,
+    "mode": _mode,
+    "bitmap": _bitmap,
+    "bits_of_some": _bits,
+    "bits_of_all": _bits,
+    "count_min": _count_min,
+    **{f"kll_{kind}": _kll for kind in _KLL_TYPES},
+    **{f"united_kll_{kind}": _united_kll(number) for kind, number in _KLL_TYPES.items()},
+    "top": _top,
+    "items": _items,
+    "theta": _made_in_parts(lambda sets, given: theta.sketches_of_values(sets, theta_bits(given))),
+    "united_theta": _made_in_parts(
+        lambda sets, given: theta.united_sketches(sets, theta_bits(given))
+    ),
+    "common_theta": _made_in_parts(lambda sets, given: theta.common_sketches(sets)),
+    "hll": _made_in_parts(lambda sets, given: hll.sketches_of_values(sets, hll_bits(given))),
+    "united_hll": _made_in_parts(
+        lambda sets, given: hll.united_sketches(sets, may_differ=allows_different_sizes(given))
+    ),
+}
+
+
+def _as_floats(sets: WindowSets, entries: Int64s, value_type: str) -> np.ndarray:
+    codes = sets.folding.column.codes[entries]
+    return codes.astype(np.float64) if value_type == INTEGER else floats(codes)
+
+
+def _float_sums(sets: WindowSets) -> np.ndarray:
+    column, following = sets.folding.column, sets.folding.following
+    values = floats(column.codes)
+    sums: np.ndarray = latest_occurrence.sum_floats(
+        column.offsets, following, values, sets.lows, sets.highs
+    )
+    return sums
+
+
+def _halves(sets: WindowSets) -> tuple[Int64s, Int64s]:
+    """The sum of each window's integers: `(upper << 32) + lower`."""
+    column, following = sets.folding.column, sets.folding.following
+    lower, upper = latest_occurrence.sum_integers(
+        column.offsets, following, column.codes, sets.lows, sets.highs
+    )
+    return lower & 0xFFFFFFFF, upper + (lower >> 32)
+
+
+def _fits(lower: Int64s, upper: Int64s) -> np.ndarray:
+    """Whether sums are integers of 64 bits."""
+    return (upper >= -(1 << 31)) & (upper < 1 << 31)
+
+
+def _summands(lower: Int64s, upper: Int64s) -> tuple[Int64s, Int64s]:
+    """Returns two summands that overflow if the sum does: Spark adds them, and under ANSI raises
+    its error; else what is left of the overflow is the same."""
+    words = (upper << 32) + lower
+    fits = _fits(lower, upper)
+    # Two positive numbers that overflow have a negative sum, and two negative ones a positive sum.
+    first = np.where(words < 0, _INT64.max, _INT64.min)
+    second = np.where(words < 0, np.minimum(words, -2) - _INT64.min + 1, words + _INT64.min)
+    return np.where(fits, words, first), np.where(fits, 0, second)

@@ -1,0 +1,167 @@
+"""Binds a plan to the data of a batch, and records in the plan who computes what."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from muntin.model.passes import SLICER, Pass
+from muntin.model.plan import Plan
+from muntin.model.slicing import Slicing
+from muntin.model.sql_text import SqlText
+from muntin.model.time import SECOND
+from muntin.model.trees import NATIVE, Node, PeriodicTree
+from muntin.optimizer.price_plan import price_plan
+from muntin.spark.binding.bind_data_windows import BoundDataTree, bind_data_trees
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree, BoundPlan, bind
+from muntin.spark.binding.relations import Relations
+from muntin.spark.engine.session_kind import cores_of
+
+# A part of time is this many times as long as the longest window, so one in so many slices is read
+# twice.
+_LENGTH = 4
+# A part has at least this many slices, as fewer would not keep a core busy.
+_SLICES = 1 << 14
+# With this many keys for each core, all cores have about as much to do.
+_KEYS_PER_CORE = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundBatch:
+    """A plan for a batch that can run on its data, with the trees that are not left to Spark."""
+
+    plan: Plan
+    periodic_trees: tuple[BoundPeriodicTree, ...]
+    data_trees: tuple[BoundDataTree, ...]
+
+
+def bind_batch(plan: Plan, relations: Relations) -> BoundBatch:
+    """Returns the plan that runs: queries that cannot share because of their types are plain ones,
+    trees say who computes what, and costs are those of all that."""
+    plan, data_trees = bind_data_trees(plan, relations)
+    bound = _decide(bind(plan, relations), relations, cores=cores_of(relations.session))
+    return BoundBatch(
+        plan=price_plan(bound.plan), periodic_trees=bound.trees, data_trees=data_trees
+    )
+
+
+def _decide(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
+    """Returns the plan with trees that say which queries Spark combines, and how few keys are split
+    by time over `cores`; and with the relations that are computed for several passes."""
+    apart = [part for each in bound.trees for part in _by_combiner(each, bound.plan)]
+    trees = tuple(_decided(each, bound.plan, cores) for each in _made_by_slicer(apart))
+    plan = bound.plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees))
+    return BoundPlan(plan=replace(plan, computed=_computed(plan, relations)), trees=trees)
+
+
+def _computed(plan: Plan, relations: Relations) -> frozenset[SqlText]:
+    """Returns the relations that are read several times and cost more than reading.
+
+    Without sharing, every query is computed as Spark alone would.
+    """
+    if plan.strategy == "unshared":
+        return frozenset()
+    several = [relation for relation, times in plan.readings.items() if times > 1]
+    return frozenset(relation for relation in several if relations.is_computed(relation))
+
+
+def _by_combiner(bound: BoundPeriodicTree, plan: Plan) -> Iterator[BoundPeriodicTree]:
+    """Yields a tree, or two if Spark combines some of its partials and only the slicer can make
+    others."""
+    queries = plan.queries_of(bound.tree)
+    native = [queries[name] for name in _native(bound, plan)]
+    if bound.tree.is_alone or bound.tree.is_native or not native:
+        yield bound
+        return
+    others = [query for query in queries.values() if query not in native]
+    yield replace(bound, tree=replace(bound.tree.answering(native), made_in=None))
+    if others:
+        yield replace(bound, tree=bound.tree.answering(others))
+
+
+def _made_by_slicer(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodicTree]:
+    """Returns the trees, those with partials that only the slicer makes in passes of the slicer."""
+    passes: dict[Pass, Pass] = {}
+    number = max((each.tree.made_in.number for each in trees if each.tree.made_in), default=-1) + 1
+    own: list[Pass | None] = []
+    for each in trees:
+        tree = each.tree
+        made_in = tree.made_in
+        if not tree.is_alone and not tree.is_native:
+            if made_in is None:
+                made_in = Pass(
+                    number=number, maker=SLICER, keys=tree.grouping.keys, slicing=tree.slicing
+                )
+                number += 1
+            passes[made_in] = replace(made_in, maker=SLICER)
+        own.append(made_in)
+    return [
+        replace(each, tree=replace(each.tree, made_in=made_in and passes.get(made_in, made_in)))
+        for each, made_in in zip(trees, own, strict=True)
+    ]
+
+
+def _native(bound: BoundPeriodicTree, plan: Plan) -> tuple[str, ...]:
+    """Returns the queries of a tree whose partials Spark combines."""
+    return tuple(
+        name
+        for name, query in plan.queries_of(bound.tree).items()
+        if not bound.compiled.issuperset(query.aggregates.values())
+    )
+
+
+def _decided(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPeriodicTree:
+    tree = bound.tree
+    native = _native(bound, plan)
+    decided = replace(
+        tree,
+        nodes=tuple(_combined_by_spark(node, bound) for node in tree.nodes),
+        native=() if tree.is_alone else native,
+        # The slicer makes only partials that the compiled runtime takes.
+        made_in=None if native and _by_slicer(tree) else tree.made_in,
+        time_part=_time_part(tree, plan, cores),
+    )
+    return replace(bound, tree=decided)
+
+
+def _combined_by_spark(node: Node, bound: BoundPeriodicTree) -> Node:
+    """Returns the node with Spark as technique of what the compiled runtime does not take."""
+    named = zip(node.aggregates, node.techniques, strict=True)
+    return replace(
+        node,
+        techniques=tuple(
+            names if aggregate in bound.compiled else (NATIVE,) * len(names)
+            for aggregate, names in named
+        ),
+    )
+
+
+def _time_part(tree: PeriodicTree, plan: Plan, cores: int) -> int | None:
+    """Returns the length of parts; None if Spark computes all, or keys are many."""
+    if tree.is_alone:
+        return None
+    known = plan.keys if plan.keys_known else None
+    keys = known if tree.grouping.keys else 1
+    return part_width(tree.slicing, tree.longest, keys=keys, cores=cores)
+
+
+def part_width(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> int | None:
+    """Returns the length of the parts of time that cores share, if there are few keys; None if the
+    keys can use all cores, or their number is unknown.
+
+    Parts overlap in what they read, not in what they answer. `longest` is the size of the longest
+    window. Both are in microseconds.
+
+    ```
+    0         P         2P
+    [---------)              windows that part 0 answers begin here
+    [-------------)          slices that it reads: as far as its last windows reach
+              [---------)    part 1 answers
+              [-------------)
+    ```
+    """
+    if keys is None or keys >= _KEYS_PER_CORE * cores:
+        return None
+    return max(_LENGTH * longest, int(_SLICES * SECOND / slicing.rate))
+
+
+def _by_slicer(tree: PeriodicTree) -> bool:
+    return tree.made_in is not None and tree.made_in.maker == SLICER
