@@ -304,4 +304,4 @@ class OwnAggregates:
         parts = tuple(component_storage(c, value_type=FLOAT, name="c", ansi=False) for c in values)
         self.tree = tree_of(kinds, {"first": first, "top": top})
         layout = layout_of(self.tree)
-        self.layout = replace(layout, layout=replace(layout.layout, kept=parts), values=values)
+        self.layout = replace(layout, layout=replace(layout.layout, storages=parts), values=values)
