@@ -18,11 +18,11 @@ help:
 	@echo "make demo    ten dashboard queries, plain Spark beside muntin (under two minutes)"
 	@echo "make test    everything that must hold"
 	@echo "make quick   all of it that needs no Spark (a minute)"
-	@echo "make lint    ruff and mypy"
+	@echo "make lint    ruff, mypy and import-linter"
 	@echo "make docs    the site of these documents, in build/site; a broken link is an error"
 	@echo "make notebook  the outputs of examples/notebook.ipynb, computed and saved anew"
 	@echo "make bench   the benchmark of the README"
-	@echo "make figures the README's table of costs as a picture"
+	@echo "make figures the pictures of the README and of the site's first pages"
 	@echo "make fuzz    N=2000 generated workloads against plain Spark, then EXAMPLES=400 of each generated test"
 	@echo "make slow    tests that take minutes each"
 	@echo "make test-versions  a core of the tests on every supported Spark and Python"
@@ -55,9 +55,11 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 figures: setup
 	$(BIN)/python -m tools.readme_figure
+	$(BIN)/python -m tools.doc_pictures
 
 # What builds the site is installed only when it is asked for.
 $(VENV)/.docs: $(VENV)/.ready

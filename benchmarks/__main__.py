@@ -1,38 +1,34 @@
 """`python -m benchmarks NAME`: runs one benchmark, and puts out its tables, JSON and pictures."""
 
+import inspect
 import json as json_text
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from benchmarks.harness.experiment import Experiment
 from benchmarks.harness.sets import PERIODIC, SETS
 from benchmarks.papers.optimizer_techniques import run as optimizer_techniques
 from benchmarks.papers.subsume import run as subsume
-from benchmarks.papers.technique_figures import draw
 from benchmarks.papers.techniques import run as techniques
 from benchmarks.papers.udw import run as user_defined
 from benchmarks.papers.weave import ranges as weave_ranges
 from benchmarks.papers.weave import run as weave
 from benchmarks.spark.cold import EVENTS, cold_starts
-from benchmarks.spark.factor import factor
-from benchmarks.spark.factor_report import Report as FactorReport
-from benchmarks.spark.factor_report import earlier, joined
-from benchmarks.spark.factor_settings import SETTINGS, USUAL, chosen_settings
-from benchmarks.spark.memory import HEAP, peaks
-from benchmarks.spark.sharing import REPEATS, chosen, sharing
-from benchmarks.spark.sharing_figure import draw as draw_sharing
-from benchmarks.spark.stream_long import BATCHES, LongReport, long_run
-from benchmarks.spark.stream_state import StateReport, state_costs
-from benchmarks.spark.streaming import SESSION, STREAMED, streamed, streaming
-from benchmarks.spark.streaming import Report as StreamingReport
+from benchmarks.spark.factor import run_factor
+from benchmarks.spark.factor_report import join_reports, read_reports
+from benchmarks.spark.factor_settings import SETTINGS, USUAL, read_settings
+from benchmarks.spark.memory import HEAP, measure_peaks
+from benchmarks.spark.sharing import REPEATS, read_sets, sharing
+from benchmarks.spark.stream_long import BATCHES, long_run
+from benchmarks.spark.stream_state import state_costs
+from benchmarks.spark.streaming import SESSION, STREAMED, read_streamed_sets, streaming
 from muntin.cli.command import run_command
-from muntin.cli.options import Strategy
+from muntin.cli.options import Strategy, with_option_groups
 from muntin.cli.paths import check_file
 from muntin.measure.processes import measured_session
 from muntin.optimizer.strategies import DEFAULT, STEADY
@@ -41,106 +37,141 @@ bench = typer.Typer(
     help="Measure muntin beside plain Spark on this machine.", rich_markup_mode=None
 )
 
-Json = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to a file, too.")
-]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")]
-Pictures = Annotated[
-    Path | None,
-    typer.Option("--pictures", metavar="DIR", help="Draw the figures, too (matplotlib)."),
+Repeats = Annotated[int, typer.Option(metavar="N", min=1, help="Timed runs of each.")]
+Events = Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")]
+Devices = Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")]
+Workloads = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Workloads that a point is the average of.")
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Where figures go, besides the terminal."""
+
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the figures to a file, too.")
+    ] = None
+    pictures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Draw the figures, too, if there are any (matplotlib)."),
+    ] = None
+
+    def check(self) -> None:
+        """Refuses a JSON file that cannot be written, before anything runs."""
+        check_file(self.json, "--json")
+
+    def write_json(self, report: Any) -> None:
+        """Writes the figures of a report, if a file was named."""
+        if self.json is not None:
+            self.json.write_text(json_text.dumps(report.to_json(), indent=2) + "\n")
+
+    def publish(self, report: Any) -> None:
+        """Prints the tables of a report, writes its JSON, and draws its pictures."""
+        Console().print(*report.tables())
+        self.write_json(report)
+        if self.json is not None:
+            print(f"figures written to {self.json}")
+        if self.pictures is not None and hasattr(report, "draw"):
+            for path in report.draw(self.pictures):
+                print(f"drawn: {path}")
+
+
+def _command(name: str, summary: str) -> Callable[[Callable[..., Any]], None]:
+    """Registers a function that returns a report as a command that publishes it."""
+
+    def register(verb: Callable[..., Any]) -> None:
+        def command(output: OutputOptions, **values: Any) -> None:
+            output.check()
+            report = verb(**values)
+            if isinstance(report, Iterator):
+                # A long benchmark yields the report so far after each part.
+                for part in report:
+                    output.write_json(part)
+                    report = part
+            output.publish(report)
+
+        signature = inspect.signature(verb)
+        own = inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, annotation=OutputOptions)
+        parameters = [each.replace(kind=own.kind) for each in signature.parameters.values()]
+        command.__doc__ = verb.__doc__
+        command.__signature__ = inspect.Signature([own, *parameters])  # type: ignore[attr-defined]
+        bench.command(name, short_help=summary)(with_option_groups(command))
+
+    return register
 
 
 @bench.callback(invoke_without_command=True)
-def _bench(context: typer.Context) -> None:
+def _show_help(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
-@bench.command("sharing", short_help="Sets of queries, plain Spark beside muntin.")
+@_command("sharing", "Sets of queries, plain Spark beside muntin.")
 def sharing_verb(
     sets: Annotated[
         str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(SETS)}.")
     ] = ",".join(PERIODIC),
-    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
-    keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Timed runs of each, after some to warm up.")
-    ] = REPEATS,
+    events: Events = 5_000_000,
+    keys: Devices = 100,
+    repeats: Repeats = REPEATS,
     strategy: Strategy = None,
-    json: Json = None,
-    pictures: Pictures = None,
-) -> None:
+) -> Any:
     """Sets of window queries as plain Spark and as muntin: CPU, wall time, rows, equality.
 
     \b
     $ python -m benchmarks sharing --sets one,dash10 --events 1000000
     $ python -m benchmarks sharing --json sharing.json
 
-    \b
-    one       tumbling 1 min
-    tumb5     tumbling 1, 2, 3, 5, 10 min
-    slide3    hopping 1 h by 1 min, 30 min by 1 min, 15 min by 5 min
-    dash10    tumbling 1 to 60 min (seven), hopping 1 h and 15 min by 1 min, 24 h by 10 min
-    mix100    a hundred windows of both kinds up to 24 h; plain Spark would take hours, so
-              it answers a few events, for the comparison
-    teams10   ten queries by six sets of keys, four of them with a filter
-    teams100  a hundred queries by twelve sets of keys, with twenty-five filters; plain Spark
-              answers a few events, as for mix100
-    sparse10  the windows of dash10 over two fifths of the events, with 8,000 keys whatever
-              --keys is
-    distinct1, distinct10  count(DISTINCT user), of 10,000 users, tumbling 1 min, and over
-              the windows of dash10; only if named. Plain Spark runs distinct10 over the
-              events of one device in twenty, and its seconds are scaled up
-    quantile1, quantile10  percentile(temp, 0.95), likewise
-    sketch1, sketch10  approx_count_distinct(user), likewise
-    sess, sess10  sessions 60 s apart, and of ten gaps from 5 to 900 s; not among those
-              that run unasked. More keys make them short: 100 has an event of each every 2 s
+    docs/benchmarks.md describes the sets. Plain Spark would take hours for mix100 and teams100, so
+    it answers a few events, for the comparison. For distinct10, quantile10 and sketch10 it answers
+    the events of one device in twenty, and its seconds are scaled up.
 
     The first five over five million events take about half an hour on two cores, most of it plain
     Spark's dash10.
     """
-    names = chosen(sets)
-    check_file(json, "--json")
-    session = measured_session()
-    report = sharing(
-        session, names, events=events, keys=keys, repeats=repeats, strategy=strategy or DEFAULT
-    )
-    _report(report.to_json(), [report.table()], json)
-    if pictures is not None:
-        _drawn([draw_sharing(report.pairs(), pictures / "sharing.png", title=report.title())])
+    names = read_sets(sets)
+    scale = {"events": events, "keys": keys, "repeats": repeats}
+    return sharing(measured_session(), names, strategy=strategy or DEFAULT, **scale)
 
 
-@bench.command("streaming", short_help="The same sets as streams.")
-def streaming_verb(
-    sets: Annotated[
-        str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(STREAMED)}.")
-    ] = ",".join(name for name in STREAMED if name in PERIODIC),
-    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 5_000_000,
-    keys: Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")] = 100,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 3,
-    strategy: Strategy = None,
+@dataclass(frozen=True, kw_only=True)
+class OtherStreams:
+    """What `streaming` may measure instead of the sets."""
+
     state: Annotated[
         bool,
         typer.Option(
             "--state", help="Instead: what retained state, 100,000 keys and an added query cost."
         ),
-    ] = False,
+    ] = False
     live_keys: Annotated[
         int,
         typer.Option(
             metavar="N", min=0, help="With --state: also dash10 by so many keys, such as a million."
         ),
-    ] = 0,
+    ] = 0
     long: Annotated[
         bool,
         typer.Option("--long", help="Instead: what memory and files are after many batches."),
-    ] = False,
+    ] = False
     batches: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many batches, with --long.")
-    ] = BATCHES,
-    json: Json = None,
-) -> None:
+    ] = BATCHES
+
+
+@_command("streaming", "The same sets as streams.")
+def streaming_verb(
+    other: OtherStreams,
+    sets: Annotated[
+        str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(STREAMED)}.")
+    ] = ",".join(name for name in STREAMED if name in PERIODIC),
+    events: Events = 5_000_000,
+    keys: Devices = 100,
+    repeats: Repeats = 3,
+    strategy: Strategy = None,
+) -> Any:
     """Sets of window queries as plain Spark's streams and as one pipeline: CPU of warm batches.
 
     \b
@@ -153,22 +184,17 @@ def streaming_verb(
     streaming query for each query of a set. The sets are those of `python -m benchmarks sharing`.
     Spark refuses count(DISTINCT) in streams, so beside distinct10 it runs the query of `one`.
     """
-    names = streamed(sets)
-    check_file(json, "--json")
+    names = read_streamed_sets(sets)
     session = measured_session(more=SESSION)
-    report: StateReport | StreamingReport | LongReport
-    if long:
-        report = long_run(session, batches=batches)
-    elif state:
-        report = state_costs(session, dash10_keys=live_keys)
-    else:
-        report = streaming(
-            session, names, events=events, keys=keys, repeats=repeats, strategy=strategy or STEADY
-        )
-    _report(report.to_json(), [report.table()], json)
+    if other.long:
+        return long_run(session, batches=other.batches)
+    if other.state:
+        return state_costs(session, dash10_keys=other.live_keys)
+    scale = {"events": events, "keys": keys, "repeats": repeats}
+    return streaming(session, names, strategy=strategy or STEADY, **scale)
 
 
-@bench.command("memory", short_help="A million keys; 50 million events of one.")
+@_command("memory", "A million keys; 50 million events of one.")
 def memory_verb(
     keys: Annotated[
         int, typer.Option(metavar="N", min=1, help="Keys, with an event each, of two shapes.")
@@ -177,28 +203,22 @@ def memory_verb(
         int, typer.Option(metavar="N", min=1, help="Events of the one key of another shape.")
     ] = 50_000_000,
     strategy: Strategy = None,
-    json: Json = None,
-) -> None:
+) -> Any:
     """Many keys, one key with many events, a hundred queries that differ: memory of all processes.
 
     \b
     $ python -m benchmarks memory
     $ python -m benchmarks memory --keys 100000 --events 5000000 --json memory.json
     """
-    check_file(json, "--json")
     session = measured_session(HEAP)
-    report = peaks(session, keys=keys, events=events, strategy=strategy or DEFAULT)
-    _report(report.to_json(), [report.table()], json)
+    return measure_peaks(session, keys=keys, events=events, strategy=strategy or DEFAULT)
 
 
-@bench.command("cold", short_help="The first queries of a new process.")
+@_command("cold", "The first queries of a new process.")
 def cold_verb(
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Processes of each kind; the cheapest counts.")
-    ] = 3,
-    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = EVENTS,
-    json: Json = None,
-) -> None:
+    repeats: Repeats = 3,
+    events: Events = EVENTS,
+) -> Any:
     """Two and ten queries in new processes: CPU without compiled kernels, with them, and after.
 
     \b
@@ -207,17 +227,11 @@ def cold_verb(
 
     Takes about five minutes on two cores.
     """
-    check_file(json, "--json")
-    report = cold_starts(measured_session(), events=events, repeats=repeats)
-    _report(report.to_json(), [report.table()], json)
+    return cold_starts(measured_session(), events=events, repeats=repeats)
 
 
-@bench.command("techniques", short_help="What a slide costs by each technique.")
-def techniques_verb(
-    quick: Quick = False,
-    json: Json = None,
-    pictures: Pictures = None,
-) -> None:
+@_command("techniques", "What a slide costs by each technique.")
+def techniques_verb(quick: Quick = False) -> Any:
     """Every technique on one core: time per slide, tail latency, memory. Spark is not started.
 
     \b
@@ -226,20 +240,15 @@ def techniques_verb(
 
     All of it takes some five minutes.
     """
-    check_file(json, "--json")
-    report = techniques(quick=quick)
-    _report(report.to_json(), report.tables(), json)
-    if pictures is not None:
-        _drawn(draw(report, pictures))
+    return techniques(quick=quick)
 
 
-@bench.command("udw", short_help="User-defined windows: Cutty beside other ways to slice.")
+@_command("udw", "User-defined windows: Cutty beside other ways to slice.")
 def udw_verb(
     records: Annotated[
         int, typer.Option(metavar="N", min=1000, help="How many records the stream has.")
     ] = 1_000_000,
-    json: Json = None,
-) -> None:
+) -> Any:
     """Periodic windows and sessions, 1 to 100 queries: combines, partials stored, records a second.
 
     \b
@@ -248,23 +257,17 @@ def udw_verb(
 
     One core, without Spark: figures 8 and 9 of the Cutty paper. A million records take a minute.
     """
-    check_file(json, "--json")
-    report = user_defined(records=records)
-    _report(report.to_json(), report.tables(), json)
+    return user_defined(records=records)
 
 
-@bench.command("weave", short_help="Weave Share beside its rivals, by cost and time.")
+@_command("weave", "Weave Share beside its rivals, by cost and time.")
 def weave_verb(
     quick: Quick = False,
     queries: Annotated[
         int, typer.Option(metavar="N", min=1_000, help="Plan up to so many queries, for time.")
     ] = 100_000,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Workloads that a point is the average of.")
-    ] = 1,
-    json: Json = None,
-    pictures: Pictures = None,
-) -> None:
+    repeats: Workloads = 1,
+) -> Any:
     """The figures of Weave Share: costs of plans, and time to plan. Spark is not started.
 
     \b
@@ -274,47 +277,36 @@ def weave_verb(
 
     All of it takes minutes.
     """
-    check_file(json, "--json")
-    _experiment(weave(weave_ranges(queries, repeats, quick=quick)), json, pictures)
+    return weave(weave_ranges(queries, repeats, quick=quick))
 
 
-@bench.command("techniques-in-optimizers", short_help="Plans by each technique's cost.")
-def optimizer_techniques_verb(
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Workloads that a point is the average of.")
-    ] = 10,
-    json: Json = None,
-    pictures: Pictures = None,
-) -> None:
+@_command("techniques-in-optimizers", "Plans by each technique's cost.")
+def optimizer_techniques_verb(repeats: Workloads = 10) -> Any:
     """Weave Share and TriWeave with each technique's operations. Spark is not started.
 
     \b
     $ python -m benchmarks techniques-in-optimizers --repeats 1
     $ python -m benchmarks techniques-in-optimizers --json optimizers.json --pictures pictures
     """
-    check_file(json, "--json")
-    _experiment(optimizer_techniques(repeats=repeats), json, pictures)
+    return optimizer_techniques(repeats=repeats)
 
 
-@bench.command("subsume", short_help="Subsumption's groups, state and time.")
+@_command("subsume", "Subsumption's groups, state and time.")
 def subsume_verb(
     seconds: Annotated[
         int, typer.Option(metavar="N", min=1, help="How long the timed stream is.")
     ] = 120,
-    json: Json = None,
-    pictures: Pictures = None,
-) -> None:
+) -> Any:
     """Thousands of windows grouped by subsumption: groups, state, cost, time. Spark is not started.
 
     \b
     $ python -m benchmarks subsume
     $ python -m benchmarks subsume --json subsume.json --pictures pictures
     """
-    check_file(json, "--json")
-    _experiment(subsume(seconds=seconds), json, pictures)
+    return subsume(seconds=seconds)
 
 
-@bench.command("factor", short_help="Factor Windows' window sets on Spark.")
+@_command("factor", "Factor Windows' window sets on Spark.")
 def factor_verb(
     settings: Annotated[
         str,
@@ -322,22 +314,18 @@ def factor_verb(
             metavar="NAMES", help=f"Generator settings: {', '.join(SETTINGS)}.", show_default=False
         ),
     ] = ",".join(USUAL),
-    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")] = 10_000_000,
+    events: Events = 10_000_000,
     sets: Annotated[
         int, typer.Option(metavar="N", min=1, help="Window sets of each setting; the paper has 10.")
     ] = 1,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Timed runs of each; the first warms up.")
-    ] = 2,
-    together: Annotated[
+    repeats: Repeats = 2,
+    earlier: Annotated[
         list[Path] | None,
         typer.Option(
             "--with", metavar="FILE", help="Show the figures of an earlier --json, too. Repeatable."
         ),
     ] = None,
-    json: Json = None,
-    pictures: Pictures = None,
-) -> None:
+) -> Any:
     """Window sets of Factor Windows: plain Spark, plans without and with factor windows.
 
     \b
@@ -352,44 +340,12 @@ def factor_verb(
     $ python -m benchmarks factor --settings S-20-tumbling --with a.json --json both.json
     $ python -m benchmarks factor --settings '' --with both.json --pictures pictures
     """
-    reports = earlier(together or ())
-    names = chosen_settings(settings) if settings or not reports else []
-    check_file(json, "--json")
-
-    def keep(report: FactorReport) -> None:
-        if json is not None:
-            _write(joined([*reports, report]).to_json(), json)
-
-    if names:
-        session = measured_session()
-        reports.append(factor(session, names, events=events, sets=sets, repeats=repeats, keep=keep))
-    report = joined(reports)
-    _report(report.to_json(), report.tables(), json)
-    if pictures is not None:
-        _drawn(report.draw(pictures))
-
-
-def _report(figures: dict[str, object], tables: Iterable[Table], file: Path | None) -> None:
-    for table in tables:
-        Console().print(table)
-    if file is not None:
-        _write(figures, file)
-        print(f"figures written to {file}")
-
-
-def _write(figures: dict[str, object], file: Path) -> None:
-    file.write_text(json_text.dumps(figures, indent=2) + "\n")
-
-
-def _experiment(experiment: Experiment, json: Path | None, pictures: Path | None) -> None:
-    _report(experiment.to_json(), experiment.tables(), json)
-    if pictures is not None:
-        _drawn(experiment.draw(pictures))
-
-
-def _drawn(paths: Iterable[Path]) -> None:
-    for path in paths:
-        print(f"drawn: {path}")
+    reports = read_reports(earlier or ())
+    names = read_settings(settings) if settings or not reports else []
+    if not names:
+        return join_reports(reports)
+    parts = run_factor(measured_session(), names, events=events, sets=sets, repeats=repeats)
+    return (join_reports([*reports, part]) for part in parts)
 
 
 if __name__ == "__main__":

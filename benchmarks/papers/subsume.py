@@ -1,29 +1,42 @@
-"""`bench subsume`: the Subsumption paper's groups of windows, their state, and what they cost."""
+"""`subsume`: the Subsumption paper's groups of windows, their state, and what they cost."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
-from benchmarks.harness.experiment import Claim, Experiment, Figure
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmarks.harness.report import Claim, Experiment, Figure, Lines
 from benchmarks.papers.generators import subsumption_gen
-from benchmarks.papers.subsume_time import timed
+from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import sum_
+from muntin.model.aggregates.representations import INTEGER
+from muntin.model.plan import Plan
 from muntin.model.query import Query
+from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
+from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.strategies import optimize
 from muntin.optimizer.subsumption import Stairs, subsume_windows
+from muntin.runtime.periodic.tree import TreeRuntime
+from muntin.runtime.storage.layout import Layout
+from muntin.runtime.storage.table import component_storage
 
 # The paper's classes, by their longest slide in seconds.
 CLASSES = {"smooth": 10, "medium": 20, "abrupt": 30}
 COUNTS = (1_000, 2_000, 5_000, 10_000)
 ALTERNATIVES = ("unshared", "subsume", "weave", "triweave", "coverage", "shared")
 RATES = (1_000, 10_000, 100_000)
-Lines = dict[str, list[tuple[float, float]]]
+# Strategies that are also timed, by the runtime in this process.
+TIMED = ("subsume", "shared", "unshared")
+_START = "start"
 
 
-def drawn(kind: str, count: int) -> list[Window]:
+def draw_class(kind: str, count: int) -> list[Window]:
     """Draws the window specifications of a class."""
     return subsumption_gen(Random(count), count=count, longest_slide=CLASSES[kind])
 
@@ -35,18 +48,17 @@ def groups_and_state(counts: Sequence[int] = COUNTS) -> Experiment:
     slowest = 0.0
     for kind in CLASSES:
         for count in counts:
-            windows = drawn(kind, count)
+            windows = draw_class(kind, count)
             before = time.thread_time()
             stairs = subsume_windows(windows)
             slowest = max(slowest, time.thread_time() - before)
             groups[kind].append((count, len(stairs)))
             if kind == "medium":
                 held["each alone"].append((count, sum(window.size for window in windows) / SECOND))
-                held["subsumed"].append((count, sum(map(_held, stairs))))
+                held["subsumed"].append((count, sum(map(_seconds_held, stairs))))
     saved = [alone / shared for (_, alone), (_, shared) in zip(*held.values(), strict=True)]
     sizes = [int(size) for line in groups.values() for _, size in line]
     return Experiment(
-        title="",
         figures=[
             Figure(
                 name="subsume_10",
@@ -80,15 +92,15 @@ def groups_and_state(counts: Sequence[int] = COUNTS) -> Experiment:
     )
 
 
-def _held(stairs: Stairs) -> float:
+def _seconds_held(stairs: Stairs) -> float:
     """Returns the seconds of stream in a group: its widest window, and a slide for each stair."""
     waiting = sum(step[0].slide for step in stairs.steps)
     return (stairs.windows[-1].size + waiting) / SECOND
 
 
-def asked(kind: str, count: int, rate: float) -> Workload:
+def make_workload(kind: str, count: int, rate: float) -> Workload:
     """Returns a SUM over each window; equal specifications are one query."""
-    distinct = enumerate(dict.fromkeys(drawn(kind, count)))
+    distinct = enumerate(dict.fromkeys(draw_class(kind, count)))
     queries = [
         Query(name=f"q{number}", window=window, aggregates={"total": sum_("temp")}, time="ts")
         for number, window in distinct
@@ -96,13 +108,13 @@ def asked(kind: str, count: int, rate: float) -> Workload:
     return workload(queries, rate=rate, keys=1)
 
 
-def beside_others(count: int, rate: float = 1_000.0) -> Experiment:
+def compare_costs(count: int, rate: float = 1_000.0) -> Experiment:
     """Costs subsumption and the other ways to share by our model."""
     lines: Lines = {strategy: [] for strategy in ALTERNATIVES}
     claims = []
     for kind, longest in CLASSES.items():
-        wanted = asked(kind, count, rate)
-        costs = {strategy: optimize(wanted, strategy).cost for strategy in ALTERNATIVES}
+        work = make_workload(kind, count, rate)
+        costs = {strategy: optimize(work, strategy).cost for strategy in ALTERNATIVES}
         for strategy, cost in costs.items():
             lines[strategy].append((longest, cost))
         claims.append(
@@ -124,7 +136,89 @@ def beside_others(count: int, rate: float = 1_000.0) -> Experiment:
         lines=lines,
         log_x=False,
     )
-    return Experiment(title="", figures=[figure], claims=claims)
+    return Experiment(figures=[figure], claims=claims)
+
+
+def time_strategies(
+    kinds: Sequence[str], *, count: int, rates: Sequence[int], seconds: int
+) -> Experiment:
+    """Figure 12: CPU per second of stream for each class and strategy, and equality of answers."""
+    lines: Lines = {}
+    equal = True
+    with Steps(len(kinds) * len(rates) * len(TIMED)) as bar:
+        for kind in kinds:
+            for rate in rates:
+                work = make_workload(kind, count, rate)
+                values = np.random.default_rng(rate).integers(0, 1_000, rate * seconds)
+                sums = set()
+                for strategy in TIMED:
+                    with bar.step(f"{kind}, {rate:,} per second, {strategy}"):
+                        plan = optimize(work, strategy)
+                        spent, answers = _answer(plan, values, rate, seconds)
+                    sums.add(answers)
+                    line = lines.setdefault(f"{kind}, {strategy}", [])
+                    line.append((rate, spent / seconds))
+                equal &= len(sums) == 1
+    figure = Figure(
+        name="subsume_12",
+        title=f"Subsumption, figure 12: {count:,} specifications, SUM",
+        across="events per second",
+        up="CPU seconds per second of stream",
+        lines=lines,
+    )
+    claims = [
+        Claim(
+            what=f"CPU per second of stream, {name}",
+            paper="mostly below 2 s (subsumed)",
+            found=f"{1000 * max(spent for _, spent in line):.2f} ms at most",
+        )
+        for name, line in lines.items()
+    ]
+    claims.append(
+        Claim(what="answers of all ways to share", paper="", found="equal" if equal else "DIFFER")
+    )
+    return Experiment(figures=[figure], claims=claims)
+
+
+def _answer(
+    plan: Plan, values: NDArray[np.int64], rate: int, seconds: int
+) -> tuple[float, tuple[int, int]]:
+    """Returns the CPU seconds of the better of two runs, and the count and sum of the answers."""
+    spent = []
+    for _ in range(2):
+        before = time.thread_time()
+        sums = [
+            column for tree in plan.periodic_trees for column in _sums(tree, values, rate, seconds)
+        ]
+        spent.append(time.thread_time() - before)
+    return min(spent), (
+        sum(len(column) for column in sums),
+        sum(int(column.sum()) for column in sums),
+    )
+
+
+def _sums(
+    tree: PeriodicTree, values: NDArray[np.int64], rate: int, seconds: int
+) -> Iterator[NDArray[np.int64]]:
+    """Cuts events into the slices of a tree, and yields the answers of its nodes."""
+    (component,) = tree.aggregates[0].components
+    column = component_storage(component, value_type=INTEGER, name="total", ansi=False)
+    layout = Layout(key_columns=(), start=_START, storages=(column,))
+    starts = _edges(tree.slicing, seconds)
+    cut = np.add.reduceat(values, starts * rate // SECOND)
+    batch = pa.RecordBatch.from_pydict({_START: starts, "total": cut})
+    for answers in TreeRuntime(tree, layout).run([batch]):
+        yield answers.column("i0").to_numpy()
+
+
+def _edges(slicing: Slicing, seconds: int) -> NDArray[np.int64]:
+    """Returns every edge of a stream that begins at zero."""
+    until = seconds * SECOND
+    edges = [
+        np.arange(progression.phase, until, progression.period, dtype=np.int64)
+        for progression in slicing.edges
+    ]
+    return np.unique(np.concatenate([[0], *edges]))
 
 
 def run(
@@ -133,12 +227,11 @@ def run(
     """Runs all parts."""
     parts = (
         groups_and_state(counts),
-        beside_others(counts[0]),
-        beside_others(counts[-1]),
-        timed(asked, list(CLASSES), count=counts[-1], rates=rates, seconds=seconds),
+        compare_costs(counts[0]),
+        compare_costs(counts[-1]),
+        time_strategies(list(CLASSES), count=counts[-1], rates=rates, seconds=seconds),
     )
-    return Experiment(
-        title="Subsumption",
-        figures=[figure for part in parts for figure in part.figures],
-        claims=[claim for part in parts for claim in part.claims],
-    )
+    whole = Experiment(title="Subsumption")
+    for part in parts:
+        whole.add(part)
+    return whole

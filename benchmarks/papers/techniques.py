@@ -1,19 +1,17 @@
-"""`bench techniques`: time, tail latency and memory of a slide by each technique."""
+"""`techniques`: time, tail latency and memory of a slide by each technique."""
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 from rich.progress import Progress
-from rich.table import Table
 
 from benchmarks.harness.cycles import calibrate, cycles
-from benchmarks.harness.machine import machine
-from benchmarks.harness.targets import Target, as_json, targets_table
+from benchmarks.harness.report import Experiment, Figure, Lines, Target
 from muntin.model.aggregates.monoids import ADD, MAX, Monoid
 from muntin.techniques.compiled.aggregator import Aggregator
 from muntin.techniques.compiled.compile import bind
@@ -29,95 +27,13 @@ MONOIDS: dict[str, Monoid] = {"sum": ADD, "max": MAX}
 USUAL = 4096
 # These read the whole window for every answer.
 NAIVE = ("recalc", "panes")
+SLICES = "slices in the window"
+PERCENTILES = (50, 99.9, 99.99, 100)
 # A measurement is short, so that a busy machine leaves it a core for all of it.
 SHORT_NS = 4_000_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Single:
-    """Nanoseconds per slide of one window, by `fold`."""
-
-    technique: str
-    aggregate: str
-    size: int
-    ns: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Many:
-    """Slides per second of one structure that answers many windows after each."""
-
-    technique: str
-    aggregate: str
-    data: str
-    queries: int
-    per_second: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Latency:
-    """Nanoseconds of single slides; each is the least disturbed of its repeats."""
-
-    technique: str
-    aggregate: str
-    size: int
-    p50: float
-    p999: float
-    p9999: float
-    worst: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Memory:
-    """Bytes that a structure holds for a window."""
-
-    technique: str
-    size: int
-    bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """All figures of one run."""
-
-    single: list[Single] = field(default_factory=list)
-    many: list[Many] = field(default_factory=list)
-    latency: list[Latency] = field(default_factory=list)
-    memory: list[Memory] = field(default_factory=list)
-    targets: list[Target] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """Every figure by its kind, targets with `met`, and what they were measured on."""
-        return {**asdict(self), "targets": as_json(self.targets), "machine": machine()}
-
-    def tables(self) -> Iterator[Table]:
-        """Yields one table per kind."""
-        for aggregate in MONOIDS:
-            yield _grid(
-                f"{aggregate}, one window: ns per slide, by slices in the window",
-                [(figure.technique, f"{figure.size:,}", f"{figure.ns:,.1f}")
-                 for figure in self.single if figure.aggregate == aggregate],
-            )  # fmt: skip
-        yield _grid(
-            "slides per second, by windows answered after each",
-            [(f"{figure.technique}, {figure.aggregate} of {figure.data}", f"{figure.queries:,}",
-              f"{figure.per_second:,.0f}") for figure in self.many],
-        )  # fmt: skip
-        yield _grid(
-            "latency of a slide in ns",
-            [(f"{tail.technique}, {tail.aggregate}, {tail.size:,} slices", name, f"{value:,.0f}")
-             for tail in self.latency
-             for name, value in (("p50", tail.p50), ("p99.9", tail.p999), ("p99.99", tail.p9999),
-                                 ("worst", tail.worst))],
-        )  # fmt: skip
-        yield _grid(
-            "bytes held, by slices in the window",
-            [(figure.technique, f"{figure.size:,}", f"{figure.bytes:,}") for figure in self.memory],
-        )
-        yield targets_table(self.targets, "ratio")
-
-
-def run(*, quick: bool = False) -> Report:
+def run(*, quick: bool = False) -> Experiment:
     """Measures everything; takes minutes, or with `quick` ten seconds, with smaller windows.
 
     The first run on a machine also compiles, for a minute or two.
@@ -125,19 +41,42 @@ def run(*, quick: bool = False) -> Report:
     repeats = 3 if quick else 7
     sizes = [1, 64, USUAL] if quick else [4**k for k in range(11)]
     longest = 1 << (14 if quick else 20)
-    report = Report()
     with Progress(transient=True) as bar:
-        report.single.extend(_one_window(bar, sizes, repeats))
-        report.many.extend(_many_windows(bar, repeats, quick))
-        for technique in bar.track(_streaming(), description="latency"):
+        one = _one_window(bar, sizes, repeats)
+        many = _many_windows(bar, repeats, quick)
+        held: Lines = {}
+        tails: Lines = {}
+        for technique in bar.track(_streaming_techniques(), description="latency"):
             if technique.name not in NAIVE:
-                report.latency.append(_latency(technique, longest, repeats))
-            report.memory.extend(_memory(technique, size) for size in sizes)
-        report.targets.extend(_targets(report, bar, 5 if quick else 40))
-    return report
+                tails[technique.name] = _latency(technique, longest, repeats)
+            held[technique.name] = [(size, _memory(technique, size)) for size in sizes]
+        figures = [
+            *(
+                _figure(f"11_{name}", f"{name}, one window", SLICES, "ns per slide", one[name])
+                for name in MONOIDS
+            ),
+            _figure("12", "many windows", "windows answered", "slides per second", many),
+            _figure("13", "memory of one window", SLICES, "bytes", held),
+            replace(
+                _figure("14", f"latency, {longest:,} slices", "percentile", "ns", tails),
+                log_x=False,
+            ),
+        ]
+        targets = list(_targets(many, tails, bar, 5 if quick else 40))
+    return Experiment(title="Techniques", figures=figures, targets=targets)
 
 
-def _allowed() -> list[tuple[Technique, str]]:
+def _figure(number: str, title: str, across: str, up: str, lines: Lines) -> Figure:
+    return Figure(
+        name=f"figure_{number}",
+        title=f"Incremental MQO, figure {number[:2]}: {title}",
+        across=across,
+        up=up,
+        lines=lines,
+    )
+
+
+def _technique_pairs() -> list[tuple[Technique, str]]:
     return [
         (technique, aggregate)
         for technique in TECHNIQUES.values()
@@ -146,7 +85,7 @@ def _allowed() -> list[tuple[Technique, str]]:
     ]
 
 
-def _streaming() -> list[Technique]:
+def _streaming_techniques() -> list[Technique]:
     return [technique for technique in TECHNIQUES.values() if technique.name != "recalc"]
 
 
@@ -157,15 +96,18 @@ def _usual(technique: Technique) -> str:
 # --- one window
 
 
-def _one_window(bar: Progress, sizes: list[int], repeats: int) -> Iterator[Single]:
-    works = [(*pair, size) for pair in _allowed() for size in sizes]
+def _one_window(bar: Progress, sizes: list[int], repeats: int) -> dict[str, Lines]:
+    """Returns the nanoseconds per slide of each technique, by aggregate and window size."""
+    works = [(*pair, size) for pair in _technique_pairs() for size in sizes]
     best = dict.fromkeys(works, float("inf"))
     # In turns, so that a busy neighbour does not spoil all repeats of one technique.
     for work in bar.track(works * repeats, description="one window"):
         technique, aggregate, size = work
         best[work] = min(best[work], _single(technique, MONOIDS[aggregate], size))
+    figures: dict[str, Lines] = {name: {} for name in MONOIDS}
     for (technique, aggregate, size), ns in best.items():
-        yield Single(technique=technique.name, aggregate=aggregate, size=size, ns=ns)
+        figures[aggregate].setdefault(technique.name, []).append((size, ns))
+    return figures
 
 
 def _single(technique: Technique, monoid: Monoid, size: int) -> float:
@@ -199,22 +141,21 @@ def _best_ns(work: Callable[[], object], repeats: int) -> float:
 # --- many windows
 
 
-def _many_windows(bar: Progress, repeats: int, quick: bool) -> Iterator[Many]:
+def _many_windows(bar: Progress, repeats: int, quick: bool) -> Lines:
+    """Returns the slides per second of one structure, by the windows it answers after each."""
     works = [
         (technique, aggregate, data, queries)
-        for technique, aggregate in _allowed()
+        for technique, aggregate in _technique_pairs()
         if technique.many and technique.name != "recalc"
         for data in (("random", "ascending", "descending") if aggregate == "max" else ("random",))
         for queries in ((1, 10, 100) if quick else (1, 10, 100, 1000))
     ]
+    lines: Lines = {}
     for technique, aggregate, data, queries in bar.track(works, description="many windows"):
-        yield Many(
-            technique=technique.name,
-            aggregate=aggregate,
-            data=data,
-            queries=queries,
-            per_second=_many(technique, MONOIDS[aggregate], data, queries, repeats),
-        )
+        speed = _many(technique, MONOIDS[aggregate], data, queries, repeats)
+        line = lines.setdefault(f"{technique.name}, {aggregate} of {data}", [])
+        line.append((queries, speed))
+    return lines
 
 
 def _many(technique: Technique, monoid: Monoid, data: str, queries: int, repeats: int) -> float:
@@ -253,7 +194,7 @@ def _data(kind: str, made: int, count: int) -> NDArray[np.float64]:
 # --- latency
 
 
-def _timed(
+def _timed_slides(
     memory: Any, cursor: Any, values: Any, count: int, sizes: Any, answers: Any, ticks: Any
 ) -> Any:
     """`drive.slide` of one window, with the ticks of every slide."""
@@ -265,41 +206,31 @@ def _timed(
     return cursor
 
 
-def _latency(technique: Technique, size: int, repeats: int) -> Latency:
-    aggregate = _usual(technique)
-    monoid = MONOIDS[aggregate]
+def _latency(technique: Technique, size: int, repeats: int) -> list[tuple[float, float]]:
+    """Returns percentiles of the nanoseconds of single slides; repeats reduce disturbances."""
+    monoid = MONOIDS[_usual(technique)]
     clock = calibrate()
     # A flip or a reset comes once in as many slides as the window has slices.
     count = size + size // 4
     values = np.random.default_rng(0).random(2 * size + count)
     window = Aggregator(monoid, [size], technique=technique.name)
     window.insert_many(values[: 2 * size])
-    algorithm = technique.algorithm_for(monoid)
-    kernel = bind(_timed, monoid, algorithm=algorithm)
+    kernel = bind(_timed_slides, monoid, algorithm=technique.algorithm_for(monoid))
     answers, ticks = np.empty(count), np.empty(count, np.int64)
     least = np.full(count, np.iinfo(np.int64).max)
     for _ in range(repeats):
         state = window.save()
         kernel(state.memory, state.cursor, values[2 * size :], count, window.sizes, answers, ticks)
         np.minimum(least, ticks, out=least)
-    taken = clock.nanoseconds(least)
-    p50, p999, p9999 = np.percentile(taken, (50, 99.9, 99.99))
-    return Latency(
-        technique=technique.name,
-        aggregate=aggregate,
-        size=size,
-        p50=float(p50),
-        p999=float(p999),
-        p9999=float(p9999),
-        worst=float(taken.max()),
-    )
+    found = np.percentile(clock.nanoseconds(least), PERCENTILES)
+    return list(zip(PERCENTILES, found.tolist(), strict=True))
 
 
-def _memory(technique: Technique, size: int) -> Memory:
+def _memory(technique: Technique, size: int) -> int:
+    """Returns the bytes of a structure for one window."""
     window = Aggregator(MONOIDS[_usual(technique)], [size], technique=technique.name)
     state = window.save()
-    held = sum(array.nbytes for array in state.memory) + 8 * len(state.cursor)
-    return Memory(technique=technique.name, size=size, bytes=held)
+    return int(sum(array.nbytes for array in state.memory) + 8 * len(state.cursor))
 
 
 # --- targets
@@ -313,7 +244,7 @@ def _running_sum(values: Any, lows: Any, highs: Any, answers: Any) -> None:
         answers[index] = total
 
 
-def _targets(report: Report, bar: Progress, rounds: int) -> Iterator[Target]:
+def _targets(many: Lines, tails: Lines, bar: Progress, rounds: int) -> Iterator[Target]:
     """Yields ratios of figures measured in turns, so that a busy machine disturbs all alike."""
     lows, highs = _ranges(USUAL, naive=False)
     values, answers = np.random.default_rng(0).random(len(lows)), np.empty(len(lows))
@@ -329,35 +260,14 @@ def _targets(report: Report, bar: Progress, rounds: int) -> Iterator[Target]:
     yield Target(name="subtract / running sum", found=subtract / best["running sum"], most=3)
     for name, most in (("two_stacks_lite", 2), ("daba_lite", 4), ("flat_fit", 7), ("flat_fat", 45)):
         yield Target(name=f"{name} / subtract", found=best[name] / subtract, most=most)
-    slick = {
-        (figure.data, figure.queries): 1 / figure.per_second
-        for figure in report.many
-        if figure.technique == "slick_deque" and figure.aggregate == "max"
-    }
-    hundred = slick["random", 100]
-    yield Target(name="slick_deque, 100 windows / 1", found=hundred / slick["random", 1], most=20)
-    yield Target(
-        name="slick_deque, 100 windows, descending / random",
-        found=slick["descending", 100] / hundred,
-        most=2,
+    random, descending = (
+        dict(many[f"slick_deque, max of {data}"]) for data in ("random", "descending")
     )
-    worst = {figure.technique: figure.worst for figure in report.latency}
+    name = "slick_deque, 100 windows"
+    yield Target(name=f"{name} / 1", found=random[1] / random[100], most=20)
+    found = random[100] / descending[100]
+    yield Target(name=f"{name}, descending / random", found=found, most=2)
+    worst = {name: dict(line)[100] for name, line in tails.items()}
     for name in ("daba", "daba_lite"):
-        yield Target(
-            name=f"worst latency, two_stacks / {name}",
-            found=worst["two_stacks"] / worst[name],
-            least=20,
-        )
-
-
-def _grid(title: str, cells: list[tuple[str, str, str]]) -> Table:
-    """Returns a table from (row, column, text), rows and columns in order of appearance."""
-    table = Table(title=title, title_justify="left")
-    columns = list(dict.fromkeys(column for _, column, _ in cells))
-    table.add_column("")
-    for column in columns:
-        table.add_column(column, justify="right")
-    texts = {(row, column): text for row, column, text in cells}
-    for row in dict.fromkeys(row for row, _, _ in cells):
-        table.add_row(row, *(texts.get((row, column), "") for column in columns))
-    return table
+        found = worst["two_stacks"] / worst[name]
+        yield Target(name=f"worst latency, two_stacks / {name}", found=found, least=20)

@@ -1,23 +1,19 @@
-"""`bench udw`: Cutty beside other ways to share slices (figures 8 and 9 of the paper).
+"""`udw`: Cutty beside other ways to share slices (figures 8 and 9 of the paper).
 
 The stream is like that of the DEBS 2012 challenge: energy readings of a machine at 100 Hz, and
-sensor bits that flip now and then. Measured are combines, stored partials and throughput of one
+sensor bits that flip now and then. WayFigures are combines, stored partials and throughput of one
 core.
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
-from benchmarks.harness.machine import machine
-from benchmarks.harness.targets import Target, as_json, targets_table
+from benchmarks.harness.report import Experiment, Figure, Lines, Target
 from benchmarks.papers.udw_runtime import per_second
-from benchmarks.papers.udw_ways import WAYS, Figure, Way, aims
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_FLOAT
 from muntin.model.windows.data_windows import CountWindow
@@ -35,54 +31,129 @@ _ENERGY = Component(kind="float_sum", argument="energy")
 _RUNTIME_RECORDS = 1_000_000
 
 
+_NONE = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Report:
-    """All figures of a run."""
+class Way:
+    """A way to share: where slices start, and how they are stored."""
 
-    records: int
-    figures: list[Figure] = field(default_factory=list)
-    targets: list[Target] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """Every figure, the targets with `met`, and what they were measured on."""
-        return {**asdict(self), "targets": as_json(self.targets), "machine": machine()}
-
-    def tables(self) -> Iterator[Table]:
-        """A table for each kind of windows, and one of the targets."""
-        for windows in dict.fromkeys(figure.windows for figure in self.figures):
-            table = Table(title=f"{windows}, {self.records:,} records", title_justify="left")
-            for name in ("way", "queries", "combines", "stored", "beyond", "records/s"):
-                table.add_column(name, justify="left" if name == "way" else "right")
-            for figure in self.figures:
-                if figure.windows == windows:
-                    table.add_row(
-                        figure.way,
-                        f"{figure.queries}",
-                        f"{figure.combines:,}",
-                        f"{figure.stored:,}",
-                        f"{figure.beyond:,}",
-                        f"{figure.per_second:,.0f}",
-                    )
-            yield table
-        yield targets_table(self.targets, "figure")
+    name: str
+    store: str
+    # Returns further starts of slices, beside begins of windows, from their ends and the row count.
+    edges: Callable[[Int64s, int], Int64s]
 
 
-def run(*, records: int, queries: Sequence[int] = QUERIES, seed: int = 12) -> Report:
+WAYS = (
+    Way(name="Pairs", store="lazy", edges=lambda ends, rows: ends),
+    Way(name="Pairs, eager store", store="flat_fat", edges=lambda ends, rows: ends),
+    Way(name="Pairs, our store", store="suffixes", edges=lambda ends, rows: ends),
+    Way(name="Reactive Aggregator", store="flat_fat", edges=lambda ends, rows: np.arange(rows)),
+    Way(name="Cutty, lazy store", store="lazy", edges=lambda ends, rows: _NONE),
+    Way(name="Cutty, eager store", store="flat_fat", edges=lambda ends, rows: _NONE),
+    Way(name="Cutty, our store", store="suffixes", edges=lambda ends, rows: _NONE),
+)
+OURS, CUTTY, REACTIVE = WAYS[6].name, WAYS[5].name, WAYS[3].name
+PAIRS, PAIRS_OURS = WAYS[1].name, WAYS[2].name
+
+
+@dataclass(frozen=True, kw_only=True)
+class WayFigures:
+    """The figures of one way for some queries; `folds` are combines into the open slice."""
+
+    combines: int
+    folds: int
+    stored: int
+    # The most stored partials beyond the number of open windows.
+    beyond: int
+    per_second: float
+
+
+# Figures by windows, way and number of queries.
+Found = dict[tuple[str, str, int], WayFigures]
+
+
+def run(*, records: int, queries: Sequence[int] = QUERIES, seed: int = 12) -> Experiment:
     """Measures all ways; a million records take about a minute, and more to compile at first."""
     rng = np.random.default_rng(seed)
     energy = 8_000 + 500 * np.sin(np.arange(records) / 5_000) + rng.normal(0, 40, records)
-    figures: list[Figure] = []
+    found: Found = {}
     windows = _periodic(rng, max(queries))
     for count in queries:
         marks = _count_marks(windows[:count], records)
-        figures += [_measured("periodic", way, energy, marks) for way in WAYS]
-        figures.append(_naive(windows[:count], energy))
+        for way in WAYS:
+            found["periodic", way.name, count] = _measure(way, energy, marks)
+        found["periodic", "naive", count] = _naive(windows[:count], energy)
     flips = [_flips(rng, records) for _ in range(max(queries))]
     for count in queries:
         marks = [_session_marks(bit, records) for bit in flips[:count]]
-        figures += [_measured("sessions", way, energy, marks) for way in WAYS[3:]]
+        for way in WAYS[3:]:
+            found["sessions", way.name, count] = _measure(way, energy, marks)
     speed = per_second(min(records, _RUNTIME_RECORDS), max(queries))
-    return Report(records=records, figures=figures, targets=aims(figures, max(queries), speed))
+    return Experiment(
+        title="User-defined windows",
+        figures=make_figures(found, records),
+        targets=make_targets(found, max(queries), speed),
+    )
+
+
+def make_figures(found: Found, records: int) -> list[Figure]:
+    """Returns combines, stored partials and throughput by the number of queries (figures 8, 9)."""
+    figures = []
+    for windows in dict.fromkeys(windows for windows, _, _ in found):
+        for field, up in (
+            ("combines", "combines"),
+            ("stored", "partials stored"),
+            ("beyond", "partials beyond open windows"),
+            ("per_second", "records per second"),
+        ):
+            lines: Lines = {}
+            for (kind, way, count), measured in found.items():
+                if kind == windows:
+                    lines.setdefault(way, []).append((count, getattr(measured, field)))
+            figures.append(
+                Figure(
+                    name=f"udw_{windows}_{field}",
+                    title=f"Cutty: {windows}, {records:,} records",
+                    across="queries",
+                    up=up,
+                    lines=lines,
+                )
+            )
+    return figures
+
+
+def make_targets(found: Found, queries: int, speed: float) -> list[Target]:
+    """Returns the targets for periodic windows of `queries` queries, and for the runtime's speed.
+
+    Cutty has our store. Where the paper's own eager store, a tree, has another figure, that is a
+    target, too.
+    """
+    ours, cutty_eager, reactive, pairs, pairs_ours = (
+        found["periodic", way, queries] for way in (OURS, CUTTY, REACTIVE, PAIRS, PAIRS_OURS)
+    )
+    combines = {
+        "combines, Cutty / Pairs with the paper's eager store": (ours, pairs),
+        "the same, the paper's eager store for both": (cutty_eager, pairs),
+        "the same, our store for both": (ours, pairs_ours),
+    }
+    more = {
+        "combines, Reactive Aggregator / Cutty": (reactive, ours),
+        "the same, Cutty with the paper's eager store": (reactive, cutty_eager),
+    }
+    return [
+        *(
+            Target(name=name, found=one.combines / other.combines, most=0.6)
+            for name, (one, other) in combines.items()
+        ),
+        *(
+            Target(name=name, found=one.combines / other.combines, least=100)
+            for name, (one, other) in more.items()
+        ),
+        Target(name="stored slices beyond live windows, Cutty", found=ours.beyond, most=1),
+        Target(name="the same, with the paper's eager store", found=cutty_eager.beyond, most=1),
+        Target(name="records a second, whole runtime, all built-in kinds", found=speed, least=1e6),
+    ]
 
 
 def _periodic(rng: np.random.Generator, count: int) -> list[CountWindow]:
@@ -142,9 +213,7 @@ def _batches(records: int) -> Iterator[Records]:
         )
 
 
-def _measured(
-    windows: str, way: Way, energy: NDArray[np.float64], marks: Sequence[Batches]
-) -> Figure:
+def _measure(way: Way, energy: NDArray[np.float64], marks: Sequence[Batches]) -> WayFigures:
     tally = np.zeros(2, np.int64)
     counting = Cutter({_ENERGY: (ADD_FLOAT, np.float64)}, len(marks), store=way.store, tally=tally)
     _drive(counting, way, energy, marks)
@@ -155,10 +224,7 @@ def _measured(
         before = time.perf_counter()
         _drive(plain, way, energy, marks)
         fastest = min(fastest, time.perf_counter() - before)
-    return Figure(
-        windows=windows,
-        way=way.name,
-        queries=len(marks),
+    return WayFigures(
         combines=int(tally.sum()) - folds,
         folds=folds,
         stored=int(counting.state[cutty.MOST_STORED]),
@@ -176,7 +242,7 @@ def _drive(cutter: Cutter, way: Way, energy: NDArray[np.float64], marks: Sequenc
         cutter.feed(len(values), batch, {_ENERGY: PartialColumn(scalars=(values,))}, edges)
 
 
-def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> Figure:
+def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> WayFigures:
     """Computes every window of every query from its records."""
     combines = 0
     before = time.perf_counter()
@@ -187,13 +253,5 @@ def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> Figur
         combines += len(lows) * (window.size - 1)
     spent = time.perf_counter() - before
     stored = sum(window.size for window in windows)
-    return Figure(
-        windows="periodic",
-        way="naive",
-        queries=len(windows),
-        combines=combines,
-        folds=0,
-        stored=stored,
-        beyond=stored,
-        per_second=len(energy) / spent,
-    )
+    speed = len(energy) / spent
+    return WayFigures(combines=combines, folds=0, stored=stored, beyond=stored, per_second=speed)

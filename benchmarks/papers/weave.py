@@ -1,11 +1,13 @@
-"""`bench weave`: the figures of Weave Share, on workloads of its table 1. Spark is not started."""
+"""`weave`: the figures of Weave Share, on workloads of its table 1. Spark is not started."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from statistics import mean
+from typing import Any
 
-from benchmarks.harness.experiment import Claim, Experiment, Figure
+from benchmarks.harness.report import Claim, Experiment, Figure, Lines
+from benchmarks.papers.generators import draw_weave, paper_cost
 from benchmarks.papers.rivals import (
     insert_then_weave,
     local_search,
@@ -15,7 +17,6 @@ from benchmarks.papers.rivals import (
 )
 from benchmarks.papers.weave_checks import incremental, optimum
 from benchmarks.papers.weave_time import effort, incremental_time, scale
-from benchmarks.papers.weave_workload import drawn, paper_cost
 from muntin.measure.progress import Steps
 from muntin.model.windows.window import Window
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
@@ -96,33 +97,31 @@ def run(ranges: Ranges) -> Experiment:
     with Steps(len(works)) as bar:
         for number, work in enumerate(works):
             with bar.step(f"part {number + 1} of {len(works)}"):
-                part = work(ranges)
-            whole.figures.extend(part.figures)
-            whole.claims.extend(part.claims)
+                whole.add(work(ranges))
     return whole
+
+
+def _figure(number: int, title: str, up: str, lines: Lines, **more: Any) -> Figure:
+    settings = {"across": "queries", **more}
+    title = f"Weave Share, figure {number}: {title}"
+    return Figure(name=f"weave_{number}", title=title, up=up, lines=lines, **settings)
 
 
 def _contenders(ranges: Ranges) -> Experiment:
     """Figures 4 and 5."""
-    part = Experiment(title="")
+    part = Experiment()
     for number, rate, word in ((4, LOW, "low"), (5, MEDIUM, "medium")):
-        lines: dict[str, list[tuple[float, float]]] = {name: [] for name in CONTENDERS}
+        cost = paper_cost(rate)
+        lines: Lines = {name: [] for name in CONTENDERS}
         for count in ranges.queries:
             for name, contender in CONTENDERS.items():
-                costs = [
-                    paper_cost(rate).plan(
-                        contender(drawn(count, seed), paper_cost(rate), Random(seed))
-                    )
+                plans = (
+                    contender(draw_weave(count, seed), cost, Random(seed))
                     for seed in range(ranges.repeats)
-                ]
-                lines[name].append((count, mean(costs)))
-        figure = Figure(
-            name=f"weave_{number}",
-            title=f"Weave Share, figure {number}: {word} input rate, {rate:g} per second",
-            across="queries",
-            up="operations per second",
-            lines=lines,
-        )
+                )
+                lines[name].append((count, mean(map(cost.plan, plans))))
+        title = f"{word} input rate, {rate:g} per second"
+        figure = _figure(number, title, "operations per second", lines)
         part.figures.append(figure)
         part.claims.append(_beside_rivals(figure, rate, max(ranges.queries)))
     return part
@@ -139,13 +138,13 @@ def _beside_rivals(figure: Figure, rate: float, most: int) -> Claim:
     )
 
 
-def _normalized(
+def _relative_cost(
     count: int, rate: float, repeats: int, *, skew: float = 0.6, overlap: float = 50
 ) -> tuple[float, float]:
     """Returns the average cost of Weave Share, relative to one shared tree, and its trees."""
     cost, ratios, trees = paper_cost(rate), [], []
     for seed in range(repeats):
-        windows = drawn(count, seed, skew=skew, overlap=overlap)
+        windows = draw_weave(count, seed, skew=skew, overlap=overlap)
         groups = weave_groups(same_edges(windows), cost)
         ratios.append(cost.plan(groups) / cost.plan(share_all(windows)))
         trees.append(len(groups))
@@ -155,77 +154,44 @@ def _normalized(
 def _against_shared(ranges: Ranges) -> Experiment:
     """Figures 6 to 10."""
     repeats, last = ranges.repeats, ranges.many[-1]
-    counted = {
-        f"{rate:g} per second": {n: _normalized(n, rate, repeats) for n in ranges.queries}
+    by_queries = {
+        f"{rate:g} per second": [(n, *_relative_cost(n, rate, repeats)) for n in ranges.queries]
         for rate in (LOW, MEDIUM, HIGH)
     }
-    rates = {
-        f"{count:,} queries": [(r, _normalized(count, r, repeats)[0]) for r in ranges.rates]
+    ratios: Lines = {
+        name: [(n, ratio) for n, ratio, _ in line] for name, line in by_queries.items()
+    }
+    trees: Lines = {name: [(n, count) for n, _, count in line] for name, line in by_queries.items()}
+    rates: Lines = {
+        f"{count:,} queries": [(r, _relative_cost(count, r, repeats)[0]) for r in ranges.rates]
         for count in ranges.many
     }
-    overlaps = {
+    overlaps: Lines = {
         f"{rate:,g} per second": [
-            (overlap, _normalized(last, rate, 1, overlap=overlap)[0]) for overlap in ranges.overlaps
+            (overlap, _relative_cost(last, rate, 1, overlap=overlap)[0])
+            for overlap in ranges.overlaps
         ]
         for rate in ranges.high_rates
     }
-    skews = {
+    skews: Lines = {
         f"{count:,} queries": [
-            (skew, _normalized(count, 100.0, repeats, skew=skew, overlap=10)[0])
+            (skew, _relative_cost(count, 100.0, repeats, skew=skew, overlap=10)[0])
             for skew in ranges.skews
         ]
         for count in ranges.many
     }
-    by_shared = "cost / cost of one shared tree"
+    up = "cost / cost of one shared tree"
+    title = "skew of slides, 100 per second, overlap to 10"
     figures = [
-        Figure(
-            name="weave_6",
-            title="Weave Share, figure 6: number of queries",
-            across="queries",
-            up=by_shared,
-            lines={
-                name: [(float(n), ratio) for n, (ratio, _) in points.items()]
-                for name, points in counted.items()
-            },
-            log_y=False,
+        _figure(6, "number of queries", up, ratios, log_y=False),
+        _figure(7, "trees", "trees", trees),
+        _figure(8, "input rate", up, rates, across="events per second", log_y=False),
+        _figure(
+            9, f"overlap, {last:,} queries", up, overlaps, across="greatest overlap", log_y=False
         ),
-        Figure(
-            name="weave_7",
-            title="Weave Share, figure 7: trees",
-            across="queries",
-            up="trees",
-            lines={
-                name: [(float(n), trees) for n, (_, trees) in points.items()]
-                for name, points in counted.items()
-            },
-        ),
-        Figure(
-            name="weave_8",
-            title="Weave Share, figure 8: input rate",
-            across="events per second",
-            up=by_shared,
-            lines=rates,
-            log_y=False,
-        ),
-        Figure(
-            name="weave_9",
-            title=f"Weave Share, figure 9: overlap, {last:,} queries",
-            across="greatest overlap",
-            up=by_shared,
-            lines=overlaps,
-            log_y=False,
-        ),
-        Figure(
-            name="weave_10",
-            title="Weave Share, figure 10: skew of slides, 100 per second, overlap to 10",
-            across="skew",
-            up=by_shared,
-            lines=skews,
-            log_x=False,
-            log_y=False,
-        ),
+        _figure(10, title, up, skews, across="skew", log_x=False, log_y=False),
     ]
-    return Experiment(title="", figures=figures, claims=_gains(ranges, figures))
+    return Experiment(figures=figures, claims=_gains(ranges, figures))
 
 
 # Figure, line, point across, and the gain there that the paper states.
@@ -249,13 +215,8 @@ def _gains(ranges: Ranges, figures: Sequence[Figure]) -> list[Claim]:
     for number, line, across, paper in _STATED:
         points = dict(numbered[number].lines.get(line, []))
         if across in points:
-            claims.append(
-                Claim(
-                    what=f"saved against shared, figure {number}: {line}, at {across:,g}",
-                    paper=paper,
-                    found=f"{1 - points[across]:.0%}",
-                )
-            )
+            what = f"saved against shared, figure {number}: {line}, at {across:,g}"
+            claims.append(Claim(what=what, paper=paper, found=f"{1 - points[across]:.0%}"))
     last = f"{ranges.many[-1]:,} queries"
     line_10 = numbered[10].lines[last]
     best = min(line_10, key=lambda point: point[1])

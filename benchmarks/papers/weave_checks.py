@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from statistics import mean
 
-from benchmarks.harness.experiment import Claim, Experiment, Figure
-from benchmarks.papers.weave_workload import drawn, paper_cost
+from benchmarks.harness.report import Claim, Experiment, Figure
+from benchmarks.papers.generators import draw_weave, paper_cost
 from muntin.model.windows.window import Window
 from muntin.optimizer.exact import cheapest_partition
 from muntin.optimizer.weave_share.groups import GroupCost, group_of, same_edges
@@ -14,14 +14,14 @@ from muntin.optimizer.weave_share.weave_share import weave_groups
 
 def optimum(cases: Sequence[tuple[float, int]], repeats: int) -> Experiment:
     """The footnote of section 6: the distance from the cheapest grouping."""
-    part = Experiment(title="")
+    part = Experiment()
     for rate, count in cases:
-        cost, ratios = paper_cost(rate), []
-        for seed in range(repeats):
-            windows = drawn(count, seed)
-            ratios.append(
-                cost.plan(weave_groups(same_edges(windows), cost)) / _least(windows, cost)
-            )
+        cost = paper_cost(rate)
+        drawn = [draw_weave(count, seed) for seed in range(repeats)]
+        ratios = [
+            cost.plan(weave_groups(same_edges(windows), cost)) / _least_cost(windows, cost)
+            for windows in drawn
+        ]
         part.claims.append(
             Claim(
                 what=f"cost / optimum, {count} queries, {rate:g} per second",
@@ -32,7 +32,7 @@ def optimum(cases: Sequence[tuple[float, int]], repeats: int) -> Experiment:
     return part
 
 
-def _least(windows: Sequence[Window], cost: GroupCost) -> float:
+def _least_cost(windows: Sequence[Window], cost: GroupCost) -> float:
     """Returns the cost of the cheapest grouping."""
 
     def price(members: Sequence[int]) -> float:
@@ -44,7 +44,7 @@ def _least(windows: Sequence[Window], cost: GroupCost) -> float:
 def incremental(grown: tuple[int, int], tolerances: Sequence[float]) -> Experiment:
     """Figure 11: how often plans are reconstructed, and their error in between."""
     start, end = grown
-    windows, cost = drawn(end, 0, overlap=10), paper_cost(100.0)
+    windows, cost = draw_weave(end, 0, overlap=10), paper_cost(100.0)
     points, claims = [], []
     for tolerance in tolerances:
         plan = _with_slope(windows[:start], cost, tolerance)
@@ -77,7 +77,7 @@ def incremental(grown: tuple[int, int], tolerances: Sequence[float]) -> Experime
         log_x=False,
         log_y=False,
     )
-    return Experiment(title="", figures=[figure], claims=claims)
+    return Experiment(figures=[figure], claims=claims)
 
 
 def _with_slope(windows: Sequence[Window], cost: GroupCost, tolerance: float) -> Reweaving:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from statistics import mean
 
-from benchmarks.harness.experiment import Claim, Experiment, Figure
-from benchmarks.papers.weave_workload import drawn, everyday, paper_cost
+from benchmarks.harness.report import Claim, Experiment, Figure, Lines
+from benchmarks.papers.generators import draw_everyday, draw_weave, paper_cost
 from muntin.model.aggregates.aggregate import min_
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
@@ -57,9 +57,9 @@ def effort(counts: Sequence[int]) -> Experiment:
         "lookup, counted": weave_exactly,
         "lookup, estimated by rows": _by_rows,
     }
-    lines: dict[str, list[tuple[float, float]]] = {name: [] for name in algorithms}
+    lines: Lines = {name: [] for name in algorithms}
     for count in counts:
-        groups = same_edges(drawn(count, 0, skew=0.7, overlap=10))
+        groups = same_edges(draw_weave(count, 0, skew=0.7, overlap=10))
         for name, algorithm in algorithms.items():
             lines[name].append((count, cpu_seconds(lambda: algorithm(groups, cost))))  # noqa: B023
     figure = Figure(
@@ -73,7 +73,6 @@ def effort(counts: Sequence[int]) -> Experiment:
     naive = figure.at("naive", most)
     gains = [naive / figure.at(name, most) for name in lines if name != "naive"]
     return Experiment(
-        title="",
         figures=[figure],
         claims=[
             Claim(
@@ -102,10 +101,10 @@ def scale(counts: Sequence[int]) -> Experiment:
 
     Up to `MOST_DISTINCT` the windows are the paper's, all distinct; beyond, as people ask for them.
     """
-    lines: dict[str, list[tuple[float, float]]] = {"weave": [], "triweave": []}
+    lines: Lines = {"weave": [], "triweave": []}
     claims = []
     for count in counts:
-        windows = drawn(count, 0) if count <= MOST_DISTINCT else everyday(count, 0)
+        windows = draw_weave(count, 0) if count <= MOST_DISTINCT else draw_everyday(count, 0)
         asked = _workload(windows)
         asked_for = f"{count:,} queries, {len(set(windows)):,} distinct"
         for strategy, line in lines.items():
@@ -125,12 +124,12 @@ def scale(counts: Sequence[int]) -> Experiment:
         up="CPU seconds",
         lines=lines,
     )
-    return Experiment(title="", figures=[figure], claims=claims)
+    return Experiment(figures=[figure], claims=claims)
 
 
 def incremental_time(among: int, changes: int = 200) -> Experiment:
     """Measures the CPU of adding and of removing one query among many."""
-    windows = drawn(among + changes, 1)
+    windows = draw_weave(among + changes, 1)
     plan = Reweaving(windows[changes:], paper_cost(_RATE))
     claims = []
     for word, change in (("adding", plan.add), ("removing", plan.remove)):
@@ -142,4 +141,4 @@ def incremental_time(among: int, changes: int = 200) -> Experiment:
                 found=f"{mean(spent):.2f} ms on average, {max(spent):.2f} at most",
             )
         )
-    return Experiment(title="", claims=claims)
+    return Experiment(claims=claims)

@@ -1,4 +1,4 @@
-"""`bench cold`: what the first queries of a new process cost, without and with compiled kernels."""
+"""`cold`: what the first queries of a new process cost, without and with compiled kernels."""
 
 import json
 import os
@@ -10,10 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
-from rich.box import SIMPLE
 from rich.table import Table
 
-from benchmarks.harness.machine import machine
+from benchmarks.harness.report import machine, make_table
 from benchmarks.spark.cold_process import RUNS
 from muntin.demo.dashboard import dashboard_file, dashboard_queries
 from muntin.demo.readings import machine_readings
@@ -23,13 +22,13 @@ from muntin.measure.progress import Steps
 
 EVENTS = 100_000
 _PROCESS = "benchmarks.spark.cold_process"
-# A set of queries of the demo's dashboard, by what the table calls it.
+# Queries of the demo's dashboard, by the name in the table.
 _WORKLOADS = {
     "two queries": ["peak", "shift"],
     "ten queries": [query.name for query in dashboard_queries()],
 }
-# Whose answers each process computes. The first of muntin's finds no compiled kernel, and the
-# next one what the first has compiled.
+# What each process runs. The first of muntin's finds no compiled kernels; the second finds those
+# that the first has compiled.
 _PROCESSES = {
     "plain Spark": "plain",
     "muntin, no kernels yet": "muntin",
@@ -45,28 +44,26 @@ class ColdReport:
     repeats: int
 
     def to_json(self) -> dict[str, object]:
-        """The figures, and the machine."""
+        """Returns the figures, and the machine."""
         return {"cpu_s": self.cpu_s, "repeats": self.repeats, "machine": machine()}
 
-    def table(self) -> Table:
-        """A row for each run of each process, a column for each workload."""
+    def tables(self) -> list[Table]:
+        """Returns a row for each run of each process, and a column for each workload."""
         start = min(costs["session"] for each in self.cpu_s.values() for costs in each.values())
-        table = Table(
-            box=SIMPLE,
-            title="CPU seconds of the first runs of a new process",
-            caption="driver, JVM and Python workers, from when Spark has started, which takes "
-            f"{start:.1f}; best of {self.repeats}",
-            title_justify="left",
-            caption_justify="left",
+        rows = (
+            [
+                f"{process}: {run} run",
+                *(f"{each[process][run]:.1f}" for each in self.cpu_s.values()),
+            ]
+            for process in _PROCESSES
+            for run in RUNS
         )
-        table.add_column("")
-        for workload in self.cpu_s:
-            table.add_column(workload, justify="right")
-        for process in _PROCESSES:
-            for run in RUNS:
-                figures = (f"{each[process][run]:.1f}" for each in self.cpu_s.values())
-                table.add_row(f"{process}: {run} run", *figures)
-        return table
+        title = "CPU seconds of the first runs of a new process"
+        note = (
+            f"driver, JVM and Python workers, from when Spark has started, which takes "
+            f"{start:.1f}; best of {self.repeats}"
+        )
+        return [make_table(title, ["", *(f">{name}" for name in self.cpu_s)], rows, note)]
 
 
 def cold_starts(session: SparkSession, *, events: int = EVENTS, repeats: int = 3) -> ColdReport:

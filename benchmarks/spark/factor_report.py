@@ -1,4 +1,4 @@
-"""The report of `bench factor`, beside tables I and III and figure 19 of the paper."""
+"""The report of `factor`, next to tables I and III and figure 19 of the paper."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,11 +8,10 @@ from pathlib import Path
 from statistics import correlation, mean
 from typing import Any
 
-from rich.box import SIMPLE
 from rich.table import Table
 
-from benchmarks.harness.machine import machine
 from benchmarks.harness.pictures import Line, draw_bars, draw_lines, picture
+from benchmarks.harness.report import machine, make_table
 from benchmarks.spark.factor_settings import SETTINGS, Boost
 from muntin.errors import RunError
 
@@ -66,7 +65,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class FactorReport:
     """All runs."""
 
     runs: list[Run]
@@ -99,13 +98,12 @@ class Report:
 
     def pearson(self, *strategies: str) -> float | None:
         """Returns r between predicted and measured boosts, for some strategies or all."""
-        return _pearson(
-            [
-                (run.predicted[strategy], run.boost(strategy))
-                for run in self.runs
-                for strategy in strategies or STRATEGIES
-            ]
-        )
+        points = [
+            (run.predicted[strategy], run.boost(strategy))
+            for run in self.runs
+            for strategy in strategies or STRATEGIES
+        ]
+        return correlation(*zip(*points, strict=True)) if len(points) > 2 else None
 
     def to_json(self) -> dict[str, Any]:
         """Returns every run, and each setting beside the paper's numbers."""
@@ -134,69 +132,60 @@ class Report:
         }
 
     def tables(self) -> Iterator[Table]:
-        """Yields boosts beside the paper's, and the CPU of each part."""
-        yield self._boosts()
-        yield self._bounds()
-
-    def _boosts(self) -> Table:
+        """Yields boosts next to the paper's, and the CPU of each part."""
         r = self.pearson()
-        table = _table(
-            f"boost over plain Spark, {self.events:,} events, {len(self.runs)} window sets",
-            "plain CPU / plan CPU, mean and most: plans without and with factor windows,\n"
-            "the paper's beside, auto's plan, and what the cost model says of it"
-            + (
-                f"\npredicted and measured boost: r = {r:.3f} over all plans (paper: 0.94 or more)"
-                if r
-                else ""
-            ),
-        )
-        table.add_column("setting")
-        for column in ("without", "paper", "with", "paper", "auto", "model"):
-            table.add_column(column, justify="right")
-        table.add_column("equal")
-        for name in self.settings:
-            setting, runs = SETTINGS[name], self.of(name)
-            table.add_row(
-                name,
-                _boost(self.boost(name, "coverage")),
-                _boost(setting.coverage),
-                _boost(self.boost(name, "factor")),
-                _boost(setting.factor),
-                _boost(self.boost(name, "auto")),
-                f"{mean(run.predicted['auto'] for run in runs):.1f}",
-                "yes" if all(run.equal for run in runs) else "NO",
+        notes = [
+            "plain CPU / plan CPU, mean and most: plans without and with factor windows,",
+            "the paper's beside, auto's plan, and what the cost model says of it",
+        ]
+        if r:
+            notes.append(
+                f"predicted and measured boost: r = {r:.3f} over all plans (paper: 0.94 or more)"
             )
-        return table
-
-    def _bounds(self) -> Table:
-        table = _table(
+        columns = ["setting", ">without", ">paper", ">with", ">paper", ">auto", ">model", "equal"]
+        title = f"boost over plain Spark, {self.events:,} events, {len(self.runs)} window sets"
+        yield make_table(title, columns, map(self._boost_row, self.settings), *notes)
+        columns = ["setting", ">plain", ">plan", ">scan", ">slices", ">answers", ">rows out"]
+        yield make_table(
             "CPU seconds, on average",
-            "of auto's plan: reading events, cutting slices, and\n"
+            [*columns, "bound by"],
+            map(self._cpu_row, self.settings),
+            "of auto's plan: reading events, cutting slices, and",
             "combining them into answers; the largest bounds the boost",
         )
-        table.add_column("setting")
-        for column in ("plain", "plan", "scan", "slices", "answers", "rows out"):
-            table.add_column(column, justify="right")
-        table.add_column("bound by")
-        for name in self.settings:
-            runs, parts = self.of(name), self.parts(name)
-            table.add_row(
-                name,
-                f"{mean(run.plain.cpu_s for run in runs):.1f}",
-                f"{mean(run.auto.cpu_s for run in runs):.1f}",
-                *(f"{part:.1f}" for part in parts.values()),
-                f"{mean(run.auto.rows for run in runs):,.0f}",
-                max(parts, key=parts.__getitem__),
-            )
-        return table
+
+    def _boost_row(self, name: str) -> list[str]:
+        setting, runs = SETTINGS[name], self.of(name)
+        boosts = [
+            *(self.boost(name, "coverage"), setting.coverage),
+            *(self.boost(name, "factor"), setting.factor, self.boost(name, "auto")),
+        ]
+        return [
+            name,
+            *(f"{boost.mean:.1f} {boost.most:.1f}" for boost in boosts),
+            f"{mean(run.predicted['auto'] for run in runs):.1f}",
+            "yes" if all(run.equal for run in runs) else "NO",
+        ]
+
+    def _cpu_row(self, name: str) -> list[str]:
+        runs, parts = self.of(name), self.parts(name)
+        return [
+            name,
+            f"{mean(run.plain.cpu_s for run in runs):.1f}",
+            f"{mean(run.auto.cpu_s for run in runs):.1f}",
+            *(f"{part:.1f}" for part in parts.values()),
+            f"{mean(run.auto.rows for run in runs):,.0f}",
+            max(parts, key=parts.__getitem__),
+        ]
 
     def draw(self, folder: Path) -> list[Path]:
         """Draws boosts beside the paper's, and predicted beside measured ones (its figure 19)."""
+        auto = [self.boost(name, "auto").mean for name in self.settings]
         bars = {
             "here, with factor windows": [
                 self.boost(name, "factor").mean for name in self.settings
             ],
-            "here, auto": [self.boost(name, "auto").mean for name in self.settings],
+            "here, auto": auto,
             "paper": [SETTINGS[name].factor.mean for name in self.settings],
         }
         points = {
@@ -211,26 +200,28 @@ class Report:
             picture(
                 folder / "factor_boost.png",
                 partial(draw_bars, names=self.settings, series=bars, log=False),
-                title="Factor windows: mean boost over plain queries",
+                title=f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than plain "
+                "Spark\nFactor windows: mean boost",
                 across="",
                 up="times the throughput",
             ),
             picture(
                 folder / "factor_predicted.png",
-                partial(_beside_equal, points=points),
-                title="Factor windows: boost by the cost model and as measured",
+                partial(_draw_predicted, points=points),
+                title=f"The cost model predicts the boost with r = {self.pearson() or 0:.2f}\n"
+                "Factor windows: boost by the cost model and as measured",
                 across="predicted",
                 up="measured",
             ),
         ]
 
 
-def earlier(files: Iterable[Path]) -> list[Report]:
+def read_reports(files: Iterable[Path]) -> list[FactorReport]:
     """Reads reports that were written as JSON, to show them with later ones."""
-    return [_read(file) for file in files]
+    return [_read_report(file) for file in files]
 
 
-def _read(file: Path) -> Report:
+def _read_report(file: Path) -> FactorReport:
     try:
         data = json.loads(file.read_text())
         runs = [
@@ -240,49 +231,26 @@ def _read(file: Path) -> Report:
             )
             for run in data["runs"]
         ]
-        return Report(runs=runs, events=data["events"], repeats=data["repeats"])
+        return FactorReport(runs=runs, events=data["events"], repeats=data["repeats"])
     except (ValueError, KeyError, TypeError):
         raise RunError(f"{file} is not what `python -m benchmarks factor --json` writes") from None
 
 
-def joined(reports: Sequence[Report]) -> Report:
+def join_reports(reports: Sequence[FactorReport]) -> FactorReport:
     """Returns several reports as one; they must have the same number of events."""
     events = {report.events for report in reports}
     if len(events) != 1:
         counts = ", ".join(f"{count:,}" for count in sorted(events))
         raise RunError(f"boosts over {counts} events do not go into one table")
-    return Report(
+    return FactorReport(
         runs=[run for report in reports for run in report.runs],
         events=reports[0].events,
         repeats=min(report.repeats for report in reports),
     )
 
 
-def _beside_equal(axes: Any, points: Mapping[str, Line]) -> None:
+def _draw_predicted(axes: Any, points: Mapping[str, Line]) -> None:
     """Draws the points of each setting, and the line where predicted and measured are equal."""
     draw_lines(axes, points, log_x=False, log_y=False, joined=False)
     most = max(up for line in points.values() for point in line for up in point)
     axes.plot([0, most], [0, most], color="grey", linestyle=":", label="equal")
-
-
-def _pearson(points: Sequence[tuple[float, float]]) -> float | None:
-    if len(points) < 3:
-        return None
-    predicted, measured = zip(*points, strict=True)
-    return correlation(predicted, measured)
-
-
-def _boost(boost: Boost) -> str:
-    return f"{boost.mean:.1f} {boost.most:.1f}"
-
-
-def _table(title: str, caption: str) -> Table:
-    return Table(
-        box=SIMPLE,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-        title=title,
-        caption=caption,
-        title_justify="left",
-        caption_justify="left",
-    )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from benchmarks.harness.listed import listed
+from benchmarks.harness.report import read_names
 from benchmarks.papers.generators import SEED_SIZES, SEED_SLIDES, random_gen, sequential_gen
 from muntin.model.aggregates.aggregate import min_
 from muntin.model.query import Query
@@ -95,6 +95,6 @@ SETTINGS: dict[str, Setting] = dict(_setting(line) for line in _TABLES.strip().s
 USUAL = [name for name, setting in SETTINGS.items() if setting.count in (5, 20)]
 
 
-def chosen_settings(names: str) -> list[str]:
+def read_settings(names: str) -> list[str]:
     """Returns the settings of a list such as `R-5-tumbling,S-20-hopping`."""
-    return listed(names, SETTINGS, "setting")
+    return read_names(names, SETTINGS, "setting")

@@ -1,4 +1,4 @@
-"""`bench memory`: a million keys, one key with very many events, and a hundred queries that
+"""`memory`: a million keys, one key with very many events, and a hundred queries that
 differ in keys and filters, in four gigabytes."""
 
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
-from rich.box import SIMPLE
 from rich.table import Table
 
-from benchmarks.harness.machine import machine
-from benchmarks.harness.teams import draw_teams
+from benchmarks.harness.report import machine, make_table
+from benchmarks.harness.sets import draw_teams
+from muntin.api.batch import run
 from muntin.measure.events import compute, one_event_per_key, readings
 from muntin.measure.processes import measure, memory
 from muntin.measure.progress import Steps
@@ -18,7 +18,6 @@ from muntin.model.aggregates.aggregate import avg, count, max_, min_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.optimizer.strategies import DEFAULT
-from muntin.spark.batch.results import run
 
 LIMIT = 4 * 2**30
 # The JVM's heap. It needs about half a gigabyte more, and each Python worker, one per core, a few
@@ -46,46 +45,42 @@ class Shape:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class MemoryReport:
     """All shapes of a run."""
 
     shapes: dict[str, Shape]
     strategy: str
 
     def to_json(self) -> dict[str, object]:
-        """`shapes` by name, the limit, and whether each is below it."""
+        """Returns `shapes` by name, the limit, and whether each shape is below it."""
         shapes = {name: asdict(shape) | {"fits": shape.fits} for name, shape in self.shapes.items()}
-        return {
-            "shapes": shapes,
-            "limit_bytes": LIMIT,
-            "strategy": self.strategy,
-            "machine": machine(),
-        }
+        facts = {"limit_bytes": LIMIT, "strategy": self.strategy, "machine": machine()}
+        return {"shapes": shapes, **facts}
 
-    def table(self) -> Table:
-        """Peak memory of each shape beside the limit."""
-        table = Table(
-            box=SIMPLE,
-            # Tight, so that it fits into eighty columns.
-            padding=(0, 1, 0, 0),
-            title=f"peak memory, limit {_gigabytes(LIMIT)} GB",
-            caption="resident; all is the most held at once by driver, JVM and Python workers",
-            title_justify="left",
-            caption_justify="left",
+    def tables(self) -> list[Table]:
+        """Returns the peak memory of each shape next to the limit."""
+        columns = (
+            "shape",
+            ">events",
+            ">rows",
+            ">wall s",
+            ">JVM GB",
+            ">Python GB",
+            ">all GB",
+            "fits",
         )
-        table.add_column("shape")
-        for column in ("events", "rows", "wall s", "JVM GB", "Python GB", "all GB"):
-            table.add_column(column, justify="right")
-        table.add_column("fits")
-        for name, shape in self.shapes.items():
-            table.add_row(
+        rows = (
+            [
                 name,
                 *(f"{number:,}" for number in (shape.events, shape.rows)),
                 f"{shape.wall_s:.1f}",
                 *map(_gigabytes, (shape.jvm_bytes, shape.python_bytes, shape.peak_bytes)),
                 "yes" if shape.fits else "NO",
-            )
-        return table
+            ]
+            for name, shape in self.shapes.items()
+        )
+        note = "resident; all is the most held at once by driver, JVM and Python workers"
+        return [make_table(f"peak memory, limit {_gigabytes(LIMIT)} GB", columns, rows, note)]
 
 
 def queries() -> list[Query]:
@@ -95,21 +90,17 @@ def queries() -> list[Query]:
         "quarter": hopping("15 minutes", every="5 minutes"),
         "hour": hopping("1 hour", every="20 minutes"),
     }
-    aggregates = {
-        "n": count(),
-        "low": min_("temp"),
-        "high": max_("temp"),
-        "mean": avg("temp"),
-    }
+    low, high, mean = min_("temp"), max_("temp"), avg("temp")
+    aggregates = {"n": count(), "low": low, "high": high, "mean": mean}
     return [
         Query(name=name, window=window, aggregates=aggregates, keys=["device"], time="ts")
         for name, window in windows.items()
     ]
 
 
-def peaks(
+def measure_peaks(
     session: SparkSession, *, keys: int, events: int, teams: int = 100, strategy: str = DEFAULT
-) -> Report:
+) -> MemoryReport:
     """Runs all shapes: `keys` keys with an event each, for a few queries and for `teams` that
     differ in keys and filters, and one key with `events` events."""
     few, many = queries(), draw_teams(teams)
@@ -122,11 +113,11 @@ def peaks(
         measured = {}
         for name, (rows, distinct, asked, build) in shapes.items():
             with bar.step(f"{name}: {rows:,} events"):
-                measured[name] = _shape(asked, build, rows, distinct, strategy)
-    return Report(shapes=measured, strategy=strategy)
+                measured[name] = _measure_shape(asked, build, rows, distinct, strategy)
+    return MemoryReport(shapes=measured, strategy=strategy)
 
 
-def _shape(
+def _measure_shape(
     asked: list[Query], build: Callable[[], DataFrame], events: int, keys: int, strategy: str
 ) -> Shape:
     answers = Observation()

@@ -1,4 +1,4 @@
-"""`bench sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
+"""`sharing`: sets of window queries as plain Spark and as muntin, over the same events."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, expr, session_window, window
 
-from benchmarks.harness.listed import listed
+from benchmarks.harness.report import read_names
 from benchmarks.harness.sets import (
     FEW_KEYS_FOR_PLAIN,
     ONE_KEY_IN,
@@ -18,7 +18,8 @@ from benchmarks.harness.sets import (
     Scale,
     scale_of,
 )
-from benchmarks.spark.sharing_report import Measured, Report, Side
+from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
+from muntin.api.batch import run
 from muntin.measure.equality import compare_rows
 from muntin.measure.events import RATE, compute, readings, store
 from muntin.measure.processes import Cost, measure, measure_in_turns
@@ -26,14 +27,13 @@ from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Session
 from muntin.optimizer.strategies import DEFAULT
-from muntin.spark.batch.results import run
 from muntin.spark.output.together import named
 
 # If plain Spark would take hours over all events, answers are compared on this many.
 EQUAL_ON = 2_000
-_ADDED_UP = {"avg", "sum"}
-# Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
-WARMING = 4
+_INEXACT = {"avg", "sum"}
+# Turns before the timed ones, in which the JVM compiles what the contenders share.
+WARM_UP_TURNS = 4
 # Timed turns. Runs differ by a quarter, so the best of three is not steady yet.
 REPEATS = 9
 
@@ -45,15 +45,15 @@ def sharing(
     events: int,
     keys: int,
     repeats: int = REPEATS,
-    warming: int = WARMING,
+    warm_up_turns: int = WARM_UP_TURNS,
     strategy: str = DEFAULT,
-) -> Report:
-    """Runs every set both ways: once to compare, then timed in turns; long ones only once."""
+) -> SharingReport:
+    """Runs every set both ways: once to compare answers, then in turns; long runs only once."""
     usual = Scale(events=events, keys=keys)
     scales = {name: scale_of(name, usual) for name in sets}
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
-        Steps(len(set(scales.values())) + _steps(sets, warming + repeats)) as bar,
+        Steps(len(set(scales.values())) + _steps(sets, warm_up_turns + repeats)) as bar,
     ):
         data = {}
         for number, scale in enumerate(dict.fromkeys(scales.values())):
@@ -65,8 +65,8 @@ def sharing(
             for scale in {scales[name] for name in FEW_KEYS_FOR_PLAIN & scales.keys()}
         }
         bench = _Bench(scales, data, few, Path(folder), bar, strategy)
-        return Report(
-            sets=bench.measure(sets, repeats, warming),
+        return SharingReport(
+            sets=bench.measure(sets, repeats, warm_up_turns),
             events=events,
             keys=keys,
             repeats=repeats,
@@ -74,13 +74,13 @@ def sharing(
         )
 
 
-def chosen(names: str) -> list[str]:
+def read_sets(names: str) -> list[str]:
     """Returns the sets of a list such as `one,dash10`; raises an error for an unknown one."""
-    return listed(names, SETS, "set")
+    return read_names(names, SETS, "set")
 
 
-def plain(queries: Sequence[Query], events: DataFrame) -> DataFrame:
-    """Answers with Spark's own `window` or `session_window`, in the form of `together`."""
+def plain_spark(queries: Sequence[Query], events: DataFrame) -> DataFrame:
+    """Answers with Spark's own `window` or `session_window`, in the form of `together()`."""
     frames = [named(query.name, _plain_query(query, events)) for query in queries]
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
@@ -117,7 +117,7 @@ class _Contender:
     answers: DataFrame
     # The cost of the first run, which also stored the answers.
     first: Cost
-    # How many times as many events there are as it runs over.
+    # The number of all events divided by the number of events it runs over.
     times: float
 
     @property
@@ -149,7 +149,9 @@ class _Bench:
     bar: Steps
     strategy: str
 
-    def measure(self, sets: Sequence[str], repeats: int, warming: int) -> dict[str, Measured]:
+    def measure(
+        self, sets: Sequence[str], repeats: int, warm_up_turns: int
+    ) -> dict[str, SetFigures]:
         """Measures every set, its contenders timed in turns."""
         contenders = {
             (name, way): self._contender(name, way)
@@ -160,12 +162,12 @@ class _Bench:
         costs = measure_in_turns(
             {contender.label: contender.run for contender in contenders.values()},
             self.bar,
-            warm_up_turns=warming,
+            warm_up_turns=warm_up_turns,
             repeats=repeats,
             earlier={contender.label: contender.first for contender in contenders.values()},
         )
         return {
-            name: self._measured(
+            name: self._compare(
                 name, costs, contenders[name, "muntin"], contenders.get((name, "plain"))
             )
             for name in sets
@@ -178,32 +180,34 @@ class _Bench:
         if way == "plain" and name in FEW_KEYS_FOR_PLAIN:
             data = self.few[scale]
             times = scale.events / max(1, data.count())
-        build = self._way(way, SETS[name](), data)
+        build = self._build(way, SETS[name](), data)
         path = self.folder / name / way
         with self.bar.step(f"{name}: {way}, first run"):
             cost = measure(lambda: store(build(), path))
         answers = data.sparkSession.read.parquet(str(path))
         return _Contender(name, way, build, answers, cost, times)
 
-    def _way(self, way: str, queries: Sequence[Query], data: DataFrame) -> Callable[[], DataFrame]:
+    def _build(
+        self, way: str, queries: Sequence[Query], data: DataFrame
+    ) -> Callable[[], DataFrame]:
         if way == "plain":
-            return lambda: plain(queries, data)
+            return lambda: plain_spark(queries, data)
         return lambda: run(queries, data, strategy=self.strategy).together()
 
-    def _measured(
+    def _compare(
         self,
         name: str,
         costs: Mapping[str, Cost],
         ours: _Contender,
         theirs: _Contender | None,
-    ) -> Measured:
+    ) -> SetFigures:
         queries, scale = SETS[name](), self.scales[name]
         if theirs is not None:
             with self.bar.step(f"{name}: comparing"):
                 is_scaled = theirs.times != 1
                 answers = of_few_keys(ours.answers, scale.keys) if is_scaled else ours.answers
                 equal = equal_answers(answers, theirs.answers)
-            return Measured(
+            return SetFigures(
                 plain=theirs.side(costs),
                 muntin=ours.side(costs),
                 equal=equal,
@@ -212,19 +216,21 @@ class _Bench:
             )
         few = min(EQUAL_ON, scale.events)
         with self.bar.step(f"{name}: comparing on {few:,} events"):
-            data = self._spread(name, few)
-            muntin = self._way("muntin", queries, data)()
+            data = self._few_events(name, few)
+            muntin = self._build("muntin", queries, data)()
             equal = equal_answers(muntin, self._one_by_one(name, data))
-        return Measured(plain=None, muntin=ours.side(costs), equal=equal, equal_on=few, scale=scale)
+        return SetFigures(
+            plain=None, muntin=ours.side(costs), equal=equal, equal_on=few, scale=scale
+        )
 
     def _one_by_one(self, name: str, data: DataFrame) -> DataFrame:
         """Answers with plain Spark, a job per query: to plan a hundred at once takes minutes."""
         path = str(self.folder / name / "few-plain")
         for query in SETS[name]():
-            plain([query], data).write.mode("append").parquet(path)
+            plain_spark([query], data).write.mode("append").parquet(path)
         return data.sparkSession.read.option("mergeSchema", "true").parquet(path)
 
-    def _spread(self, name: str, few: int) -> DataFrame:
+    def _few_events(self, name: str, few: int) -> DataFrame:
         """Makes fewer events over the same time span, so that windows still fill and slide."""
         scale = self.scales[name]
         rate = RATE * few / scale.events
@@ -240,4 +246,4 @@ def of_few_keys(frame: DataFrame, keys: int) -> DataFrame:
 
 def equal_answers(ours: DataFrame, theirs: DataFrame) -> bool:
     """Whether answers are the same; sums and means of floats may differ in their last digits."""
-    return compare_rows(ours, theirs, exact=set(ours.columns) - _ADDED_UP).equal
+    return compare_rows(ours, theirs, exact=set(ours.columns) - _INEXACT).equal

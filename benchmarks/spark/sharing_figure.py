@@ -1,4 +1,4 @@
-"""Draws the table of `bench sharing`: the cost of each set in plain Spark and in muntin."""
+"""Draws the table of `sharing`: the cost of each set in plain Spark and in muntin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Pair:
     ratio: float | None
 
 
-def draw(pairs: Sequence[Pair], path: Path, *, title: str) -> Path:
+def draw_pairs(pairs: Sequence[Pair], path: Path, *, title: str) -> Path:
     """Draws two dots per set on a log scale, with their seconds and ratio; the first set on top."""
     return picture(
         path,
@@ -48,7 +48,7 @@ def _fill(axes: Any, pairs: Sequence[Pair]) -> None:
             axes.text(slowest * 1.15, place - 0.1, "hours", color=PLAIN, va="bottom")
         else:
             axes.scatter([pair.plain], [place], s=90, color=PLAIN, zorder=2)
-        _numbers(axes, pair, place)
+        _write_seconds(axes, pair, place)
     for x, name, colour in ((pairs[-1].muntin, "muntin", MUNTIN), (slowest, "plain Spark", PLAIN)):
         axes.text(x, -0.62, name, color=colour, weight="bold", ha="center", va="center")
     plain_ticks(axes.xaxis)
@@ -58,11 +58,10 @@ def _fill(axes: Any, pairs: Sequence[Pair]) -> None:
         axes.spines[side].set_visible(False)
 
 
-def _numbers(axes: Any, pair: Pair, place: int) -> None:
+def _write_seconds(axes: Any, pair: Pair, place: int) -> None:
     """Writes the seconds beside the dots, and their ratio between them."""
     left = {"textcoords": "offset points", "va": "center", "ha": "right", "xytext": (-9, 0)}
     right = {**left, "ha": "left", "xytext": (9, 0)}
-    # The lesser one stands at the left, whoever has it.
     first, second = (right, left) if pair.plain and pair.plain < pair.muntin else (left, right)
     axes.annotate(f"{pair.muntin:.1f}", (pair.muntin, place), color=MUNTIN, **first)
     if pair.plain is None:
@@ -70,9 +69,9 @@ def _numbers(axes: Any, pair: Pair, place: int) -> None:
     axes.annotate(f"{pair.plain:.1f}", (pair.plain, place), color=PLAIN, **second)
     if pair.ratio is not None and pair.ratio >= 2:
         middle = (pair.plain * pair.muntin) ** 0.5
-        told = f"{pair.ratio:.1f}x" if pair.ratio < 10 else f"{pair.ratio:.0f}x"
+        text = f"{pair.ratio:.1f}x" if pair.ratio < 10 else f"{pair.ratio:.0f}x"
         above = {"textcoords": "offset points", "va": "bottom", "ha": "center"}
-        axes.annotate(told, (middle, place), (0, 3), color="#5f6c7b", **above)
+        axes.annotate(text, (middle, place), (0, 3), color="#5f6c7b", **above)
 
 
 def _label(pair: Pair) -> str:

@@ -1,4 +1,4 @@
-"""`bench streaming --long`: what grows while a stream runs for hundreds of small batches."""
+"""`streaming --long`: what grows while a stream runs for hundreds of small batches."""
 
 import gc
 import time
@@ -8,17 +8,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
-from rich.box import SIMPLE
 from rich.table import Table
 
+from benchmarks.harness.report import make_table
 from benchmarks.harness.sets import SETS
-from benchmarks.spark.sharing import plain
+from benchmarks.spark.sharing import plain_spark
 from benchmarks.spark.streaming import WATERMARK, stream_settings
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.processes import private_memory
 from muntin.measure.progress import Steps
 from muntin.spark.engine.jvm import live_bytes
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.settings import settings
 
@@ -37,7 +37,7 @@ _LOGS = {
 # Files and state come and go with Spark's maintenance: the most of so many batches counts.
 _WATCHED = 25
 # How long to wait for all batches.
-_PATIENCE_S = 7200.0
+_TIMEOUT_S = 7200.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,17 +68,15 @@ class LongReport:
     muntin: tuple[Size, Size]
 
     def to_json(self) -> dict[str, object]:
-        """All figures by name."""
+        """Returns all figures by name."""
         return asdict(self)
 
-    def table(self) -> Table:
-        """A row for each figure, early and late."""
-        table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
-        table.add_column("after so many batches")
+    def tables(self) -> list[Table]:
+        """Returns a row for each figure, early and late."""
+        columns = ["after so many batches"]
         for side in ("plain, 1 query", "muntin, 10 queries"):
-            for size in self.plain:
-                table.add_column(f"{side}\n{size.batch}", justify="right")
-            table.add_column("\ngrowth", justify="right")
+            columns += [f">{side}\n{size.batch}" for size in self.plain] + [">\ngrowth"]
+        rows = []
         for what, name, unit in (
             ("JVM heap, MB", "heap_bytes", 1e6),
             ("driver's Python, MB", "driver_bytes", 1e6),
@@ -88,14 +86,14 @@ class LongReport:
             ("rows of state", "state_rows", 1),
             ("RocksDB's memory, MB", "rocksdb_bytes", 1e6),
         ):
-            cells = []
+            cells = [what]
             for pair in (self.plain, self.muntin):
                 early, late = (getattr(size, name) / unit for size in pair)
                 digits = ".0f" if unit == 1 else ".1f"
                 cells += [f"{early:{digits}}", f"{late:{digits}}"]
                 cells.append(f"{late / early - 1:+.0%}" if early else "")
-            table.add_row(what, *cells)
-        return table
+            rows.append(cells)
+        return [make_table("", columns, rows)]
 
 
 def long_run(session: SparkSession, *, batches: int = BATCHES) -> LongReport:
@@ -107,7 +105,7 @@ def long_run(session: SparkSession, *, batches: int = BATCHES) -> LongReport:
         Steps(2) as bar,
         settings(session, {**stream_settings(), **_LOGS}),
     ):
-        bench = _Bench(session, Path(name), (_FIRST, batches))
+        bench = _LongRun(session, Path(name), (_FIRST, batches))
         with bar.step(f"plain Spark: {batches} batches"):
             theirs = bench.plain()
         with bar.step(f"muntin: {batches} batches"):
@@ -116,7 +114,7 @@ def long_run(session: SparkSession, *, batches: int = BATCHES) -> LongReport:
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _LongRun:
     session: SparkSession
     folder: Path
     looks: tuple[int, int]
@@ -125,7 +123,7 @@ class _Bench:
         """One of the queries as a streaming query of Spark's that writes files."""
         place = self.folder / "plain"
         query = SETS["dash10"]()[0]
-        answers = plain([query], self._stream().withWatermark(query.time, WATERMARK))
+        answers = plain_spark([query], self._stream().withWatermark(query.time, WATERMARK))
 
         def write(frame: DataFrame, batch: int) -> None:
             frame.write.mode("overwrite").parquet(str(place / "answers" / str(batch)))
@@ -133,7 +131,7 @@ class _Bench:
         writer = answers.writeStream.foreachBatch(write)
         running = writer.option("checkpointLocation", str(place / "check")).start()
         try:
-            return self._looked(place / "check", QueryReports(running))
+            return self._sizes(place / "check", QueryReports(running))
         finally:
             running.stop()
 
@@ -147,7 +145,7 @@ class _Bench:
             sink=place / "answers",
             watermark=WATERMARK,
         ) as pipeline:
-            return self._looked(place / "check", pipeline._runner.run.reports)
+            return self._sizes(place / "check", pipeline._runner.run.reports)
 
     def _stream(self) -> DataFrame:
         """Returns events that a source of Spark's makes, without files that would be listed."""
@@ -162,12 +160,14 @@ class _Bench:
             "timestamp AS ts", f"value % {_KEYS} AS device", "CAST(value % 101 AS DOUBLE) AS temp"
         )
 
-    def _looked(self, check: Path, reports: QueryReports) -> tuple[Size, Size]:
+    def _sizes(self, check: Path, reports: QueryReports) -> tuple[Size, Size]:
         early, late = (self._size(check, reports, batch) for batch in self.looks)
         return early, late
 
     def _size(self, check: Path, reports: QueryReports, batch: int) -> Size:
-        watched = [self._kept(check, reports, batch - _WATCHED + i) for i in range(_WATCHED + 1)]
+        watched = [
+            self._checkpoint_size(check, reports, batch - _WATCHED + i) for i in range(_WATCHED + 1)
+        ]
         files, file_bytes, rows, rocksdb = map(max, zip(*watched, strict=True))
         gc.collect()
         driver, workers = private_memory()
@@ -182,9 +182,11 @@ class _Bench:
             rocksdb_bytes=rocksdb,
         )
 
-    def _kept(self, check: Path, reports: QueryReports, batch: int) -> tuple[int, int, int, int]:
+    def _checkpoint_size(
+        self, check: Path, reports: QueryReports, batch: int
+    ) -> tuple[int, int, int, int]:
         """Returns files and bytes of the checkpoint after a batch, rows and memory of state."""
-        _await(lambda: (reports.last() or {"batchId": -1})["batchId"] >= batch)
+        _wait_until(lambda: (reports.last() or {"batchId": -1})["batchId"] >= batch)
         report = reports.last()
         assert report is not None
         files = [path for path in check.rglob("*") if path.is_file()]
@@ -204,8 +206,8 @@ def _bytes(path: Path) -> int:
         return 0
 
 
-def _await(is_there: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE_S
+def _wait_until(is_there: Callable[[], bool]) -> None:
+    end = time.monotonic() + _TIMEOUT_S
     while not is_there():
         if time.monotonic() > end:
             raise RunError("the stream did not get on")

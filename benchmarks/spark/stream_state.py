@@ -1,4 +1,4 @@
-"""`bench streaming`, second part: the cost of state, of many keys and of an added query."""
+"""`streaming --state`: the cost of state, of many keys and of an added query."""
 
 import time
 from dataclasses import asdict, dataclass, replace
@@ -6,18 +6,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
-from rich.box import SIMPLE
 from rich.table import Table
 
-from benchmarks.harness.laps import Laps
+from benchmarks.harness.batch_costs import BatchCosts
+from benchmarks.harness.report import make_table
 from benchmarks.harness.sets import SETS
 from benchmarks.spark.streaming import (
     FILES,
     FILES_PER_BATCH,
-    WARMING,
+    WARM_UP_BATCHES,
     WATERMARK,
     stream_settings,
 )
+from muntin.api.batch import run as run_batch
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.equality import compare_rows
 from muntin.measure.events import RATE, readings, write_stream_files
@@ -26,8 +28,6 @@ from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
-from muntin.spark.batch.results import run
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 
@@ -41,7 +41,7 @@ _KEYS = 1_000
 # For the bytes of dash10: keys, and files of some hours each, one per batch.
 _DAY_KEYS, _DAY_FILES, _FILES_HOURS = 100, 9, 3
 # How long to wait for an added query.
-_PATIENCE_S = 120.0
+_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,30 +73,31 @@ class StateReport:
     add_s: float
 
     def to_json(self) -> dict[str, object]:
-        """All figures by name."""
+        """Returns all figures by name."""
         return asdict(self)
 
-    def table(self) -> Table:
-        """A row for each figure."""
-        table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
-        for name in ("what", "CPU s", "kept MB", "to the first"):
-            table.add_column(name, justify="left" if name == "what" else "right")
-        for what, state in (
-            (f"{_TIMED} batches, slices kept for {_SHORT} hour", self.short),
-            (f"slices kept for {_LONG} hours", self.kept),
-            (f"a window of {_LONG} hours", self.long),
-        ):
-            ratio = f"{state.cpu_s / self.short.cpu_s:.2f}x"
-            table.add_row(what, f"{state.cpu_s:.1f}", f"{state.kept_bytes / 1e6:.1f}", ratio)
-        many = f"{self.many.cpu_s:.1f}", f"{self.many.kept_bytes / 1e6:.1f}", ""
-        table.add_row(f"{self.keys:,} keys, 3 batches", *many)
-        table.add_row("its answers equal batch answers", "yes" if self.many_equal else "NO")
-        table.add_row(f"dash10 keeps {self.dash10_bytes_per_key:,.0f} bytes a key")
+    def tables(self) -> list[Table]:
+        """Returns a row for each figure."""
+        states = {
+            f"{_TIMED} batches, slices kept for {_SHORT} hour": self.short,
+            f"slices kept for {_LONG} hours": self.kept,
+            f"a window of {_LONG} hours": self.long,
+        }
+        rows = [
+            [*_state_row(what, state), f"{state.cpu_s / self.short.cpu_s:.2f}x"]
+            for what, state in states.items()
+        ]
+        rows.append(_state_row(f"{self.keys:,} keys, 3 batches", self.many))
+        rows.append(["its answers equal batch answers", "yes" if self.many_equal else "NO"])
+        rows.append([f"dash10 keeps {self.dash10_bytes_per_key:,.0f} bytes a key"])
         if self.dash10 is not None:
-            dash10 = f"{self.dash10.cpu_s:.1f}", f"{self.dash10.kept_bytes / 1e6:.1f}", ""
-            table.add_row(f"dash10 by {self.dash10_keys:,} keys, 3 batches", *dash10)
-        table.add_row(f"from adding a query to its first batch: {self.add_s:.1f} s")
-        return table
+            rows.append(_state_row(f"dash10 by {self.dash10_keys:,} keys, 3 batches", self.dash10))
+        rows.append([f"from adding a query to its first batch: {self.add_s:.1f} s"])
+        return [make_table("", ("what", ">CPU s", ">kept MB", ">to the first"), rows)]
+
+
+def _state_row(what: str, state: State) -> list[str]:
+    return [what, f"{state.cpu_s:.1f}", f"{state.kept_bytes / 1e6:.1f}"]
 
 
 def state_costs(
@@ -106,68 +107,60 @@ def state_costs(
 
     With `dash10_keys`, it also streams dash10 with so many live keys, which takes long.
     """
-    hours, files = _FILLING + _TIMED, _FILLING + _TIMED
+    files, dash10 = _FILLING + _TIMED, SETS["dash10"]()
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
         Steps(8 if dash10_keys else 7) as bar,
         settings(session, stream_settings()),
     ):
-        folder = Path(name)
-        slow, many = folder / "slow", folder / "many"
+        bench = _StateRun(session, Path(name))
         with bar.step("making events"):
-            # Few events a second, so that they cover many hours and slices hold one or two.
-            write_stream_files(
-                readings(session, events, _KEYS, events / (hours * 3600), files), slow
-            )
-            write_stream_files(readings(session, events, keys, RATE * 10, FILES), many)
-        bench = _Bench(session, folder)
-        short, long = ([_sliding(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG))
+            # Few events a second, so that they cover many hours and slices have one or two.
+            slow = bench.write("slow", events, _KEYS, events / (files * 3600), files)
+            many = bench.write("many", events, keys, RATE * 10, FILES)
+        short, long = (
+            [_sliding_query(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG)
+        )
         # Many keys run first, and the short state second of three, so that it is warm.
         with bar.step(f"{keys:,} keys"):
             queries = [_query("minute", 1), _query("five", 5)]
-            many_state = bench.timed("keys", many, queries, "0 seconds", WARMING, FILES_PER_BATCH)
-            equal = all(_equal(session, folder / "keys", many, query) for query in queries)
+            many_state = bench.run("keys", many, queries)
+            equal = all(_is_equal(session, bench.folder / "keys", many, query) for query in queries)
         costs = {}
-        for label, queries, retain in (
+        for label, asked, hours in (
             ("kept", short, _LONG),
             ("short", short, _SHORT),
             ("long", long, _SHORT),
         ):
             with bar.step(f"retained state: {label}"):
-                costs[label] = bench.timed(label, slow, queries, f"{retain} hours", _FILLING, 1)
+                retain = f"{hours} hours"
+                costs[label] = bench.run(label, slow, asked, retain, warm_up=_FILLING, files=1)
         with bar.step("dash10"):
             # An event a minute for each of some keys, over more than a day.
-            minutes = (_DAY_FILES * _FILES_HOURS) * 60
-            place = folder / "day"
-            rows = readings(session, minutes * _DAY_KEYS, _DAY_KEYS, _DAY_KEYS / 60, _DAY_FILES)
-            write_stream_files(rows, place)
-            day = bench.timed("dash10", place, SETS["dash10"](), "0 seconds", 1, 1)
-        dash10 = None
+            rows = _DAY_FILES * _FILES_HOURS * 60 * _DAY_KEYS
+            day = bench.write("day", rows, _DAY_KEYS, _DAY_KEYS / 60, _DAY_FILES)
+            day_state = bench.run("dash10", day, dash10, warm_up=1, files=1)
+        keyed = None
         if dash10_keys:
             with bar.step(f"dash10 by {dash10_keys:,} keys"):
-                place = folder / "dash10s"
-                each = max(events, 5 * dash10_keys)
-                write_stream_files(readings(session, each, dash10_keys, RATE * 10, FILES), place)
-                dash10 = bench.timed(
-                    "dash10-keys", place, SETS["dash10"](), "0 seconds", WARMING, FILES_PER_BATCH
-                )
+                rows = max(events, 5 * dash10_keys)
+                place = bench.write("dash10s", rows, dash10_keys, RATE * 10, FILES)
+                keyed = bench.run("dash10-keys", place, dash10)
         with bar.step("adding a query"):
-            add_s = _adding(session, folder / "adding", slow)
+            add_s = _time_to_add(session, bench.folder / "adding", slow)
     return StateReport(
-        short=costs["short"],
-        kept=costs["kept"],
-        long=costs["long"],
+        **costs,
         keys=keys,
         many=many_state,
         many_equal=equal,
-        dash10_bytes_per_key=round(day.kept_bytes / _DAY_KEYS, 1),
+        dash10_bytes_per_key=round(day_state.kept_bytes / _DAY_KEYS, 1),
         dash10_keys=dash10_keys,
-        dash10=dash10,
+        dash10=keyed,
         add_s=add_s,
     )
 
 
-def _sliding(minutes: int) -> Query:
+def _sliding_query(minutes: int) -> Query:
     """Returns the first query of slide3, with another size."""
     window = hopping(f"{minutes} minutes", every="1 minute")
     return replace(SETS["slide3"]()[0], window=window)
@@ -190,17 +183,30 @@ def _stream(session: SparkSession, events: Path, files: int) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _StateRun:
     session: SparkSession
     folder: Path
 
-    def timed(
-        self, label: str, events: Path, queries: list[Query], retain: str, warming: int, files: int
+    def write(self, name: str, events: int, keys: int, rate: float, files: int) -> Path:
+        """Writes the files of a stream, and returns their folder."""
+        folder = self.folder / name
+        write_stream_files(readings(self.session, events, keys, rate, files), folder)
+        return folder
+
+    def run(
+        self,
+        label: str,
+        events: Path,
+        queries: list[Query],
+        retain: str = "0 seconds",
+        *,
+        warm_up: int = WARM_UP_BATCHES,
+        files: int = FILES_PER_BATCH,
     ) -> State:
-        """Streams the events, `files` files per batch, and times the batches after `warming`."""
+        """Streams the events, `files` per batch; measures the batches after `warm_up` batches."""
         place = self.folder / label
         settle()
-        with Laps(self.session) as laps:
+        with BatchCosts(self.session) as costs:
             start(
                 queries,
                 _stream(self.session, events, files),
@@ -210,14 +216,14 @@ class _Bench:
                 trigger="available now",
                 options=StreamOptions(retain=retain),
             ).await_termination()
-        cost = laps.after(warming)
+        cost = costs.cost_after(warm_up)
         return State(
             cpu_s=round(cost.cpu_s, 2),
             wall_s=round(cost.wall_s, 2),
-            kept_bytes=self._kept(place / "check" / "spark"),
+            kept_bytes=self._slice_bytes(place / "check" / "spark"),
         )
 
-    def _kept(self, checkpoint: Path) -> int:
+    def _slice_bytes(self, checkpoint: Path) -> int:
         """Returns the bytes of all slices in the state store."""
         reader = self.session.read.format("statestore").option("operatorId", 0)
         runs = reader.option("stateVarName", "runs").load(str(checkpoint))
@@ -226,19 +232,19 @@ class _Bench:
         return int(row["bytes"])
 
 
-def _equal(session: SparkSession, place: Path, events: Path, query: Query) -> bool:
+def _is_equal(session: SparkSession, place: Path, events: Path, query: Query) -> bool:
     """Whether a query's answers equal those of a batch run, for all windows that have closed."""
     answers = session.read.parquet(str(place / "answers" / query.name))
     latest = answers.selectExpr("max(window.end) AS latest").first()
     assert latest is not None
-    with run([query], session.read.parquet(str(events))) as results:
+    with run_batch([query], session.read.parquet(str(events))) as results:
         closed = results[query.name].where(
             f"window.end <= timestamp_micros({round(latest['latest'].timestamp() * 1e6)}L)"
         )
         return compare_rows(answers, closed, exact=answers.columns).equal
 
 
-def _adding(session: SparkSession, place: Path, events: Path) -> float:
+def _time_to_add(session: SparkSession, place: Path, events: Path) -> float:
     """Adds a query to a busy pipeline, and returns the seconds until its first answers."""
     with start(
         SETS["slide3"](),
@@ -248,7 +254,7 @@ def _adding(session: SparkSession, place: Path, events: Path) -> float:
         watermark=WATERMARK,
         options=StreamOptions(retain="2 hours"),
     ) as pipeline:
-        while pipeline.status().batches < WARMING:
+        while pipeline.status().batches < WARM_UP_BATCHES:
             time.sleep(0.05)
         added = Query(
             name="added",
@@ -260,7 +266,7 @@ def _adding(session: SparkSession, place: Path, events: Path) -> float:
         before = time.monotonic()
         pipeline.add(added)
         while pipeline.status().queries["added"].rows == 0:
-            if time.monotonic() - before > _PATIENCE_S:
-                raise RunError(f"the query that was added has no answers after {_PATIENCE_S:.0f} s")
+            if time.monotonic() - before > _TIMEOUT_S:
+                raise RunError(f"the query that was added has no answers after {_TIMEOUT_S:.0f} s")
             time.sleep(0.02)
         return round(time.monotonic() - before, 2)

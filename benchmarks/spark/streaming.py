@@ -1,4 +1,4 @@
-"""`bench streaming`: sets of window queries as plain Spark's streams and as one pipeline."""
+"""`streaming`: sets of window queries as plain Spark's streams and as one pipeline."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -11,13 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, expr
 from pyspark.sql.functions import max as max_
 from pyspark.sql.functions import min as min_
-from rich.table import Table
 
-from benchmarks.harness.laps import Laps
+from benchmarks.harness.batch_costs import BatchCosts
 from benchmarks.harness.sets import SETS
-from benchmarks.spark import sharing_report
-from benchmarks.spark.sharing import chosen, equal_answers, of_few_keys, plain
-from benchmarks.spark.sharing_report import Measured, Side
+from benchmarks.spark.sharing import equal_answers, of_few_keys, plain_spark, read_sets
+from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
+from muntin.api.stream import start
 from muntin.errors import RunError, nearest
 from muntin.measure.events import RATE, readings, write_stream_files
 from muntin.measure.processes import Cost, measure_in_turns
@@ -25,7 +24,6 @@ from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
 from muntin.spark.output.together import QUERY, named
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 from muntin.spark.stream.source import SETTINGS
@@ -33,10 +31,10 @@ from muntin.spark.stream.source import SETTINGS
 FILES = 20
 FILES_PER_BATCH = 4
 # Batches that warm up; the cost is that of the others.
-WARMING = 2
+WARM_UP_BATCHES = 2
 WATERMARK = "10 seconds"
-# Turns before the timed ones: the JVM goes on compiling what the contenders share for that long.
-WARMING_TURNS = 6
+# Turns before the timed ones, in which the JVM compiles what the contenders share.
+WARM_UP_TURNS = 6
 # A stream has some eighty pieces of generated code, and Spark caches a hundred. Streams that take
 # turns would be compiled again every time, unlike one that keeps running.
 SESSION = {"spark.sql.codegen.cache.maxEntries": "1000"}
@@ -46,34 +44,35 @@ STREAMED = ("one", "tumb5", "slide3", "dash10", "teams10", "sess", "sess10", "di
 INSTEAD = {"distinct10": "one"}
 
 
-class Report(sharing_report.Report):
+class StreamingReport(SharingReport):
     """All sets of a run, and what they ran on."""
 
     def to_json(self) -> dict[str, object]:
-        """`sets` by name, and the facts of the run."""
+        """Returns `sets` by name, and the facts of the run."""
         return {
             **super().to_json(),
             "files": FILES,
             "files_per_batch": FILES_PER_BATCH,
-            "warm_batches": FILES // FILES_PER_BATCH - WARMING,
+            "warm_batches": FILES // FILES_PER_BATCH - WARM_UP_BATCHES,
         }
 
-    def table(self) -> Table:
-        """Returns CPU and wall seconds of the warm batches side by side, and ratios of CPU."""
+    def title(self) -> str:
+        """Returns what was run."""
         batches = FILES // FILES_PER_BATCH
-        table = super().table()
-        table.title = (
-            f"{batches - WARMING} warm batches of {self.events // batches:,} events, "
+        return (
+            f"{batches - WARM_UP_BATCHES} warm batches of {self.events // batches:,} events, "
             f"{self.keys:,} keys, {self.strategy} plan, best of {self.repeats}"
         )
-        notes = ["plain Spark: a streaming query for each; both write parquet; RocksDB"]
-        table.caption = "\n".join(notes + self._notes())
-        return table
+
+    def notes(self) -> list[str]:
+        """Returns the footnotes, one per line."""
+        note = "plain Spark: a streaming query for each; both write parquet; RocksDB"
+        return [note, *super().notes()]
 
 
-def streamed(names: str) -> list[str]:
+def read_streamed_sets(names: str) -> list[str]:
     """Returns the sets of a list such as `one,dash10`, if plain Spark can stream them."""
-    sets = chosen(names)
+    sets = read_sets(names)
     for name in sets:
         if name not in STREAMED:
             raise RunError(f"{name} is not streamed; {nearest('', list(STREAMED))}")
@@ -87,20 +86,20 @@ def streaming(
     events: int,
     keys: int,
     repeats: int = 2,
-    warming: int = WARMING_TURNS,
+    warm_up_turns: int = WARM_UP_TURNS,
     strategy: str = STEADY,
-) -> Report:
-    """Streams every set both ways in turns, some to warm up and some that count (`turns`)."""
+) -> StreamingReport:
+    """Streams every set both ways in turns, some to warm up and some that count."""
     with (
         TemporaryDirectory(prefix="muntin-bench-") as folder,
-        Steps(1 + len(sets) * (2 * (warming + repeats) + 1)) as bar,
+        Steps(1 + len(sets) * (2 * (warm_up_turns + repeats) + 1)) as bar,
         settings(session, stream_settings()),
     ):
         with bar.step(f"making {events:,} events"):
             write_stream_files(readings(session, events, keys, RATE, FILES), Path(folder, "events"))
         bench = _Bench(session, Path(folder), bar, strategy)
-        return Report(
-            sets=bench.measure(sets, repeats, warming, events),
+        return StreamingReport(
+            sets=bench.measure(sets, repeats, warm_up_turns, events),
             events=events,
             keys=keys,
             repeats=repeats,
@@ -121,8 +120,8 @@ class _Bench:
     strategy: str
 
     def measure(
-        self, sets: Sequence[str], repeats: int, warming: int, events: int
-    ) -> dict[str, Measured]:
+        self, sets: Sequence[str], repeats: int, warm_up_turns: int, events: int
+    ) -> dict[str, SetFigures]:
         """Measures every set, its contenders timed in turns, and compares the last answers."""
         ways: dict[str, Callable[[Sequence[Query], Path], Cost]] = {
             "plain": self._plain,
@@ -130,14 +129,14 @@ class _Bench:
         }
         places: dict[str, Path] = {}
 
-        def timed(name: str, label: str) -> Cost:
+        def stream(name: str, label: str) -> Cost:
             run = f"{name}: {label}"
             # A folder for each turn: on the same checkpoint, a stream would go on with the last.
             place = places[run] = Path(mkdtemp(dir=self.folder, prefix=f"{name}-{label}-"))
             return ways[label](SETS[_streamed_by(label, name)](), place)
 
-        runs = {f"{name}: {label}": partial(timed, name, label) for name in sets for label in ways}
-        costs = measure_in_turns(runs, self.bar, warm_up_turns=warming, repeats=repeats)
+        runs = {f"{name}: {label}": partial(stream, name, label) for name in sets for label in ways}
+        costs = measure_in_turns(runs, self.bar, warm_up_turns=warm_up_turns, repeats=repeats)
         measured = {}
         for name in sets:
             labels = [f"{name}: {label}" for label in ways]
@@ -150,7 +149,7 @@ class _Bench:
                     equal, equal_on = self._equal_to_batch(name, ours)
                 else:
                     equal, equal_on = _equal(name, ours, theirs), events
-                measured[name] = Measured(
+                measured[name] = SetFigures(
                     plain=_side(costs[labels[0]], theirs),
                     muntin=_side(costs[labels[1]], ours),
                     equal=equal,
@@ -169,19 +168,19 @@ class _Bench:
         """Runs a streaming query for each, one after the other."""
         spent = Cost(cpu_s=0.0, wall_s=0.0)
         for query in queries:
-            frame = plain([query], self._stream().withWatermark(query.time, WATERMARK))
-            with Laps(self.session) as laps:
+            frame = plain_spark([query], self._stream().withWatermark(query.time, WATERMARK))
+            with BatchCosts(self.session) as costs:
                 writer = frame.writeStream.format("parquet").outputMode("append")
                 writer = writer.option("checkpointLocation", str(place / "check" / query.name))
                 writer.trigger(availableNow=True).start(
                     str(place / "answers" / query.name)
                 ).awaitTermination()
-            spent += laps.after(WARMING)
+            spent += costs.cost_after(WARM_UP_BATCHES)
         return spent
 
     def _muntin(self, queries: Sequence[Query], place: Path) -> Cost:
         """Runs one pipeline for all."""
-        with Laps(self.session) as laps:
+        with BatchCosts(self.session) as costs:
             start(
                 queries,
                 self._stream(),
@@ -191,7 +190,7 @@ class _Bench:
                 trigger="available now",
                 options=StreamOptions(strategy=self.strategy),
             ).await_termination()
-        return laps.after(WARMING)
+        return costs.cost_after(WARM_UP_BATCHES)
 
     def _equal_to_batch(self, name: str, ours: DataFrame) -> tuple[bool, int]:
         """Compares the windows of one key that have closed with those of plain Spark's batch;
@@ -199,7 +198,7 @@ class _Bench:
         events = of_few_keys(self.session.read.parquet(str(self.folder / "events")), 1)
         watermark = expr(f"max(ts) - INTERVAL {WATERMARK}").alias("until")
         until = self.session.read.parquet(str(self.folder / "events")).select(watermark)
-        closed = plain(SETS[name](), events).join(until, col("window.end") <= col("until"))
+        closed = plain_spark(SETS[name](), events).join(until, col("window.end") <= col("until"))
         return _equal(name, of_few_keys(ours, 1), closed.drop("until")), events.count()
 
     def _answers(self, name: str, place: Path) -> DataFrame:
@@ -211,7 +210,7 @@ class _Bench:
             else:
                 # No window has closed, such as sessions of keys that have events all the time.
                 events = self.session.read.parquet(str(self.folder / "events"))
-                frame = plain([query], events).limit(0)
+                frame = plain_spark([query], events).limit(0)
             frames.append(frame if QUERY in frame.columns else named(query.name, frame))
         return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 

@@ -306,7 +306,7 @@ def _bounds(window: Window, size: int) -> tuple[str, str]:
     encoding of `Window`."""
     before = window.size - size
     first = f"at - {before}L + pmod({window.offset + before}L - at, {window.slide}L)"
-    return first, f"at - {_since(window.offset, window.begin_period)}"
+    return first, f"at - {_time_since(window.offset, window.begin_period)}"
 
 
 def _intervals(window: Window, size: int) -> str:
@@ -320,10 +320,10 @@ def _start_of(window: Window) -> str:
     if not window.grows:
         return "at"
     lead = window.size - window.slide
-    return f"at + {lead}L - {_since(window.offset - lead, window.size)}"
+    return f"at + {lead}L - {_time_since(window.offset - lead, window.size)}"
 
 
-def _since(offset: int, period: int) -> str:
+def _time_since(offset: int, period: int) -> str:
     """Returns the time since the last `t ≡ offset (mod period)`."""
     offset %= period
     return f"pmod(at{f' - {offset}L' if offset else ''}, {period}L)"

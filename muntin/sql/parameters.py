@@ -14,7 +14,7 @@ from sqlglot.errors import TokenError
 from muntin.errors import ParseError, nearest
 from muntin.model.sql_text import literal
 from muntin.model.time import SECOND
-from muntin.sql.tokens import Span, kind_at, line_and_column, tokenize
+from muntin.sql.tokens import Span, line_and_column, tokenize
 
 _INT = 1 << 31
 _LONG = 1 << 63
@@ -61,7 +61,7 @@ def _places(tokens: Span) -> list[int]:
         and place + 1 < len(tokens)
         and tokens[place + 1].is_name
         and tokens[place + 1].start == token.end
-        and not (kind_at(tokens, place - 1) in _OPERANDS and tokens[place - 1].end == token.start)
+        and not (tokens.kind_at(place - 1) in _OPERANDS and tokens[place - 1].end == token.start)
     ]
 
 
@@ -85,21 +85,25 @@ def as_literal(value: Any) -> str:
         return f"X'{value.hex()}'"
     if isinstance(value, Decimal) and value.is_finite():
         return _bracket_sign(f"{value:f}BD")
+    if isinstance(value, date | timedelta):
+        return _time_literal(value)
+    raise ValueError(
+        f"is {type(value).__name__}; a value is a number, text, bytes, a boolean, a date, a time, "
+        f"a timedelta or None"
+    )
+
+
+def _time_literal(value: date | timedelta) -> str:
     if isinstance(value, datetime):
         # As in PySpark, a time without a zone is in this machine's zone.
         micros = floor(value.replace(microsecond=0).timestamp()) * SECOND + value.microsecond
         return f"timestamp_micros({micros}L)"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
-    if isinstance(value, timedelta):
-        micros = (value.days * 86_400 + value.seconds) * SECOND + value.microseconds
-        days, rest = divmod(abs(micros), 86_400 * SECOND)
-        clock = f"{timedelta(microseconds=rest - rest % SECOND)}.{rest % SECOND:06d}"
-        return f"INTERVAL '{'-' if micros < 0 else ''}{days} {clock}' DAY TO SECOND"
-    raise ValueError(
-        f"is {type(value).__name__}; a value is a number, text, bytes, a boolean, a date, a time, "
-        f"a timedelta or None"
-    )
+    micros = (value.days * 86_400 + value.seconds) * SECOND + value.microseconds
+    days, rest = divmod(abs(micros), 86_400 * SECOND)
+    clock = f"{timedelta(microseconds=rest - rest % SECOND)}.{rest % SECOND:06d}"
+    return f"INTERVAL '{'-' if micros < 0 else ''}{days} {clock}' DAY TO SECOND"
 
 
 def _integer(value: int) -> str:

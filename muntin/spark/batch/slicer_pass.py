@@ -12,11 +12,10 @@ from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
-from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
-from muntin.spark.batch.safe_expressions import SafeExpressions
-from muntin.spark.batch.slices import START, value_type_of
+from muntin.spark.batch.filters import ConditionBits, SafeExpressions, conditions_of
+from muntin.spark.batch.slices import START
 from muntin.spark.binding.bind_periodic import BoundPeriodicTree
-from muntin.spark.binding.grouping_sql import selected
+from muntin.spark.binding.grouping_sql import selected, value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
 
@@ -98,8 +97,9 @@ def _storages(bound: BoundPeriodicTree, *, ansi: bool) -> list[ComponentStorage]
 class Arguments:
     """The columns of arguments, each once; computed only where the filter of its tree holds."""
 
-    def __init__(self, safe: SafeExpressions) -> None:
-        self._safe = safe
+    def __init__(self, safe: SafeExpressions, prefix: str = "") -> None:
+        """`prefix` is what the names of its columns begin with."""
+        self._safe, self._prefix = safe, prefix
         self._names: dict[str, str] = {}
 
     @property
@@ -120,7 +120,9 @@ class Arguments:
             values = tuple(component.values(sql_type(FLOAT)).values())
         else:
             values = component.event_values(storage.value_type)
-        return tuple(self._names.setdefault(sql, f"v{len(self._names)}") for sql in values)
+        return tuple(
+            self._names.setdefault(sql, f"{self._prefix}v{len(self._names)}") for sql in values
+        )
 
     def _is_count_of_floats(self, component: Component) -> bool:
         return (

@@ -14,7 +14,7 @@ from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.optimizer.on_slices import sliced
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known, reason_alone
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import answer_types, selected
+from muntin.spark.binding.grouping_sql import answer_types, selected, types_of_alone
 from muntin.spark.binding.relations import Relations, blaming, first_line
 from muntin.spark.binding.runtime_types import is_carried
 
@@ -76,7 +76,8 @@ def bind_data_trees(
 def _bind_tree(tree: DataTree, plan: Plan, relations: Relations) -> BoundDataTree:
     queries = plan.queries_of(tree).values()
     try:
-        known = answer_types([tree.grouping], tree.aggregates, relations)
+        known = types_of_alone(tree, plan.queries_of(tree), relations)
+        known = known or answer_types([tree.grouping], tree.aggregates, relations)
     except (AnalysisException, ParseException) as error:
         # Some query is wrong: find out which, so that the error can name it.
         for query in queries:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pyspark.sql.types import DataType, StructField, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.query import Grouping
-from muntin.model.sql_text import SqlText
+from muntin.model.query import Grouping, Query
+from muntin.model.sql_text import SqlText, squeeze
+from muntin.model.trees import Tree
 from muntin.spark.binding.relations import Relations
 
 
@@ -93,6 +94,33 @@ def answer_types(
     )
 
 
+def types_of_alone(
+    tree: Tree, queries: Mapping[str, Query], relations: Relations
+) -> AnswerTypes | None:
+    """Returns the types of a tree whose only query Spark answers alone, read off that answer.
+
+    None if there are others, or if the answer does not have all keys, aggregates and the window as
+    columns: then `answer_types` asks Spark for them.
+    """
+    (query, *others) = queries.values()
+    if not tree.is_alone or others or query.whole or sets_of_values(tree.aggregates):
+        return None
+    fields = relations.check(query).schema.fields
+    by_name = {
+        query.named_alone(column.expression): field
+        for column, field in zip(query.columns, fields, strict=True)
+    }
+    if not by_name.keys() >= {*query.key_expressions, "window", *query.aggregates}:
+        return None
+    bounds = by_name["window"].dataType
+    assert isinstance(bounds, StructType)
+    return AnswerTypes(
+        keys={squeeze(key): by_name[name] for name, key in query.key_expressions.items()},
+        time=bounds["start"].dataType,
+        aggregates={each: by_name[name].dataType for name, each in query.aggregates.items()},
+    )
+
+
 def selected(grouping: Grouping, columns: dict[str, str]) -> SqlText:
     """`SELECT columns` over the grouping's relation and filter: its events one by one."""
     items = [f"{sql} AS {name}" for name, sql in columns.items()]
@@ -103,3 +131,11 @@ def selected(grouping: Grouping, columns: dict[str, str]) -> SqlText:
     return grouping.relation.inside(
         f"SELECT {', '.join(items)} FROM ", f" WHERE {' AND '.join(reversed(conditions))}"
     )
+
+
+def value_type_of(component: Component, aggregate: Aggregate, types: Types) -> str:
+    """Returns the type of the values in a component's partials, given Spark's types."""
+    if component.value_type is not None:
+        return component.value_type
+    kind = types[component] if component in types else types[aggregate]
+    return component.representations[0].value_type(kind.simpleString())

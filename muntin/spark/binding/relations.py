@@ -14,7 +14,7 @@ from muntin.model.sql_text import SqlText, is_same_table
 from muntin.spark.engine.estimates import operators_of, rows_read
 from muntin.spark.engine.safe import may_fail
 from muntin.spark.engine.same_rows import DistinctReads, unlike_others
-from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.engine.statements import (
     shown_expressions,
     sql_over,
@@ -32,6 +32,8 @@ Data = DataFrame | Mapping[str, DataFrame] | None
 
 # The statement that is a relation as it stands.
 _WHOLE = ("SELECT * FROM ", "")
+# What may stand after a table that is a relation by itself.
+_ALIAS = re.compile(r"\s*((AS\s+)?(\w+|`([^`]|``)*`))?\s*", re.IGNORECASE)
 # A name that a DataFrame is lent in a statement, before the name of its column.
 _OWN_NAME = re.compile(r"`?muntin_[0-9a-f]{32}`?\.")
 # A number of an expression, as Spark shows that it casts it.
@@ -72,10 +74,9 @@ class Relations:
         self._reads = DistinctReads(self.session)
         self._distinct_frames: dict[str, DataFrame] = {}
         self._read: dict[str, DataFrame] = {}
-        self._whole: dict[SqlText, DataFrame] = {}
-        self._columns: dict[SqlText, list[str]] = {}
+        self._all_columns: dict[SqlText, DataFrame] = {}
         self._computed: dict[SqlText, bool] = {}
-        self._named: dict[Query, StructType] = {}
+        self._checked: dict[Query | PlainQuery, DataFrame] = {}
 
     def frames_of(self, queries: Iterable[Query | PlainQuery]) -> dict[str, DataFrame]:
         """The DataFrames that stand for tables of these queries, to run them again."""
@@ -113,7 +114,7 @@ class Relations:
         filtering and projecting: a join, say, or a Python function. To join a few rows again costs
         less than to store them, so that does not count."""
         if relation not in self._computed:
-            frame = self.whole(relation)
+            frame = self.events(relation)
             operators = operators_of(frame)
             is_computed = operators is not None and not operators <= _READING
             if operators is not None and operators <= {*_READING, "Join"}:
@@ -126,16 +127,23 @@ class Relations:
 
         If Spark stores it, none of these statements computes it again.
         """
-        if relation not in self._whole:
-            frame = self.sql(relation.inside("SELECT * FROM ", ""))
-            self._whole[relation] = without_projection(frame)
-        return self._whole[relation]
+        return without_projection(self._with_all_columns(relation))
+
+    def events(self, relation: SqlText) -> DataFrame:
+        """The same rows, to ask what Spark knows of them; a caller's DataFrame is not analysed
+        again for that."""
+        frame = self.frame(relation)
+        is_table = not relation.parts[0].strip() and _ALIAS.fullmatch(relation.parts[-1])
+        return frame if frame is not None and is_table else self._with_all_columns(relation)
 
     def columns(self, relation: SqlText) -> list[str]:
         """The columns of what stands after FROM."""
-        if relation not in self._columns:
-            self._columns[relation] = self.sql(relation.inside("SELECT * FROM ", "")).columns
-        return self._columns[relation]
+        return self.events(relation).columns
+
+    def _with_all_columns(self, relation: SqlText) -> DataFrame:
+        if relation not in self._all_columns:
+            self._all_columns[relation] = self.sql(relation.inside("SELECT * FROM ", ""))
+        return self._all_columns[relation]
 
     def type_of(self, relation: SqlText, expression: str | None) -> DataType:
         """Spark's type of an expression over what stands after FROM."""
@@ -159,23 +167,24 @@ class Relations:
             return True
         texts = dict.fromkeys(text for query in queries for text in query.expressions)
         computed = [text for text in texts if not is_reference(text)]
-        if is_connect(self.session):
+        if not may_use_internals(self.session):
             return bool(computed)
         selected = ", ".join(f"({text})" for text in computed) or "*"
         return may_fail(self.sql(queries[0].source.inside(f"SELECT {selected} FROM ", "")))
 
     def check(self, query: Query | PlainQuery) -> DataFrame:
         """The query as plain Spark, or an error that names it and says what Spark found wrong."""
-        with blaming(query):
-            return self.sql(query.to_sql() if isinstance(query, Query) else query.statement)
+        if query not in self._checked:
+            with blaming(query):
+                text = query.to_sql() if isinstance(query, Query) else query.statement
+                self._checked[query] = self.sql(text)
+        return self._checked[query]
 
     def names_of(self, query: Query) -> StructType | None:
         """The columns that Spark gives the query, if it names some of them; None if it does not."""
         if all(column.name is not None for column in query.columns):
             return None
-        if query not in self._named:
-            self._named[query] = self.check(query).schema
-        return self._named[query]
+        return self.check(query).schema
 
 
 @contextmanager

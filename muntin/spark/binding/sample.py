@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from muntin.model.query import Family, Grouping, parts_of
+from muntin.errors import RefusedError
+from muntin.model.query import Family, Grouping, Query, parts_of
 from muntin.model.sql_text import only_where
 from muntin.model.time import SECOND
+from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.estimates import (
@@ -97,19 +99,18 @@ def with_reading(work: Workload, relations: Relations) -> Workload:
 
     Where there is one grouping of periodic windows, nothing depends on that.
     """
-    families: dict[Family, list[Grouping]] = {}
+    families: dict[Family, dict[Grouping, Query]] = {}
     for query in parts_of(work.queries):
-        if query.grouping not in families.setdefault(query.grouping.family, []):
-            families[query.grouping.family].append(query.grouping)
+        families.setdefault(query.grouping.family, {})[query.grouping] = query
     sizes: list[float | None] = []
     reads: dict[str, float] = {}
     for family, groupings in families.items():
         if len(groupings) > 1 or len(work.data_windows) > 1:
             try:
-                frame = relations.whole(family.relation)
-                sizes.append(rows_read(frame))
-                reads |= _reads(frame, family, groupings, relations)
-            except JOB_ERRORS:
+                events = relations.events(family.relation)
+                sizes.append(rows_read(events))
+                reads |= _reads(events, groupings, relations)
+            except (*JOB_ERRORS, RefusedError):
                 # What is wrong with a query is said when it is bound to its data. Other versions of
                 # Spark may not tell what they read.
                 return work
@@ -124,21 +125,28 @@ def with_reading(work: Workload, relations: Relations) -> Workload:
 
 
 def _reads(
-    frame: DataFrame, family: Family, groupings: Iterable[Grouping], relations: Relations
+    events: DataFrame, groupings: Mapping[Grouping, Query], relations: Relations
 ) -> dict[str, float]:
     """Returns the share of a source's bytes that Spark reads for each filter by its folders."""
-    filters = {grouping.where for grouping in groupings if grouping.where is not None}
-    folders = partition_columns(frame) if filters else []
-    whole = bytes_read(frame) if folders else None
+    queries = {each.where: query for each, query in groupings.items() if each.where is not None}
+    folders = partition_columns(events) if queries else []
+    whole = bytes_read(events) if folders else None
     shares = {}
-    for where in filters:
+    for where, query in queries.items():
         if whole and any(column.lower() in where.lower() for column in folders):
-            text = family.relation.inside("SELECT 1 FROM ", f" WHERE {where}")
-            read = bytes_read(relations.sql(text))
+            read = bytes_read(_filtered(query, relations))
             if read is not None and read < whole:
                 # Never zero: the share of no event has no cost to compare.
                 shares[where] = max(read, 1.0) / whole
     return shares
+
+
+def _filtered(query: Query, relations: Relations) -> DataFrame:
+    """Returns a statement with the filter of a query: the query itself if Spark may come to answer
+    it alone, so that it is not analysed again."""
+    if isinstance(query.window, Window) and query.window.is_tumbling:
+        return relations.check(query.asked)
+    return relations.sql(query.source.inside("SELECT 1 FROM ", f" WHERE {query.where}"))
 
 
 def _remembered(

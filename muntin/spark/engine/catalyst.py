@@ -69,13 +69,23 @@ def items(sequence: Any) -> list[Any]:
 
 def children(node: Any) -> list[Any]:
     """Returns the children of a plan or an expression."""
-    return items(node.children())
+    found: list[Any] = _remembered(node, "_children", lambda: items(node.children()))
+    return found
 
 
 def kind(node: Any) -> str:
     """Returns what Spark calls a plan or an expression: its class, without the package."""
-    name: str = node.nodeName()
+    name: str = _remembered(node, "_kind", node.nodeName)
     return name
+
+
+def _remembered(node: Any, name: str, ask: Callable[[], Any]) -> Any:
+    """Returns what the JVM says of a node, asked once: plans and expressions do not change, and are
+    walked through several times."""
+    known = vars(node)
+    if name not in known:
+        known[name] = ask()
+    return known[name]
 
 
 def identity(attribute: Expression) -> int:

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 
 from muntin.spark.engine.catalyst import Plan, children, items, kind
-from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.session_kind import may_use_internals
 
 # Above this a size is Spark's default for what it knows nothing of.
 _UNKNOWN = 1e15
@@ -13,7 +13,7 @@ _COMPRESSED = 4
 
 def operators_of(frame: DataFrame) -> set[str] | None:
     """Returns the operators that read others; None if Spark does not tell."""
-    if is_connect(frame.sparkSession):
+    if not may_use_internals(frame.sparkSession):
         return None
     waiting: list[Plan] = [frame._jdf.queryExecution().optimizedPlan()]
     operators = set()
@@ -27,14 +27,14 @@ def operators_of(frame: DataFrame) -> set[str] | None:
 
 def rows_of(frame: DataFrame) -> float | None:
     """Estimates how many rows there are by the size of files; None if Spark does not know."""
-    if is_connect(frame.sparkSession):
+    if not may_use_internals(frame.sparkSession):
         return None
     return _rows_of_plan(frame._jdf.queryExecution().optimizedPlan())
 
 
 def rows_read(frame: DataFrame) -> float | None:
     """Estimates how many rows the largest source of a frame has; None if Spark does not know."""
-    if is_connect(frame.sparkSession):
+    if not may_use_internals(frame.sparkSession):
         return None
     sources = items(frame._jdf.queryExecution().optimizedPlan().collectLeaves())
     rows = [_rows_of_plan(source) for source in sources]
@@ -65,7 +65,7 @@ def bytes_read(frame: DataFrame) -> float | None:
 
 
 def _file_scan(frame: DataFrame) -> Plan | None:
-    if is_connect(frame.sparkSession):
+    if not may_use_internals(frame.sparkSession):
         return None
     sources = items(frame._jdf.queryExecution().sparkPlan().collectLeaves())
     if [source.getClass().getSimpleName() for source in sources] != ["FileSourceScanExec"]:

@@ -7,7 +7,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.spark.engine.connect_plans import paths_of_relation, relation_of
-from muntin.spark.engine.session_kind import is_connect, needs_jvm
+from muntin.spark.engine.session_kind import is_connect, may_use_internals, needs_jvm
 
 
 class FileSystem:
@@ -32,9 +32,12 @@ def whole_path(session: SparkSession, path: str) -> str:
 
 
 def paths_of_stream(data: DataFrame) -> list[str]:
-    """Returns the folders, files and patterns that a stream reads; none if it reads no files."""
+    """Returns the folders, files and patterns that a stream reads, as far as they are known; none
+    if it reads no files."""
     if is_connect(data.sparkSession):
         return paths_of_relation(relation_of(data))
+    if not may_use_internals(data.sparkSession):
+        return []
     try:
         leaves = data._jdf.queryExecution().analyzed().collectLeaves()
         sources = [leaves.apply(index) for index in range(leaves.size())]

@@ -12,7 +12,7 @@ from py4j.java_gateway import JavaClass
 from pyspark.sql import DataFrame
 
 from muntin.spark.engine.catalyst import Plan, children, frame_of, items, rewritten
-from muntin.spark.engine.session_kind import cores_of, is_connect
+from muntin.spark.engine.session_kind import cores_of, may_use_internals
 
 _EXECUTION = "org.apache.spark.sql.execution"
 # Spark's rule that merges two steps, from 4.3 on; without it the frame is left as it is.
@@ -32,10 +32,10 @@ def within_partitions(frame: DataFrame) -> DataFrame:
 
     There may be several rows of one group, at most one for each partition. The frame is returned
     as it is where Spark plans anything but an aggregation of one modest scan, projected or not,
-    before Spark 4.3, and on Spark Connect.
+    before Spark 4.3, and where plans may not be read.
     """
     session = frame.sparkSession
-    if is_connect(session):
+    if not may_use_internals(session):
         return frame
     execution = frame._jdf.queryExecution()
     whole = execution.optimizedPlan()

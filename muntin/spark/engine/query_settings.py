@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 
 from muntin.spark.engine.file_system import whole_path
 from muntin.spark.engine.listeners import java_listener
-from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.session_kind import may_use_internals
 from muntin.spark.settings import settings
 
-# A session of Spark Connect has its settings changed by one start at a time.
+# A session has its settings changed by one start at a time.
 _STARTING = threading.Lock()
 
 
@@ -23,10 +23,10 @@ def settings_of_query(
     """Gives these settings to the query that the block starts on a checkpoint.
 
     A query runs in a copy of its session. Spark tells listeners of a query before it runs the
-    first batch, and waits for them; then the copy gets the settings. A client of Spark Connect
-    cannot reach the copy, so there the session has them in the block.
+    first batch, and waits for them; then the copy gets the settings. Public API does not reach the
+    copy, so without internal classes the session has them in the block.
     """
-    if is_connect(session):
+    if not may_use_internals(session):
         with _STARTING, settings(session, values):
             yield
         return

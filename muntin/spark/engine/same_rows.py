@@ -6,6 +6,7 @@ compare their names alone.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
@@ -14,7 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.spark.engine.catalyst import Plan, analyzed, frame_of, items, rewritten
-from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.session_kind import is_connect, may_use_internals
 
 _SQL = "org.apache.spark.sql.execution.datasources"
 # An index of files that were listed when it was made.
@@ -40,17 +41,23 @@ class DistinctReads:
 
     In one job, Spark computes once what looks alike. So a leaf that looks like one of an earlier
     frame and reads other files becomes a sample of all its rows: Spark compares samples by seed.
+    Where plans may not be read, a frame is sampled as a whole if it reads other files than an
+    earlier one, and some of the same folder.
     """
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         # The leaves of the frames so far, by their identity.
         self._leaves: dict[int, Plan] = {}
+        # The files of the frames so far, where plans may not be read.
+        self._files: list[frozenset[str]] = []
 
     def distinct(self, frame: DataFrame) -> DataFrame:
         """Returns the same rows; call it once for each frame of the job."""
         if is_connect(self._session):
             return frame
+        if not may_use_internals(self._session):
+            return self._sampled(frame)
         plan = analyzed(frame)
         leaves = items(plan.collectLeaves())
         earlier = dict(self._leaves)
@@ -68,6 +75,14 @@ class DistinctReads:
             return analyzed(sample)
 
         return frame_of(rewritten(plan, chosen, self._session), self._session)
+
+    def _sampled(self, frame: DataFrame) -> DataFrame:
+        files = frozenset(frame.inputFiles())
+        earlier = list(self._files)
+        self._files.append(files)
+        if any(files != others and _folders(files) & _folders(others) for others in earlier):
+            return frame.sample(fraction=1.0, seed=len(earlier))
+        return frame
 
     def _is_mistaken(self, leaf: Plan, earlier: dict[int, Plan]) -> bool:
         """Whether Spark takes a leaf for an earlier one that lists other files."""
@@ -90,6 +105,11 @@ def unlike_others(frame: DataFrame) -> DataFrame:
     holds makes the whole plan look like no other, and is gone when Spark has optimized it.
     """
     return frame.where(f"'{uuid4().hex}' IS NOT NULL")
+
+
+def _folders(files: Iterable[str]) -> set[str]:
+    """Returns the folders of files, without those that are named after values of a column."""
+    return {re.sub(r"(/[^/=]+=[^/]*)*/[^/]*$", "", file) for file in files}
 
 
 def _sources(plan: Plan, session: SparkSession) -> list[Any]:
@@ -131,7 +151,8 @@ def _is_one(one: Any, other: Any, session: SparkSession) -> bool:
 
 def _identity(value: Any, session: SparkSession) -> int:
     """Returns the number that the JVM gives an object, whatever it is equal to."""
-    return int(session._jvm.java.lang.System.identityHashCode(value))  # type: ignore[union-attr]
+    # By its whole name, since each part of a path is looked up by a call.
+    return int(getattr(session._jvm, "java.lang.System").identityHashCode(value))
 
 
 def _version(table: Any) -> str | None:

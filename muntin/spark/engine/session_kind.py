@@ -1,6 +1,9 @@
-"""Which of the two kinds of Spark sessions one is: with a JVM at hand, or of Spark Connect."""
+"""What muntin may ask of a session: it has a JVM at hand or is of Spark Connect, and a user may
+keep muntin away from the JVM's internal classes."""
 
+import os
 import re
+from weakref import WeakKeyDictionary
 
 import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -8,6 +11,12 @@ from pyspark.sql import SparkSession
 
 from muntin.errors import RunError
 
+# Where a user turns off the use of Spark's internal classes, and the values that are allowed.
+_VARIABLE = "MUNTIN_JVM"
+_SETTING = "spark.muntin.jvm"
+_PUBLIC, _INTERNAL = "public", "internal"
+# The setting of each session, which is read once.
+_chosen: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
 # Tasks at a time, if a session does not say how many it runs.
 _SOME_CORES = 8
 
@@ -15,6 +24,26 @@ _SOME_CORES = 8
 def is_connect(session: SparkSession) -> bool:
     """Whether a session talks to a server of Spark Connect, so that there is no JVM to ask."""
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def may_use_internals(session: SparkSession) -> bool:
+    """Whether muntin may use internal classes of Spark's JVM: its plans, its catalog, its parser.
+
+    Whoever does so has another way where it may not: on Spark Connect, and where the environment
+    variable `MUNTIN_JVM` or the session's setting `spark.muntin.jvm` is `public`.
+    """
+    if is_connect(session):
+        return False
+    chosen = os.environ.get(_VARIABLE)
+    if chosen is None:
+        if session not in _chosen:
+            _chosen[session] = session.conf.get(_SETTING, None) or _INTERNAL
+        chosen = _chosen[session]
+    if chosen not in (_PUBLIC, _INTERNAL):
+        raise RunError(
+            f"{_VARIABLE} and {_SETTING} are {_PUBLIC!r} or {_INTERNAL!r}, not {chosen!r}"
+        )
+    return chosen == _INTERNAL
 
 
 def is_gone(error: BaseException) -> bool:

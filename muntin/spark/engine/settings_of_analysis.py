@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.session_kind import is_connect, may_use_internals
 from muntin.spark.engine.stored_frames import PRUNING
 from muntin.spark.settings import settings
 
@@ -46,7 +46,7 @@ class SettingsOfAnalysis:
         if self._values is None:
             return {}
         now = _all_settings(self._session)
-        if self._values.equals(now):
+        if self._values == now:
             return {}
         before, after = _as_dict(self._values, self._session), _as_dict(now, self._session)
         names = dict.fromkeys([*before, *after])
@@ -54,11 +54,16 @@ class SettingsOfAnalysis:
 
 
 def _all_settings(session: SparkSession) -> Any:
-    """Returns a map of the JVM that does not change, without what muntin sets for good."""
+    """Returns all settings but for what muntin sets for good: a map of the JVM that does not change
+    and is compared there, or a dictionary."""
+    if not may_use_internals(session):
+        return {name: value for name, value in session.conf.getAll.items() if name != PRUNING}
     conf = session._jsparkSession.sessionState().conf()
     return conf.getAllConfs().removed(PRUNING)
 
 
 def _as_dict(values: Any, session: SparkSession) -> dict[str, str]:
+    if isinstance(values, dict):
+        return values
     jvm: Any = session._jvm
     return dict(jvm.scala.jdk.javaapi.CollectionConverters.asJava(values))

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.model.sql_text import SqlText
 from muntin.spark.engine.catalyst import analyzed, children, frame_of, kind
-from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.same_rows import unlike_others
+from muntin.spark.engine.session_kind import is_connect, may_use_internals
 
 
 def sql_over(session: SparkSession, text: SqlText, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -29,16 +30,19 @@ def sql_over(session: SparkSession, text: SqlText, frames: Mapping[str, DataFram
         template = template.replace("\0", "{").replace("\1", "}")
         lent: dict[str, Any] = {view: frames[table] for table, view in views.items()}
         return session.sql(template, **lent)
+    # The session's own `dropTempView` also drops what is stored of the view's relation: so that of
+    # Spark's internal catalog is called, or the view is of a relation that is stored nowhere.
+    has_internals = may_use_internals(session)
+    catalog = session._jsparkSession.sessionState().catalog() if has_internals else session.catalog
     # Analysis happens here and now, so the views can go again at once.
     made = []
     try:
         for table, view in views.items():
-            frames[table].createTempView(view)
+            frame = frames[table]
+            (frame if has_internals else unlike_others(frame)).createTempView(view)
             made.append(view)
         return session.sql(text.fill(views))
     finally:
-        # Not by the session's own `dropTempView`: that also drops what is stored of a relation.
-        catalog = session._jsparkSession.sessionState().catalog()
         for view in made:
             catalog.dropTempView(view)
 
@@ -50,6 +54,12 @@ def temporary_view(session: SparkSession, table: str) -> DataFrame | None:
     """
     if is_connect(session):
         return None
+    if not may_use_internals(session):
+        try:
+            is_view = session.catalog.getTable(table).isTemporary
+        except (AnalysisException, ParseException):
+            return None
+        return session.table(table) if is_view else None
     state = session._jsparkSession.sessionState()
     try:
         name = state.sqlParser().parseMultipartIdentifier(table)
@@ -61,7 +71,7 @@ def temporary_view(session: SparkSession, table: str) -> DataFrame | None:
 
 def without_projection(frame: DataFrame) -> DataFrame:
     """Returns the rows of a `SELECT *` as the plan that every statement over them contains."""
-    if is_connect(frame.sparkSession):
+    if not may_use_internals(frame.sparkSession):
         return frame
     plan = analyzed(frame)
     if kind(plan) != "Project":
@@ -73,7 +83,7 @@ def without_projection(frame: DataFrame) -> DataFrame:
 
 def shown_expressions(frame: DataFrame) -> str | None:
     """Returns the expressions of a DataFrame as Spark shows them once resolved; None if unknown."""
-    if is_connect(frame.sparkSession):
+    if not may_use_internals(frame.sparkSession):
         return None
     return str(analyzed(frame).expressions().toString())
 
@@ -81,7 +91,8 @@ def shown_expressions(frame: DataFrame) -> str | None:
 def parse(session: SparkSession, statement: str) -> None:
     """Has Spark's parser read a statement, which raises an error if it cannot.
 
-    A server parses a statement only together with its tables, which are not there yet.
+    Without Spark's internal classes a statement is parsed only together with its tables, which are
+    not there yet.
     """
-    if not is_connect(session):
+    if may_use_internals(session):
         session._jsparkSession.sessionState().sqlParser().parsePlan(statement)

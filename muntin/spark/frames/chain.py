@@ -94,7 +94,7 @@ def _looked_through(
     plan: Plan, frame: DataFrame
 ) -> tuple[Plan | WindowOperator | Watermark | None, Plan | None]:
     """Returns an operator and what it reads; nothing to read if it belongs to the base."""
-    window = find_window(plan, frame.sparkSession)
+    window = find_window(plan)
     if window is not None:
         return window, window.child
     if kind(plan) == "SubqueryAlias":

@@ -1,14 +1,14 @@
 """What DataFrames are to the planner: queries, and the relations that these read."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, no_frame
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText
-from muntin.spark.frames.chain import Watermark
+from muntin.spark.frames.chain import NotSharedError, Watermark
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +23,33 @@ class ReadFrames:
     reasons: Mapping[str, str]
     # The watermarks of streams, by the DataFrame that has it.
     watermarks: Mapping[str, Watermark]
+    # Raise `NotSharedError` unless Spark takes a query for the DataFrame of its name.
+    confirmations: Mapping[str, Callable[[], None]]
+
+    @property
+    def shared(self) -> list[Query]:
+        """The queries that can share."""
+        return [query for query in self.queries if isinstance(query, Query)]
 
     @property
     def data(self) -> dict[str, DataFrame]:
         """All that statements of the queries read."""
         return {**self.frames, **self.relations}
+
+    def misread(self, names: Collection[str] | None = None) -> dict[str, str]:
+        """Returns why Spark takes queries for something else than their DataFrames, by name.
+
+        To confirm a query takes Spark's analysis. A query need not be confirmed as long as its own
+        DataFrame answers it; `names` has the others, or is None for all.
+        """
+        reasons: dict[str, str] = {}
+        for name, confirm in self.confirmations.items():
+            try:
+                if names is None or name in names:
+                    confirm()
+            except NotSharedError as reason:
+                reasons[name] = str(reason)
+        return reasons
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +62,7 @@ class FrameGroup:
     queries: Mapping[str, Query]
     reasons: Mapping[str, str]
     watermarks: Mapping[str, Watermark]
+    confirmations: Mapping[str, Callable[[], None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,14 +1,14 @@
 """Reads DataFrames as queries over the relations that they have in common."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.model.query import PlainQuery
-from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.catalyst import Expression, Plan, analyzed, identity, items
 from muntin.spark.engine.same_rows import same_rows
-from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.session_kind import is_connect, may_use_internals
 from muntin.spark.frames.chain import Chain, NotSharedError, Watermark, chain_of
 from muntin.spark.frames.frame_queries import (
     FoundFrames,
@@ -25,11 +25,24 @@ from muntin.spark.frames.time_window import WindowOperator, first_window
 from muntin.spark.frames.to_query import WrittenQuery, confirm, write_query
 from muntin.spark.frames.unresolved.read_unresolved import read_unresolved
 
+_NOT_READ = (
+    "plans of DataFrames are internal to Spark, and MUNTIN_JVM or spark.muntin.jvm is 'public'; "
+    "write the query as SQL"
+)
+
 
 def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
-    """Returns the queries that DataFrames are; one that cannot share is a plain query."""
+    """Returns the queries that DataFrames are; one that cannot share is a plain query.
+
+    Those that are not answered by their own DataFrames have to be confirmed: see `misread`.
+    """
     session = session_of(frames)
-    found = read_unresolved(frames) if is_connect(session) else _read_resolved(frames, session)
+    if is_connect(session):
+        found = read_unresolved(frames)
+    elif may_use_internals(session):
+        found = _read_resolved(frames, session)
+    else:
+        found = FoundFrames(groups=[], reasons=dict.fromkeys(frames, _NOT_READ))
     queries = {name: query for group in found.groups for name, query in group.queries.items()}
     reasons = dict(found.reasons)
     for group in found.groups:
@@ -42,7 +55,7 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
                 name=name,
                 statement=whole_frame(name),
                 reason=reasons[name],
-                window=None if is_connect(session) else first_window(analyzed(frames[name])),
+                window=first_window(analyzed(frames[name])) if may_use_internals(session) else None,
             )
             for name in frames
         ),
@@ -51,6 +64,9 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
         reasons=reasons,
         watermarks={
             name: mark for group in found.groups for name, mark in group.watermarks.items()
+        },
+        confirmations={
+            name: each for group in found.groups for name, each in group.confirmations.items()
         },
     )
 
@@ -95,14 +111,9 @@ def _queries_of(
         except NotSharedError as reason:
             reasons[name] = str(reason)
     frame = relation.frame()
-    for name, each in written.items():
-        try:
-            confirm(each, Relations({table: frame}, [each.query], streaming=True))
-        except NotSharedError as reason:
-            reasons[name] = str(reason)
     return FrameGroup(
         table=table,
-        queries={name: each.query for name, each in written.items() if name not in reasons},
+        queries={name: each.query for name, each in written.items()},
         reasons=reasons,
         frame=frame,
         watermarks={
@@ -110,11 +121,16 @@ def _queries_of(
             for name, each in written.items()
             if (mark := each.shape.watermark) is not None
         },
+        confirmations={
+            name: partial(confirm, each, frame, table) for name, each in written.items()
+        },
     )
 
 
 def _columns_of(common: Plan, own: Plan) -> dict[int, Expression]:
     """Returns the columns of one plan by the ids that they have in another with the same rows."""
+    if own is common or own.output().toString() == common.output().toString():
+        return {}
     pairs = zip(items(own.output()), items(common.output()), strict=True)
     return {identity(mine): theirs for mine, theirs in pairs if identity(mine) != identity(theirs)}
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from muntin.model.windows.data_windows import Session
-from muntin.model.windows.window import Window
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
@@ -39,9 +37,7 @@ class Shape:
 
     filters: tuple[Expression, ...]
     time: Expression
-    window: Window | Session
-    # The window as a column.
-    window_column: Expression
+    window: WindowOperator
     keys: tuple[Expression, ...]
     calls: tuple[Expression, ...]
     columns: tuple[Expression, ...]
@@ -76,8 +72,7 @@ def shape_of(chain: Chain, meanings: Mapping[int, Expression], session: SparkSes
     return Shape(
         filters=tuple(below.filters),
         time=below.time,
-        window=below.window.window,
-        window_column=below.window.column,
+        window=below.window,
         keys=tuple(_distinct(own)),
         calls=tuple(_distinct(calls)),
         columns=tuple(answers if columns is None else columns),

@@ -1,21 +1,38 @@
-"""Streaming DataFrames with a window aggregate each, as queries over the stream that they read."""
+"""The input of a stream: queries and tables, or DataFrames with a window aggregate each."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from hashlib import sha1
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from muntin.errors import RunError
+from muntin.errors import RunError, no_frame
 from muntin.model.query import Query
+from muntin.model.sql_text import SqlText, name_parts
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows.window import Duration
-from muntin.spark.frames.frame_queries import ReadFrames
+from muntin.spark.engine.catalyst import analyzed, frame_of, items, watermark_delay
+from muntin.spark.engine.session_kind import is_connect
+from muntin.spark.engine.stream_paths import (
+    StreamPath,
+    are_of_one_stream,
+    common_operators,
+    description,
+    path_of,
+    source_column,
+)
+from muntin.spark.frames.frame_queries import ReadFrames, table_of_group
 from muntin.spark.frames.read_frames import read_frames
 
 # How late rows may be, if nobody says so.
 WATERMARK = "10 seconds"
+# What an earlier muntin called the relation of all DataFrames of a stream.
+_ONLY_TABLE = table_of_group(0)
+# A name is for those who read a plan.
+_LONGEST_NAME = 60
+_PLAIN = str.maketrans(".`", "__")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +42,32 @@ class StreamInput:
     queries: Any
     data: DataFrame
     watermark: Duration | None
+    # What queries read by name, if that is more than the stream: it, its joins, static tables.
+    tables: Mapping[str, DataFrame] | None = None
+    # Whether the names of the tables tell what the stream is joined with.
+    names_joins: bool = False
+
+    def without_names(self) -> "StreamInput":
+        """Returns the same with the name that an earlier muntin gave to what DataFrames read."""
+        if not self.names_joins:
+            return self
+        tables = self.tables or {}
+        if len(tables) > 1:
+            raise RunError(
+                "the checkpoint was made by an earlier muntin, which did not store what a stream "
+                "is joined with; start with a new checkpoint, or without the joins"
+            )
+        return replace(
+            self,
+            queries=[_over(query, _ONLY_TABLE) for query in self.queries],
+            tables=dict(zip([_ONLY_TABLE], tables.values(), strict=False)) or None,
+            names_joins=False,
+        )
 
 
-def stream_input(queries: Any, data: DataFrame | None, watermark: Duration | None) -> StreamInput:
+def stream_input(
+    queries: Any, data: DataFrame | Mapping[str, DataFrame] | None, watermark: Duration | None
+) -> StreamInput:
     """Returns queries and data as they are, or those of streaming DataFrames by name."""
     if isinstance(queries, Mapping):
         if data is not None:
@@ -35,29 +75,151 @@ def stream_input(queries: Any, data: DataFrame | None, watermark: Duration | Non
         return _of_frames(queries, watermark)
     if data is None:
         raise RunError("queries need a streaming DataFrame to run on")
+    if isinstance(data, Mapping):
+        return _of_tables(queries, data, watermark)
     return StreamInput(queries=queries, data=data, watermark=watermark)
+
+
+def _of_tables(
+    queries: Any, tables: Mapping[str, DataFrame], watermark: Duration | None
+) -> StreamInput:
+    """Returns queries over tables, of which one is a stream, or several are made of one stream."""
+    for name, frame in tables.items():
+        if not isinstance(frame, DataFrame):
+            raise no_frame(repr(name), frame)
+    streams = {name: frame for name, frame in tables.items() if frame.isStreaming}
+    if not streams:
+        raise RunError(
+            "data has no streaming DataFrame; mt.start and mt.stream take one among the tables, "
+            "mt.run runs the same plan on a batch"
+        )
+    data = next(iter(streams.values()))
+    if is_connect(data.sparkSession):
+        raise RunError(
+            "on Spark Connect, a stream is one DataFrame; join it with its tables, and start a "
+            "pipeline for each join"
+        )
+    if len(streams) > 1:
+        paths = {name: path_of(analyzed(frame)) for name, frame in streams.items()}
+        data = _common_stream(paths, data.sparkSession)
+        watermark = _one_watermark(_delays(paths, data.sparkSession), watermark)
+    return StreamInput(queries=queries, data=data, tables=tables, watermark=watermark)
 
 
 def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> StreamInput:
     read = read_frames(frames)
-    for name, reason in read.reasons.items():
+    for name, reason in {**read.reasons, **read.misread()}.items():
         raise RunError(f"query {name!r} cannot be streamed: {reason}")
-    if len(read.relations) > 1:
-        readers = {query.source: query.name for query in read.queries if isinstance(query, Query)}
+    # A query of each relation, to be named in errors.
+    readers = {query.source.tables[0]: query.name for query in read.shared}
+    (first, *others) = read.relations.values()
+    delays = {name: mark.delay for name, mark in read.watermarks.items()}
+    alone = StreamInput(
+        queries=read.queries, data=first, watermark=_one_watermark(delays, watermark)
+    )
+    session = first.sparkSession
+    if is_connect(session):
+        if others:
+            raise _different_streams(readers.values())
+        return alone
+    paths = {table: path_of(analyzed(frame)) for table, frame in read.relations.items()}
+    if not others and not any(path.has_joins for path in paths.values()):
+        return alone
+    above = [query.name for query in read.shared if _is_marked_above(query, read, paths)]
+    if above and others:
         raise RunError(
-            f"a pipeline reads one stream, and {' and '.join(sorted(readers.values()))} read "
-            f"different ones; start a pipeline for each"
+            f"query {above[0]!r} has its watermark above a join that others do not have; call "
+            f"withWatermark on the stream before it is joined"
         )
-    (relation,) = read.relations.values()
-    return StreamInput(queries=read.queries, data=relation, watermark=_watermark(read, watermark))
+    names = _names(paths, readers, session)
+    queries = [_over(query, names[query.source.tables[0]]) for query in read.shared]
+    by_query = {readers[table]: path for table, path in paths.items()}
+    delays |= _delays(by_query, session)
+    if not others and (above or not _has_time_of_stream(read.shared[0], *paths.values())):
+        # The watermark follows the rows of the join, as it does for Spark.
+        return replace(alone, queries=queries, names_joins=True)
+    return StreamInput(
+        queries=queries,
+        data=_common_stream(by_query, session),
+        tables={names[table]: frame for table, frame in read.relations.items()},
+        watermark=_one_watermark(delays, watermark),
+        names_joins=True,
+    )
 
 
-def _watermark(read: ReadFrames, given: Duration | None) -> Duration | None:
+def _over(query: Query, table: str) -> Query:
+    return replace(query, relation=SqlText.table(table))
+
+
+def _is_marked_above(query: Query, read: ReadFrames, paths: Mapping[str, StreamPath]) -> bool:
+    """Whether a DataFrame has its watermark above a join."""
+    return query.name in read.watermarks and paths[query.source.tables[0]].has_joins
+
+
+def _has_time_of_stream(query: Query, path: StreamPath) -> bool:
+    """Whether the time of a DataFrame is a column of the stream below its joins."""
+    (name,) = name_parts(query.time)
+    columns = items(path.plan_at(len(path.operators)).output())
+    (time,) = (column for column in columns if column.name() == name)
+    return source_column(path, common_operators([path]), time) is not None
+
+
+def _names(
+    paths: Mapping[str, StreamPath], readers: Mapping[str, str], session: SparkSession
+) -> dict[str, str]:
+    """Returns names for tables that are the same in each run: state is found by them."""
+    names: dict[str, str] = {}
+    for table, path in paths.items():
+        name = _ONLY_TABLE
+        if path.has_joins:
+            texts = description(path, session)
+            digest = sha1("\n".join(texts).encode()).hexdigest()[:8]
+            # Without dots, at which a name would be split.
+            shown = " ".join(text for text in texts if " join on " in text).translate(_PLAIN)
+            name = f"{_ONLY_TABLE} {shown[:_LONGEST_NAME]} {digest}"
+        for other, known in names.items():
+            if known == name:
+                raise _different_streams([readers[other], readers[table]])
+        names[table] = name
+    return names
+
+
+def _common_stream(paths: Mapping[str, StreamPath], session: SparkSession) -> DataFrame:
+    """Returns the stream that all paths begin with; they are by what errors call them."""
+    if not are_of_one_stream(list(paths.values()), session):
+        raise _different_streams(paths)
+    common = common_operators(list(paths.values()))
+    for name, path in paths.items():
+        if path.leaves_out_below_watermark(common):
+            raise RunError(
+                f"{name!r} has a filter or a join below its watermark that others do not have; "
+                f"call withWatermark on the stream first"
+            )
+    return frame_of(next(iter(paths.values())).plan_at(common), session)
+
+
+def _different_streams(names: Iterable[str]) -> RunError:
+    return RunError(
+        f"a pipeline reads one stream, and {' and '.join(sorted(names))} read different ones, or "
+        f"joins that cannot be told apart; call alias on static tables that differ, or start a "
+        f"pipeline for each"
+    )
+
+
+def _delays(paths: Mapping[str, StreamPath], session: SparkSession) -> dict[str, int]:
+    """Returns the watermarks below joins, in microseconds."""
+    return {
+        name: watermark_delay(path.operators[path.watermark], session)
+        for name, path in paths.items()
+        if path.watermark is not None
+    }
+
+
+def _one_watermark(delays: Mapping[str, int], given: Duration | None) -> Duration | None:
     """Returns the watermark of the DataFrames, which must agree with the one that is given; None
     if there is none."""
-    delays = {name: mark.delay for name, mark in read.watermarks.items()}
     if given is not None:
-        delays["watermark="] = parse_duration(given)
+        delays = {**delays, "watermark=": parse_duration(given)}
     if len(set(delays.values())) > 1:
         texts = (f"{name} {format_duration(delay)}" for name, delay in delays.items())
         raise RunError(f"a stream has one watermark, and there are several: {', '.join(texts)}")

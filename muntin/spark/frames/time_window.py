@@ -1,7 +1,7 @@
 """Finds the operators that Spark makes of `window` and `session_window`, and what was asked for.
 
 Spark resolves a window into arithmetic of microseconds: a projection if windows do not overlap,
-else an `Expand` that copies each row. Both mark the window's column. What is found is checked by
+else an `Expand` that copies each row. Both mark the window's column. What is found is confirmed by
 asking Spark for such a window anew.
 """
 
@@ -37,7 +37,12 @@ class WindowOperator:
     window: Window | Session
     time: Expression
     column: Expression
+    # What it is computed by, the operators that do so, and what these read.
+    struct: Expression
+    plan: Plan
     child: Plan
+    # How to ask Spark for it anew; without the copies of rows, if windows overlap.
+    lengths: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,20 +54,33 @@ class _Bounds:
     slide: int
     offset: int
 
-    def operator(self, *, column: Expression, child: Plan) -> WindowOperator:
-        window = Window(size=self.size, slide=self.slide, offset=self.offset)
-        return WindowOperator(window=window, time=self.time, column=column, child=child)
+    def operator(
+        self, *, column: Expression, struct: Expression, plan: Plan, child: Plan
+    ) -> WindowOperator:
+        lengths = (self.slide, self.slide, self.offset)
+        return WindowOperator(
+            window=Window(size=self.size, slide=self.slide, offset=self.offset),
+            time=self.time,
+            column=column,
+            struct=struct,
+            plan=plan,
+            child=child,
+            lengths=tuple(f"{micros} microseconds" for micros in lengths),
+        )
 
 
-def find_window(plan: Plan, session: SparkSession) -> WindowOperator | None:
-    """Returns the window that the operators at the top of a plan compute; None if they do not."""
+def find_window(plan: Plan) -> WindowOperator | None:
+    """Returns the window that the operators at the top of a plan compute; None if they do not.
+
+    Before anything is computed from it, `confirm_window` has to confirm it.
+    """
     if kind(plan) == "Project":
-        return _tumbling(plan, session)
+        return _tumbling(plan)
     if kind(plan) == "Filter":
         (inner,) = children(plan)
         if kind(inner) == "Project":
-            return _session(plan, inner, session)
-        return _hopping(plan, inner, session) if kind(inner) == "Expand" else None
+            return _session(plan, inner)
+        return _hopping(plan, inner) if kind(inner) == "Expand" else None
     return None
 
 
@@ -84,59 +102,53 @@ def first_window(plan: Plan) -> Window | None:
     return None
 
 
-def _tumbling(plan: Plan, session: SparkSession) -> WindowOperator | None:
-    marked = [
-        each
-        for each in items(plan.projectList())
-        if kind(each) == "Alias" and each.metadata().contains(_MARK)
-    ]
-    if len(marked) != 1 or kind(children(marked[0])[0]) != "CreateNamedStruct":
+def confirm_window(operator: WindowOperator, session: SparkSession) -> bool:
+    """Whether Spark makes the same operators of the window if it is asked for anew."""
+    found, plan = operator.window, operator.plan
+    make = session_window if isinstance(found, Session) else window
+    asked = make(column_of(operator.time, session), *operator.lengths)
+    (anew,) = children(analyzed(frame_of(operator.child, session).select(asked, "*")))
+    if isinstance(found, Session) or found.is_tumbling:
+        return bool(anew.sameResult(plan))
+    (expand,) = children(plan)
+    copies = -(-found.size // found.slide)
+    if expand.projections().size() != copies or kind(anew) != "Project":
+        return False
+    start = children(children(items(anew.projectList())[0])[0])[1]
+    return bool(start.semanticEquals(children(operator.struct)[1]))
+
+
+def _tumbling(plan: Plan) -> WindowOperator | None:
+    marked = _marked(plan, _MARK)
+    if marked is None or kind(children(plan)[0]) != "Filter":
         return None
-    (filtered,) = children(plan)
-    if kind(filtered) != "Filter":
-        return None
-    (child,) = children(filtered)
-    struct = children(marked[0])[0]
+    struct = children(marked)[0]
     found = _bounds(struct)
     if found is None or found.slide != found.size:
         return None
-    anew = _anew(found, found.size, child, session)
-    if anew is None or not anew.sameResult(plan):
-        return None
-    return found.operator(column=marked[0].toAttribute(), child=child)
+    (child,) = children(children(plan)[0])
+    return found.operator(column=marked.toAttribute(), struct=struct, plan=plan, child=child)
 
 
-def _hopping(filtered: Plan, expand: Plan, session: SparkSession) -> WindowOperator | None:
+def _hopping(filtered: Plan, expand: Plan) -> WindowOperator | None:
     outputs = items(expand.output())
     marked = [place for place, each in enumerate(outputs) if each.metadata().contains(_MARK)]
     if len(marked) != 1:
         return None
-    projections = expand.projections()
-    struct = projections.apply(0).apply(marked[0])
+    struct = expand.projections().apply(0).apply(marked[0])
     found = _bounds(struct) if kind(struct) == "CreateNamedStruct" else None
     if found is None:
         return None
     (child,) = children(expand)
-    # To ask for the whole window again would be to copy the row into each window again.
-    anew = _anew(found, found.slide, child, session)
-    copies = -(-found.size // found.slide)
-    if anew is None or projections.size() != copies or kind(anew) != "Project":
-        return None
-    start = children(children(items(anew.projectList())[0])[0])[1]
-    if not start.semanticEquals(children(struct)[1]):
-        return None
-    return found.operator(column=outputs[marked[0]], child=child)
+    return found.operator(column=outputs[marked[0]], struct=struct, plan=filtered, child=child)
 
 
-def _session(filtered: Plan, plan: Plan, session: SparkSession) -> WindowOperator | None:
-    marked = [
-        each
-        for each in items(plan.projectList())
-        if kind(each) == "Alias" and each.metadata().contains(_SESSION_MARK)
-    ]
-    if len(marked) != 1 or kind(children(marked[0])[0]) != "CreateNamedStruct":
+def _session(filtered: Plan, plan: Plan) -> WindowOperator | None:
+    marked = _marked(plan, _SESSION_MARK)
+    if marked is None:
         return None
-    _, start, _, end = children(children(marked[0])[0])
+    struct = children(marked)[0]
+    _, start, _, end = children(struct)
     time = start
     while kind(time) in {"KnownNullable", "PreciseTimestampConversion"}:
         (time,) = children(time)
@@ -147,25 +159,32 @@ def _session(filtered: Plan, plan: Plan, session: SparkSession) -> WindowOperato
     ]
     if len(gaps) != 1 or kind(gaps[0]) != "Literal":
         return None
-    text = str(gaps[0].value())
+    gap = str(gaps[0].value())
     try:
-        found = session_of(text)
+        found = session_of(gap)
     except ModelError:
         return None
     (child,) = children(plan)
-    asked = session_window(column_of(time, session), text)
-    anew = analyzed(frame_of(child, session).select(asked, "*"))
-    if not children(anew)[0].sameResult(filtered):
-        return None
-    return WindowOperator(window=found, time=time, column=marked[0].toAttribute(), child=child)
+    return WindowOperator(
+        window=found,
+        time=time,
+        column=marked.toAttribute(),
+        struct=struct,
+        plan=filtered,
+        child=child,
+        lengths=(gap,),
+    )
 
 
-def _anew(found: _Bounds, size: int, child: Plan, session: SparkSession) -> Plan | None:
-    """Returns the operators that Spark makes of a window over a plan."""
-    texts = [f"{micros} microseconds" for micros in (size, found.slide, found.offset)]
-    asked = window(column_of(found.time, session), *texts)
-    plan = analyzed(frame_of(child, session).select(asked, "*"))
-    return children(plan)[0] if kind(plan) == "Project" else None
+def _marked(plan: Plan, mark: str) -> Expression | None:
+    """Returns the only column of a projection that Spark has marked, if it is a struct."""
+    marked = [
+        each
+        for each in items(plan.projectList())
+        if kind(each) == "Alias" and each.metadata().contains(mark)
+    ]
+    is_struct = len(marked) == 1 and kind(children(marked[0])[0]) == "CreateNamedStruct"
+    return marked[0] if is_struct else None
 
 
 def _bounds(struct: Expression) -> _Bounds | None:

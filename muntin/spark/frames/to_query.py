@@ -1,5 +1,6 @@
 """Writes the query of a shape over its relation, and has Spark confirm that it means the same."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,10 +9,9 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, SPELLINGS
+from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
 from muntin.model.query import Column, Query
 from muntin.model.sql_text import SqlText, quoted
-from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
@@ -21,19 +21,24 @@ from muntin.spark.engine.catalyst import (
     kind,
     named,
     parsed,
+    relative_error,
     rewritten,
     walk,
 )
-from muntin.spark.frames.call_parameters import arguments_and_parameters
+from muntin.spark.engine.statements import sql_over
 from muntin.spark.frames.chain import NotSharedError, expressions_of
 from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import Shape
+from muntin.spark.frames.time_window import confirm_window
 from muntin.sql.functions import is_orderless, why_unshared
 
 _WINDOW = "window"
 # Literals of which `count` counts every row.
 _ROWS = "Literal"
 _SORT = "array_sort"
+# How often a value of `percentile` counts, unless it is said.
+_ONCE = {"1", "1L"}
+_CAST = re.compile(r"CAST\(([^()]*) AS DOUBLE\)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +75,7 @@ def write_query(
     for key in shape.keys:
         column = relation.column(key, filters)
         keys[column], names[column] = quoted(column), key
-    names[_WINDOW] = shape.window_column
+    names[_WINDOW] = shape.window.column
     _check_order([*shape.columns, *shape.having, *shape.ending.order])
     aggregates: dict[str, Aggregate] = {}
     arguments: dict[str, Expression] = {}
@@ -108,7 +113,7 @@ def write_query(
     return WrittenQuery(
         query=Query(
             name=name,
-            window=shape.window,
+            window=shape.window.window,
             aggregates=aggregates,
             time=quoted(relation.column(shape.time, filters)),
             keys=keys,
@@ -165,7 +170,7 @@ def _aggregate(
         if spelled not in DISTINCT:
             raise NotSharedError(f"{call.sql()} needs every distinct value")
         spelled = DISTINCT[spelled]
-    given, parameters = arguments_and_parameters(function, spelled)
+    given, parameters = _arguments_and_parameters(function, spelled)
     conditions = [call.filter().get()] if call.filter().isDefined() else []
     counts_rows = spelled == "count" and len(given) == 1 and kind(given[0]) == _ROWS
     if counts_rows and given[0].value() is None:
@@ -190,15 +195,67 @@ def _aggregate(
         raise NotSharedError(f"{call.sql()}: {error}") from None
 
 
-def confirm(written: WrittenQuery, relations: Relations) -> None:
+def _arguments_and_parameters(
+    function: Expression, spelled: str
+) -> tuple[list[Expression], tuple[str, ...]]:
+    """Returns what a function of the table is called with, and its parameters as Spark SQL."""
+    given = list(children(function))
+    row = FUNCTIONS[spelled]
+    if not row.parameters:
+        return given, ()
+    if row.spelled is None:
+        return _optional(function, given, row.arguments)
+    if row.is_ordered_by_argument:
+        return _ordered_by_argument(function)
+    if spelled == "mode":
+        order = function.reverseOpt()
+        if not order.isDefined():
+            raise NotSharedError(f"{function.sql()} picks any of the most frequent values")
+        # Spark looks for the greatest, in reverse order for the least.
+        return given, ("ASC" if order.get() else "DESC",)
+    if any(each.sql() not in _ONCE for each in given[2:]):
+        raise NotSharedError(f"{function.sql()} has a frequency")
+    # Spark casts constants of other types.
+    parameters = [_CAST.sub(r"\1", given[1].sql())]
+    if ORDER in row.parameters:
+        parameters.append("DESC" if function.reverse() else "ASC")
+    return given[:1], tuple(parameters)
+
+
+def _ordered_by_argument(function: Expression) -> tuple[list[Expression], tuple[str, ...]]:
+    """Returns the argument of a call that is ordered by it, and its delimiter and order."""
+    argument, delimiter, *orders = children(function)
+    if not orders:
+        raise NotSharedError(f"{function.sql()} {why_unshared(function.prettyName())}")
+    if len(orders) > 1 or not children(orders[0])[0].semanticEquals(argument):
+        raise NotSharedError(f"{function.sql()} is ordered by something else than its values")
+    return [argument], (delimiter.sql(), orders[0].direction().sql())
+
+
+def _optional(
+    function: Expression, given: list[Expression], arguments: int
+) -> tuple[list[Expression], tuple[str, ...]]:
+    """Returns the arguments, and the constants behind them."""
+    error = relative_error(function)
+    if error is not None:
+        return given, (f"{error!r}D",)
+    constants = given[arguments:]
+    if not all(kind(each) == "Literal" for each in constants):
+        raise NotSharedError(f"{function.sql()} has a parameter that is not written out")
+    return given[:arguments], tuple(each.sql() for each in constants)
+
+
+def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:
     """Raises `NotSharedError` unless Spark takes the query's text for what was asked."""
-    query, shape, session = written.query, written.shape, relations.session
+    query, shape, session = written.query, written.shape, relation.sparkSession
+    if not confirm_window(shape.window, session):
+        raise NotSharedError("no window in its groupBy")
     core = replace(query, columns=(), having=None, ending=None, statement=None)
     try:
-        frame = relations.sql(core.to_sql())
+        frame = sql_over(session, core.to_sql(), {table: relation})
         answers = items(analyzed(frame).output())
         by_name = dict(zip(query.names, answers, strict=True))
-        _confirm_calls(written, frame, relations)
+        _confirm_calls(written, frame, relation)
         for name, expression in written.names.items():
             if not expression.dataType().sameType(by_name[name].dataType()):
                 raise NotSharedError(f"{expression.sql()} has another type in SQL")
@@ -224,7 +281,7 @@ def confirm(written: WrittenQuery, relations: Relations) -> None:
             raise NotSharedError(f"{wanted.sql()} means something else in SQL")
 
 
-def _confirm_calls(written: WrittenQuery, frame: DataFrame, relations: Relations) -> None:
+def _confirm_calls(written: WrittenQuery, frame: DataFrame, relation: DataFrame) -> None:
     """Raises `NotSharedError` unless Spark makes the same calls of the query's aggregates."""
     query = written.query
     plan = analyzed(frame)
@@ -236,7 +293,7 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relations: Relations
         for node in walk(each)
         if kind(node) == "AggregateExpression"
     ]
-    columns = {each.name(): each for each in items(analyzed(_bottom(relations, query)).output())}
+    columns = {each.name(): each for each in items(analyzed(relation).output())}
     arguments = [(each, columns[name]) for name, each in written.arguments.items()]
     for name, call in zip(query.aggregates, made, strict=True):
         asked = written.names.get(name)
@@ -249,7 +306,7 @@ def _confirm_calls(written: WrittenQuery, frame: DataFrame, relations: Relations
                     return column
             return None
 
-        function = rewritten(asked.aggregateFunction(), chosen, relations.session)
+        function = rewritten(asked.aggregateFunction(), chosen, relation.sparkSession)
         if not _same_function(function, call.aggregateFunction(), query.aggregates[name]):
             raise NotSharedError(f"{asked.sql()} means something else in this session")
 
@@ -259,12 +316,6 @@ def _same_function(asked: Expression, made: Expression, aggregate: Aggregate) ->
     if not aggregate.parameters:
         return bool(asked.semanticEquals(made))
     return kind(asked) == kind(made) and bool(children(asked)[0].semanticEquals(children(made)[0]))
-
-
-def _bottom(relations: Relations, query: Query) -> DataFrame:
-    frame = relations.frame(query.source)
-    assert frame is not None
-    return frame
 
 
 def _conjuncts(condition: Expression, count: int) -> list[Expression]:

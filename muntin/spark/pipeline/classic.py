@@ -20,9 +20,10 @@ from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.folder import Folder
 from muntin.spark.output.stacking import Stacking
+from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports, Report, ReportListener
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.pipeline.stream_engine import Outputs, Owner
+from muntin.spark.pipeline.stream_engine import Owner
 from muntin.spark.pipeline.stream_run import StreamRun
 from muntin.spark.sinks.late_rows import LateRowsSink
 from muntin.spark.sinks.sink import (
@@ -254,7 +255,7 @@ class Listener(ReportListener):
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_end` is called when the query that is followed ends by itself."""
-        self._session = session
+        super().__init__(session)
         self._figures = figures
         self._name = name
         self._on_end = on_end

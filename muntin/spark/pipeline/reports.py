@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -20,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from muntin.model.time import MILLISECOND
 from muntin.spark.engine.listeners import java_listener, last_report, recent_reports
+from muntin.spark.engine.session_kind import may_use_internals
 
 Report = Mapping[str, Any]
 
@@ -42,6 +44,9 @@ class QueryReports:
 class ReportListener(StreamingQueryListener):
     """Listens to all streams of the session that it is added to, by `on_report` and `on_end`."""
 
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+
     def on_report(self, report: Report) -> None:
         """Called after a batch."""
 
@@ -52,17 +57,21 @@ class ReportListener(StreamingQueryListener):
         """Not called."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Not called: see `on_report`."""
+        """Called instead of `_Events` where internal classes are not used."""
+        self.on_report(json.loads(event.progress.json))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Not called."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Not called: see `on_end`."""
+        """Called instead of `_Events` where internal classes are not used."""
+        self.on_end(str(event.runId), event.exception)
 
     @property
     def _jlistener(self) -> Any:
         """What PySpark hands to the JVM."""
+        if not may_use_internals(self._session):
+            return super()._jlistener
         if not hasattr(self, "_wrapper"):
             self._wrapper = java_listener(_Events(self))
         return self._wrapper

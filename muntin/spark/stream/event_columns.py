@@ -1,16 +1,17 @@
 """Selects what all lanes of a stream need of its events: time, keys, arguments, filters as bits."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructType, TimestampType
 
 from muntin.errors import RunError
 from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText, literal, only_where, quoted
-from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
-from muntin.spark.batch.safe_expressions import SafeExpressions
+from muntin.spark.batch.filters import ConditionBits, SafeExpressions, conditions_of
 from muntin.spark.batch.slicer_pass import TIME, Arguments
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import selected
@@ -25,8 +26,28 @@ ROW = "row"
 _BEFORE_TIME = -(1 << 63)
 
 
-class EventColumns:
-    """The projection that all targets read: each expression once."""
+class Events(ABC):
+    """The events of a stream as the slicer reads them."""
+
+    @property
+    @abstractmethod
+    def every_event(self) -> Mapping[str, int]:
+        """The bits of rows that are all events, each once."""
+
+    @abstractmethod
+    def of(self, grouping: Grouping) -> "EventColumns":
+        """Returns the columns of a grouping's events."""
+
+    @abstractmethod
+    def frame(self) -> DataFrame:
+        """Returns the rows with all columns that were asked for."""
+
+
+class EventColumns(Events):
+    """The projection that all targets over one relation read: each expression once."""
+
+    # What the names of its columns begin with.
+    prefix = ""
 
     def __init__(self, bound: Sequence[BoundTree], relations: Relations, watched: str) -> None:
         groupings = [each.tree.grouping for each in bound]
@@ -42,12 +63,27 @@ class EventColumns:
                 )
         filters = [grouping.where for grouping in groupings]
         self._safe = SafeExpressions(first.relation, relations, filters)
-        self.arguments, self._bits = Arguments(self._safe), ConditionBits()
+        self._relations = relations
+        self.arguments = Arguments(self._safe, self.prefix)
+        self._bits = ConditionBits(self.prefix)
         self._common = common_filter(filters)
         self._first, self._time_type = first, bound[0].time_type
         self._watched = watched
         self._others: dict[str, str] = {}
         self._rows: dict[str, str] = {}
+
+    @property
+    def every_event(self) -> Mapping[str, int]:
+        """The bits of rows that are all events: no bits, as all rows are."""
+        return {}
+
+    def of(self, grouping: Grouping) -> "EventColumns":
+        """Returns the columns of a grouping's events: these."""
+        return self
+
+    def frame(self) -> DataFrame:
+        """Returns the events of all lanes with all columns."""
+        return self._relations.sql(self.sql())
 
     @property
     def time(self) -> str:
@@ -72,7 +108,7 @@ class EventColumns:
         guard = self.guard(grouping)
         if guard is not None and not is_reference(sql):
             encoded = only_where(guard, encoded)
-        return self._others.setdefault(encoded, f"k{len(self._others)}")
+        return self._others.setdefault(encoded, f"{self.prefix}k{len(self._others)}")
 
     def whole_rows(self, rows: StructType) -> None:
         """Have every event carry its own columns, as they are."""

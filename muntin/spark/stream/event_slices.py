@@ -31,9 +31,8 @@ from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.pass_slices import PACKED
 from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.worker_setup import prepare_workers
-from muntin.spark.stream.event_columns import ROW, EventColumns
+from muntin.spark.stream.event_columns import ROW, EventColumns, Events
 from muntin.spark.worker import Task
 
 # The setting in which a task finds the watermark up to which answers are out: Spark hands settings
@@ -47,21 +46,17 @@ def packed_slices(
     records: Sequence[RecordLane],
     carried: Mapping[int, Iterable[tuple[str, DataType]]],
     bound: Mapping[int, BoundTree],
-    relations: Relations,
+    events: Events,
     *,
     buckets: tuple[int, ...],
-    watched: str,
     late: StructType | None = None,
 ) -> DataFrame:
     """Returns packed slices and records of all lanes, a row for each lane and bucket of keys.
 
     By the number of a lane, `carried` has the Spark SQL and the type of all that its records carry,
-    and `bound` has the types of its tree. `watched` is the column that the watermark follows. With
-    `late`, the columns of whole rows, those that no open window takes are packed, too.
+    and `bound` has the types of its tree. With `late`, the columns of whole rows, those that no
+    open window takes are packed, too.
     """
-    # A function takes the interpreter that is set when it is put into a plan.
-    prepare_workers(relations.session)
-    events = EventColumns(list(bound.values()), relations, watched)
     targets = [_slices(lane, bound[lane.number], events) for lane in lanes]
     for record_lane in records:
         number = record_lane.number
@@ -69,22 +64,26 @@ def packed_slices(
             targets.append(_as_they_are(number, carried[number], bound[number], events))
         else:
             targets.append(_grains(record_lane, bound[number], events))
-    targets.append(_every_event([target.slicing for target in targets]))
+    targets.append(_every_event([target.slicing for target in targets], events))
     filters = None
     if late is not None:
+        assert isinstance(events, EventColumns)
         filters = tuple(_window_filter(each.tree, events) for each in bound.values())
         events.whole_rows(late)
-    return relations.sql(events.sql()).mapInArrow(
+    frame = events.frame()
+    # A function takes the interpreter that is set when it is put into a plan.
+    prepare_workers(frame.sparkSession)
+    return frame.mapInArrow(
         Task(_slice, targets=tuple(targets), buckets=buckets, filters=filters), PACKED
     )
 
 
-def _slices(lane: Lane, bound: BoundTree, events: EventColumns) -> Target:
+def _slices(lane: Lane, bound: BoundTree, events: Events) -> Target:
     """Returns what the slicer makes for a lane of periodic windows."""
     return _partials(lane.number, lane.layout, lane.tree.slicing, bound, events)
 
 
-def _grains(lane: RecordLane, bound: BoundTree, events: EventColumns) -> Target:
+def _grains(lane: RecordLane, bound: BoundTree, events: Events) -> Target:
     """Returns what the slicer makes for a lane whose records are grains."""
     slicing = lane.tree.grains
     assert lane.grains is not None
@@ -93,47 +92,49 @@ def _grains(lane: RecordLane, bound: BoundTree, events: EventColumns) -> Target:
 
 
 def _partials(
-    number: int, layout: Layout, slicing: Slicing, bound: BoundTree, events: EventColumns
+    number: int, layout: Layout, slicing: Slicing, bound: BoundTree, events: Events
 ) -> Target:
     grouping = bound.tree.grouping
+    own = events.of(grouping)
     values = {
-        entry.component: events.arguments.of(entry, events.guard(grouping))
-        for entry in layout.storages
+        entry.component: own.arguments.of(entry, own.guard(grouping)) for entry in layout.storages
     }
     return Target(
         number=number,
         layout=Layout(
-            key_columns=_keys(bound, events), start=START, storages=(*layout.storages, _EVENTS)
+            key_columns=_keys(bound, own), start=START, storages=(*layout.storages, _EVENTS)
         ),
         slicing=slicing,
-        masks=events.masks(grouping),
+        masks=own.masks(grouping),
         values={**values, _EVENTS.component: values.get(_EVENTS.component, ())},
     )
 
 
 def _as_they_are(
-    number: int, carried: Iterable[tuple[str, DataType]], bound: BoundTree, events: EventColumns
+    number: int, carried: Iterable[tuple[str, DataType]], bound: BoundTree, events: Events
 ) -> Target:
     """Returns what the slicer makes for a lane whose records are events."""
     grouping = bound.tree.grouping
+    own = events.of(grouping)
     return Target(
         number=number,
-        layout=Layout(key_columns=_keys(bound, events), start=START, storages=()),
+        layout=Layout(key_columns=_keys(bound, own), start=START, storages=()),
         # A watermark is in whole milliseconds, so it tells events apart by these.
         slicing=Slicing(edges=(Edges(period=MILLISECOND),), rate=SECOND / MILLISECOND),
-        masks=events.masks(grouping),
+        masks=own.masks(grouping),
         values={},
         is_whole=True,
-        carried=tuple(events.column(sql, kind, grouping) for sql, kind in carried),
+        carried=tuple(own.column(sql, kind, grouping) for sql, kind in carried),
     )
 
 
-def _every_event(slicings: Sequence[Slicing]) -> Target:
+def _every_event(slicings: Sequence[Slicing], events: Events) -> Target:
     """Returns what the slicer makes to count the events that are late."""
     return Target(
         number=ALL,
         layout=Layout(key_columns=(), start=START, storages=(_EVENTS,)),
         slicing=common_slicing(slicings),
+        masks=events.every_event,
         values={_EVENTS.component: ()},
     )
 

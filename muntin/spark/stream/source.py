@@ -1,6 +1,5 @@
 """Runs a plan on a streaming DataFrame: events to slices, then one stateful operator."""
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,22 +17,23 @@ from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
-from muntin.optimizer.strategies import STEADY
 from muntin.runtime.state.record_lane import RecordNeeds
 from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
-from muntin.runtime.stream_plan.lane_definitions import LaneDefinition, lane_definitions
+from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
-from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding.bind_data_windows import bind_data_trees
 from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind, is_compiled, is_order_known
+from muntin.spark.binding.bound_tree import BoundTree
+from muntin.spark.binding.grouping_sql import value_type_of
 from muntin.spark.binding.instants import micros
-from muntin.spark.binding.planning import plan_for_stream
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.engine.watermarks import Watermarks, watermarks_of
-from muntin.spark.frames.stream_frames import WATERMARK, stream_input
+from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.stream.buckets import bucket_labels
+from muntin.spark.stream.event_columns import EventColumns, Events
 from muntin.spark.stream.event_slices import packed_slices
+from muntin.spark.stream.joined_events import JoinedEvents, JoinedStream
 from muntin.spark.stream.key_codes import key_code
 from muntin.spark.stream.operator import answer_slices
 from muntin.spark.stream.stream_answers import StreamAnswers
@@ -44,8 +44,6 @@ from muntin.spark.stream.stream_records import (
     record_lane,
 )
 from muntin.spark.stream.value_types import value_types
-
-log = logging.getLogger("muntin")
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 
@@ -64,53 +62,6 @@ SETTINGS = {
 _WATCHED = "muntin_event_time"
 
 
-def stream(
-    queries: Queries | Mapping[str, DataFrame],
-    data: DataFrame | None = None,
-    *,
-    watermark: Duration | None = None,
-    strategy: str = STEADY,
-    technique: str | None = None,
-    latency: bool = False,
-    approximate: bool = False,
-    buckets: int | None = None,
-) -> DataFrame:
-    """Returns a plan's answers as a streaming DataFrame in the long form, for your own
-    `writeStream`.
-
-    `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
-    then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
-    The first column, `query`, has the query's name. Output mode is append, and an answer comes out
-    when the watermark passes the end of its window. The session's state store provider must be
-    RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
-    given; give them where a checkpoint of yours may meet a session with others. On a checkpoint of
-    yours it goes on with the same queries, in any order and under any names; others are refused in
-    the first batch. `start` does more:
-    a sink per query, restarts with other queries, figures. `technique`, `latency` and
-    `approximate` are as in `plan`.
-    """
-    given = stream_input(queries, data, watermark)
-    source = Source(given.data, given.watermark)
-    session = source.session
-    if source.warning is not None:
-        log.warning("%s", source.warning)
-    if session.conf.get(PROVIDER, "") != ROCKSDB:
-        raise RunError(
-            f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
-        )
-    plan = plan_for_stream(
-        given.queries,
-        strategy,
-        technique=technique,
-        latency=latency,
-        approximate=approximate,
-    )
-    bound = source.bind(plan)
-    running = source.first_start(bound, buckets=buckets, retain=0)
-    answers, projected = bound.run(running, definitions=lane_definitions(running))
-    return projected.together(answers)
-
-
 class Source:
     """A streaming DataFrame and how late its rows may be."""
 
@@ -123,7 +74,7 @@ class Source:
                 "data is a batch DataFrame; mt.start and mt.stream take streaming DataFrames, "
                 "mt.run runs the same plan on a batch"
             )
-        self._data = data
+        self.data = data
         self.session = data.sparkSession
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
@@ -134,7 +85,6 @@ class Source:
                 f"nobody said how late rows may be, so it is {WATERMARK}; give watermark=, or call "
                 f"withWatermark on the data"
             )
-        self.session = data.sparkSession
         # The plan that was bound last, as JSON, and what it was bound to.
         self._last: tuple[dict[str, Any], BoundStream] | None = None
 
@@ -170,12 +120,17 @@ class Source:
             types=bound.types,
         )
 
+    def _read(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
+        """Returns what the queries read, the column that the watermark follows, and the stream
+        below their joins, if they have some."""
+        frame, watched = self._watched(self._grouping(plan))
+        return Relations(frame, plan.queries, streaming=True), watched, None
+
     def _bound(self, plan: Plan) -> "BoundStream":
         try:
-            frame, watched = self._watched(self._grouping(plan))
+            relations, watched, joined = self._read(plan)
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
-        relations = Relations(frame, plan.queries, streaming=True)
         bound = bind(plan, relations)
         whole, data_trees = bind_data_trees(bound.plan, relations, is_stream=True)
         for query in whole.plain:
@@ -188,6 +143,7 @@ class Source:
             records=records,
             relations=relations,
             watched=watched,
+            joined=joined,
             types=value_types(
                 [query for query in whole.queries if isinstance(query, Query)],
                 [*bound.trees, *data_trees],
@@ -200,7 +156,7 @@ class Source:
     def _watched(self, grouping: Grouping) -> tuple[DataFrame, str]:
         """Returns the data with a watermark on its time, and the column that the watermark
         follows."""
-        data, time = self._data, grouping.time
+        data, time = self.data, grouping.time
         column = self._column(grouping)
         if self._watermarks.calls:
             # Spark takes no other watermark above one.
@@ -245,13 +201,13 @@ class Source:
         if len(parts) == 2 and (
             self._is_same(parts[0], alias)
             if alias is not None
-            else not any(self._is_same(parts[0], column) for column in self._data.columns)
+            else not any(self._is_same(parts[0], column) for column in self.data.columns)
         ):
             parts = parts[1:]
         if len(parts) > 1:
             return None
         return next(
-            (column for column in self._data.columns if self._is_same(parts[0], column)), None
+            (column for column in self.data.columns if self._is_same(parts[0], column)), None
         )
 
     def _is_same(self, name: str, other: str) -> bool:
@@ -283,6 +239,8 @@ class BoundStream:
     relations: Relations
     # The column that the watermark follows.
     watched: str
+    # The stream below the joins of the queries, if they have some.
+    joined: JoinedStream | None
     types: ValueTypes
     # Whether the watermark tells up to when events were read.
     is_one_stream: bool
@@ -300,6 +258,11 @@ class BoundStream:
 
     def rows(self) -> StructType:
         """Returns the columns of the rows that the queries read."""
+        if self.joined is not None:
+            raise RunError(
+                "late= does not go with queries of which some read the stream joined with a table: "
+                "a row may be too late for some of its joins alone; leave it out"
+            )
         (relation, *_) = (tree.grouping.relation for tree in self.plan.trees)
         schema = self.relations.sql(relation.inside("SELECT * FROM ", "")).schema
         return StructType([field for field in schema.fields if field.name != _WATCHED])
@@ -326,19 +289,27 @@ class BoundStream:
         record_lanes = [
             record_lane(lane, records[lane.number], ansi=running.ansi) for lane in running.records
         ]
+        bound: dict[int, BoundTree] = {
+            **trees,
+            **{number: each.bound for number, each in records.items()},
+        }
         packed = packed_slices(
             lanes,
             record_lanes,
             {lane.number: records[lane.number].carried(lane.columns) for lane in running.records},
-            {**trees, **{number: each.bound for number, each in records.items()}},
-            self.relations,
+            bound,
+            self._events(list(bound.values())),
             buckets=running.buckets,
-            watched=self.watched,
             late=late,
         )
         has_late = late is not None
         answers = answer_slices(packed, lanes, record_lanes, late=has_late, definitions=definitions)
         return answers, StreamAnswers(running, trees, records, self.relations, late=has_late)
+
+    def _events(self, bound: Sequence[BoundTree]) -> Events:
+        if self.joined is not None:
+            return JoinedEvents(bound, self.relations, self.joined)
+        return EventColumns(bound, self.relations, self.watched)
 
 
 def _delay(own: Watermarks, watermark: Duration | None) -> int:

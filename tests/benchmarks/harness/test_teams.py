@@ -1,6 +1,6 @@
 from collections import Counter
 
-from benchmarks.harness.teams import draw_teams, ten_teams
+from benchmarks.harness.sets import draw_teams, ten_teams
 from muntin.measure.events import readings
 
 

@@ -1,8 +1,7 @@
 import numpy as np
 
-from benchmarks.harness.targets import Target
 from benchmarks.papers import udw, udw_runtime
-from benchmarks.papers.udw_ways import OURS, WAYS, Figure, aims
+from benchmarks.papers.udw import OURS, WAYS, WayFigures, make_figures, make_targets
 from muntin.model.windows.data_windows import CountWindow
 
 
@@ -11,7 +10,7 @@ def test_a_way_counts_what_it_combines_and_stores(monkeypatch):
     energy = np.ones(2000)
     marks = udw._count_marks([CountWindow(400, 100), CountWindow(250, 50)], 2000)
     ours = next(way for way in WAYS if way.name == OURS)
-    found = udw._measured("periodic", ours, energy, marks)
+    found = udw._measure(ours, energy, marks)
     # A slice every 50 records; all records of a slice but its first are folded into it.
     assert found.folds == 2000 - 2000 // 50
     assert found.stored <= 4 + 5 + 1
@@ -33,42 +32,30 @@ def test_sessions_run_from_flip_to_flip(monkeypatch):
     assert [one.reads.tolist() for one in marks] == [[5], [4]]
 
 
-def test_the_report_has_tables_and_json():
-    figure = Figure(
-        windows="periodic",
-        way=OURS,
-        queries=1,
-        combines=5,
-        folds=3,
-        stored=2,
-        beyond=0,
-        per_second=1e6,
-    )
-    target = Target(name="stored slices beyond live windows", found=0, most=1)
-    report = udw.Report(records=10, figures=[figure], targets=[target])
-    assert [table.title for table in report.tables()] == ["periodic, 10 records", "targets"]
-    assert report.to_json()["targets"][0]["met"] is True
+def test_figures_have_a_line_for_each_way():
+    measured = WayFigures(combines=5, folds=3, stored=2, beyond=0, per_second=1e6)
+    figures = make_figures({("periodic", OURS, 1): measured}, 10)
+    assert [figure.table().title.split(": ", 1)[1] for figure in figures] == [
+        "periodic, 10 records: combines",
+        "periodic, 10 records: partials stored",
+        "periodic, 10 records: partials beyond open windows",
+        "periodic, 10 records: records per second",
+    ]
+    assert figures[0].lines == {OURS: [(1, 5)]}
 
 
-def test_aims_name_both_readings():
-    figures = [
-        Figure(
-            windows="periodic",
-            way=way.name,
-            queries=100,
-            combines=1000 * (number + 1),
-            folds=0,
-            stored=0,
-            beyond=number,
-            per_second=1.0,
+def test_targets_name_both_readings():
+    found = {
+        ("periodic", way.name, 100): WayFigures(
+            combines=1000 * (number + 1), folds=0, stored=0, beyond=number, per_second=1.0
         )
         for number, way in enumerate(WAYS)
-    ]
-    found = {one.name: one for one in aims(figures, 100, 2e6)}
-    assert found["combines, Cutty / Pairs with the paper's eager store"].found == 7 / 2
-    assert found["the same, the paper's eager store for both"].found == 6 / 2
-    assert found["stored slices beyond live windows, Cutty"].found == 6
-    assert [one.name for one in found.values() if one.met] == [
+    }
+    targets = {one.name: one for one in make_targets(found, 100, 2e6)}
+    assert targets["combines, Cutty / Pairs with the paper's eager store"].found == 7 / 2
+    assert targets["the same, the paper's eager store for both"].found == 6 / 2
+    assert targets["stored slices beyond live windows, Cutty"].found == 6
+    assert [one.name for one in targets.values() if one.met] == [
         "records a second, whole runtime, all built-in kinds"
     ]
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from benchmarks.papers.generators import TICK, draw_weave, paper_cost
 from benchmarks.papers.rivals import insert_then_weave, local_search, no_share, share_all
 from benchmarks.papers.weave import CONTENDERS, QUICK, ranges, run
-from benchmarks.papers.weave_workload import TICK, drawn, paper_cost
 from muntin.optimizer.weave_share.groups import same_edges
 from muntin.optimizer.weave_share.weave_share import weave_exactly, weave_groups
 
@@ -78,8 +78,8 @@ def test_pictures_of_all_figures(experiment, tmp_path):
 
 
 def test_workloads_are_those_of_table_1():
-    windows = drawn(200, 0, overlap=10)
-    assert windows == drawn(200, 0, overlap=10)
+    windows = draw_weave(200, 0, overlap=10)
+    assert windows == draw_weave(200, 0, overlap=10)
     assert max(window.slide for window in windows) <= 100_000 * TICK
     assert all(1 <= window.overlap <= 10 for window in windows)
 
@@ -92,7 +92,7 @@ def test_as_many_queries_are_planned_as_asked_for():
 def test_rivals_by_estimated_rates_hold_every_window_and_do_not_lose_to_no_sharing():
     from random import Random
 
-    cost, windows = paper_cost(50), drawn(60, 3)
+    cost, windows = paper_cost(50), draw_weave(60, 3)
     woven = cost.plan(weave_groups(same_edges(windows), cost))
     assert woven <= cost.plan(share_all(windows))
     counted = cost.plan(weave_exactly(same_edges(windows[:12]), cost))

@@ -1,4 +1,4 @@
-"""`bench cold`: its processes answer queries twice, and the cheapest of each kind counts."""
+"""`cold`: its processes answer queries twice, and the cheapest of each kind counts."""
 
 import json
 
@@ -38,7 +38,7 @@ def test_the_table_has_the_cheapest_run_of_each_process(spark, monkeypatch):
     assert two["muntin, no kernels yet"]["first"] > two["muntin, kernels on disk"]["first"]
     assert ten["plain Spark"]["first"] == 10 + 1 + 3
     console = Console(width=80, record=True)
-    console.print(report.table())
+    console.print(*report.tables())
     said = console.export_text()
     assert "muntin, kernels on disk: second run" in said
     assert "which takes 5.0; best of 2" in " ".join(said.split())

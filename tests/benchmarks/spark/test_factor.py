@@ -5,9 +5,9 @@ import json
 import pytest
 from rich.console import Console
 
-from benchmarks.spark.factor import _checked, factor
-from benchmarks.spark.factor_report import Report, Run, Side, earlier, joined
-from benchmarks.spark.factor_settings import SETTINGS, USUAL, chosen_settings
+from benchmarks.spark.factor import _compute_hash, run_factor
+from benchmarks.spark.factor_report import FactorReport, Run, Side, join_reports, read_reports
+from benchmarks.spark.factor_settings import SETTINGS, USUAL, read_settings
 from muntin.errors import RunError
 
 
@@ -30,7 +30,7 @@ def made_run(number, plain, plan, predicted, **more):
     )
 
 
-REPORT = Report(
+REPORT = FactorReport(
     runs=[made_run(0, 30, 3, 11), made_run(1, 40, 2, 21), made_run(2, 50, 5, 10, rows=9)],
     events=100,
     repeats=1,
@@ -50,12 +50,12 @@ def test_settings_are_those_of_both_tables():
 
 def test_an_unknown_setting_is_refused_with_the_nearest():
     with pytest.raises(RunError, match="did you mean 'S-5-hopping'"):
-        chosen_settings("S-5-hoping")
+        read_settings("S-5-hoping")
 
 
 @pytest.mark.slow
 def test_plain_and_plans_give_the_same_answers(spark):
-    report = factor(spark, ["R-5-hopping"], events=1_000, sets=1, repeats=1)
+    (report,) = run_factor(spark, ["R-5-hopping"], events=1_000, sets=1, repeats=1)
     (run,) = report.runs
     assert run.equal
     assert run.plain.rows == run.factor.rows > 0
@@ -70,9 +70,9 @@ def test_one_wrong_answer_changes_the_hash_and_their_order_does_not(spark):
     rows = "VALUES ('q0', 'd', named_struct('start', 0, 'end', 1), {}D), ('q1', 'd', NULL, 2D)"
     frame = f"SELECT * FROM {rows} AS t(query, device, window, low)"
     right = spark.sql(frame.format(1.5))
-    assert _checked(right) == _checked(right.orderBy("low"))
-    assert _checked(right) == (2, _checked(right)[1])
-    assert _checked(right)[1] != _checked(spark.sql(frame.format(1.5000001)))[1]
+    assert _compute_hash(right) == _compute_hash(right.orderBy("low"))
+    assert _compute_hash(right) == (2, _compute_hash(right)[1])
+    assert _compute_hash(right)[1] != _compute_hash(spark.sql(frame.format(1.5000001)))[1]
 
 
 def test_the_report_has_boosts_bounds_and_the_correlation():
@@ -109,11 +109,11 @@ def test_sequential_sets_take_turns_with_their_seeds():
 def test_pieces_make_one_report(tmp_path):
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path, runs in zip(paths, (REPORT.runs[:1], REPORT.runs[1:]), strict=True):
-        piece = Report(runs=runs, events=100, repeats=1)
+        piece = FactorReport(runs=runs, events=100, repeats=1)
         path.write_text(json.dumps(piece.to_json()))
-    assert joined(earlier(paths)) == REPORT
+    assert join_reports(read_reports(paths)) == REPORT
     with pytest.raises(RunError, match="100, 200 events do not go into one table"):
-        joined([REPORT, Report(runs=[], events=200, repeats=1)])
+        join_reports([REPORT, FactorReport(runs=[], events=200, repeats=1)])
     paths[0].write_text("{}")
     with pytest.raises(RunError, match="is not what `python -m benchmarks factor --json` writes"):
-        earlier(paths)
+        read_reports(paths)

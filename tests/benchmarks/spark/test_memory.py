@@ -1,8 +1,8 @@
-from benchmarks.spark.memory import LIMIT, peaks
+from benchmarks.spark.memory import LIMIT, measure_peaks
 
 
 def test_all_shapes_are_answered_and_watched(spark):
-    report = peaks(spark, keys=500, events=5000, teams=3)
+    report = measure_peaks(spark, keys=500, events=5000, teams=3)
     assert report.shapes["teams3"].rows > 0
     many, one = report.shapes["many keys"], report.shapes["one key"]
     # One event in one minute, three quarters and three hours, for each of the keys.

@@ -14,17 +14,18 @@ from benchmarks.harness.sets import (
     SETS,
     TOO_LONG_FOR_PLAIN,
     Scale,
+    draw_teams,
     one_query_of,
     scale_of,
+    ten_teams,
 )
-from benchmarks.harness.teams import draw_teams, ten_teams
 from benchmarks.spark import sharing as bench
-from benchmarks.spark.sharing import chosen, plain, sharing
-from benchmarks.spark.sharing_figure import draw
-from benchmarks.spark.sharing_report import Measured, Report, Side
+from benchmarks.spark.sharing import plain_spark, read_sets, sharing
+from benchmarks.spark.sharing_figure import draw_pairs
+from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
+from muntin.api.batch import run
 from muntin.errors import RunError
 from muntin.measure.events import readings, store
-from muntin.spark.batch.results import run
 from tests.support.executed_plans import columns_read, scans
 
 
@@ -81,13 +82,13 @@ def test_only_sparse10_has_events_of_its_own():
 
 def test_an_unknown_set_is_refused_with_the_nearest():
     with pytest.raises(RunError, match="did you mean 'dash10'"):
-        chosen("one,dash1")
+        read_sets("one,dash1")
 
 
 @pytest.mark.long
 def test_both_contenders_are_measured_and_equal(spark):
     sets = ["tumb5", "sess"]
-    report = sharing(spark, sets, events=450, keys=150, repeats=1, warming=0)
+    report = sharing(spark, sets, events=450, keys=150, repeats=1, warm_up_turns=0)
     assert report.sets["sess"].equal
     assert report.sets["sess"].plain.rows > 120
     measured = report.sets["tumb5"]
@@ -105,7 +106,7 @@ def test_teams_and_sparse_keys_are_measured_and_equal(spark, monkeypatch):
     monkeypatch.setitem(SETS, "teams10", lambda: ten_teams()[2:5])
     monkeypatch.setitem(SETS, "sparse10", SETS["one"])
     sets = ["one", "teams10", "sparse10"]
-    report = sharing(spark, sets, events=600, keys=30, repeats=1, warming=0)
+    report = sharing(spark, sets, events=600, keys=30, repeats=1, warm_up_turns=0)
     assert [measured.equal for measured in report.sets.values()] == [True] * 3
     assert [measured.equal_on for measured in report.sets.values()] == [600, 600, 240]
     for measured in report.sets.values():
@@ -124,7 +125,7 @@ def test_the_answers_of_ten_teams_are_compared_by_all_keys(spark, tmp_path):
     events = store(readings(spark, 300, 30, rate=0.01), tmp_path / "events")
     queries = ten_teams()
     ours = run(queries, events).together().localCheckpoint()
-    theirs = plain(queries, events).localCheckpoint()
+    theirs = plain_spark(queries, events).localCheckpoint()
     assert bench.equal_answers(ours, theirs)
     assert not bench.equal_answers(ours.where("site IS NULL OR site <> 1"), theirs)
 
@@ -137,15 +138,15 @@ def events(spark, tmp_path_factory):
 def test_columns_that_a_set_does_not_use_are_not_read(events):
     queries = SETS["tumb5"]()
     used = {"ts", "device", "temp"}
-    assert columns_read(plain(queries, events)) == used
+    assert columns_read(plain_spark(queries, events)) == used
     assert columns_read(run(queries, events).together()) == used
     (alone,) = (query for query in SETS["teams10"]() if not query.key_expressions)
-    assert columns_read(plain([alone], events)) == {"ts"}
+    assert columns_read(plain_spark([alone], events)) == {"ts"}
     assert columns_read(run([alone], events).together()) == {"ts"}
 
 
 def test_plain_spark_scans_once_for_each_query(events):
-    assert scans(plain(SETS["teams10"]()[:4], events)) == 4
+    assert scans(plain_spark(SETS["teams10"]()[:4], events)) == 4
 
 
 @pytest.mark.slow
@@ -154,7 +155,7 @@ def test_two_sets_too_long_for_plain_spark_are_compared_each_for_itself(spark, m
     monkeypatch.setitem(SETS, "mix100", SETS["one"])
     monkeypatch.setitem(SETS, "teams100", lambda: draw_teams(4))
     sets = ["mix100", "teams100"]
-    report = sharing(spark, sets, events=1000, keys=30, repeats=1, warming=0)
+    report = sharing(spark, sets, events=1000, keys=30, repeats=1, warm_up_turns=0)
     for measured in report.sets.values():
         assert (measured.plain, measured.equal, measured.equal_on) == (None, True, 300)
 
@@ -162,7 +163,9 @@ def test_two_sets_too_long_for_plain_spark_are_compared_each_for_itself(spark, m
 def test_plain_spark_runs_a_set_over_the_events_of_a_few_keys(spark, capsys, monkeypatch):
     ten_queries = SETS["sketch10"]()
     monkeypatch.setitem(SETS, "sketch10", lambda: ten_queries[:3])
-    report = sharing(spark, ["sketch1", "sketch10"], events=800, keys=40, repeats=1, warming=0)
+    report = sharing(
+        spark, ["sketch1", "sketch10"], events=800, keys=40, repeats=1, warm_up_turns=0
+    )
     one, ten = report.sets["sketch1"], report.sets["sketch10"]
     assert one.equal
     assert (one.plain.times, one.equal_on) == (1, 800)
@@ -171,7 +174,7 @@ def test_plain_spark_runs_a_set_over_the_events_of_a_few_keys(spark, capsys, mon
     assert ten.equal_on < 100
     assert ten.plain.times == pytest.approx(800 / ten.equal_on)
     assert ten.plain.rows < ten.muntin.rows
-    Console(width=100).print(report.table())
+    Console(width=100).print(*report.tables())
     said = capsys.readouterr().out
     assert "+ sketch10: seconds of plain Spark over the events of a few keys, times " in said
     figures = report.to_json()["sets"]["sketch10"]
@@ -184,7 +187,7 @@ def test_plain_spark_runs_a_set_over_the_events_of_a_few_keys(spark, capsys, mon
 def test_all_hundred_queries_of_teams_are_equal(spark, monkeypatch):
     # Over eleven hours.
     monkeypatch.setattr(bench, "RATE", 0.0125)
-    report = sharing(spark, ["teams100"], events=500, keys=100, repeats=1, warming=0)
+    report = sharing(spark, ["teams100"], events=500, keys=100, repeats=1, warm_up_turns=0)
     assert report.sets["teams100"].equal
 
 
@@ -192,7 +195,7 @@ def test_a_set_too_long_for_plain_spark_is_compared_on_fewer_events(
     spark, one_is_too_long, monkeypatch
 ):
     monkeypatch.setattr(bench, "EQUAL_ON", 500)
-    report = sharing(spark, ["one"], events=3000, keys=3, repeats=1, warming=0)
+    report = sharing(spark, ["one"], events=3000, keys=3, repeats=1, warm_up_turns=0)
     measured = report.sets["one"]
     assert (measured.plain, measured.equal, measured.equal_on) == (None, True, 500)
     assert "plain" not in report.to_json()["sets"]["one"]
@@ -203,10 +206,12 @@ def test_a_wrong_answer_is_not_called_equal(spark, monkeypatch):
     def wrong(queries, events):
         colder = "CASE WHEN ts = (SELECT min(ts) FROM events) THEN temp - 1 ELSE temp END AS temp"
         events.createOrReplaceTempView("events")
-        return plain(queries, events.sparkSession.sql(f"SELECT ts, device, {colder} FROM events"))
+        return plain_spark(
+            queries, events.sparkSession.sql(f"SELECT ts, device, {colder} FROM events")
+        )
 
-    monkeypatch.setattr(bench, "plain", wrong)
-    report = sharing(spark, ["one"], events=200, keys=1, repeats=1, warming=0)
+    monkeypatch.setattr(bench, "plain_spark", wrong)
+    report = sharing(spark, ["one"], events=200, keys=1, repeats=1, warm_up_turns=0)
     assert not report.sets["one"].equal
 
 
@@ -224,27 +229,27 @@ def test_the_table_has_the_ratios(capsys):
     side = Side(cpu_s=2.0, wall_s=1.0, rows=12_345_678)
     dear = Side(cpu_s=290.0, wall_s=145.0, rows=12_345_678)
     half = Side(cpu_s=1.0, wall_s=1.0, rows=1)
-    report = Report(
+    report = SharingReport(
         sets={
-            "one": Measured(plain=side, muntin=side, equal=True, equal_on=100),
-            "dash10": Measured(plain=dear, muntin=side, equal=False, equal_on=100),
-            "teams100": Measured(plain=None, muntin=side, equal=True, equal_on=10),
-            "sparse10": Measured(
+            "one": SetFigures(plain=side, muntin=side, equal=True, equal_on=100),
+            "dash10": SetFigures(plain=dear, muntin=side, equal=False, equal_on=100),
+            "teams100": SetFigures(plain=None, muntin=side, equal=True, equal_on=10),
+            "sparse10": SetFigures(
                 plain=dear,
                 muntin=Side(cpu_s=3.0, wall_s=1.0, rows=7),
                 equal=True,
                 equal_on=40,
                 scale=Scale(events=40, keys=8_000),
             ),
-            "sess": Measured(plain=half, muntin=half, equal=True, equal_on=100),
-            "sess10": Measured(plain=dear, muntin=side, equal=True, equal_on=100),
+            "sess": SetFigures(plain=half, muntin=half, equal=True, equal_on=100),
+            "sess10": SetFigures(plain=dear, muntin=side, equal=True, equal_on=100),
         },
         events=100,
         keys=1,
         repeats=3,
         strategy="shared",
     )
-    Console(width=80).print(report.table())
+    Console(width=80).print(*report.tables())
     lines = capsys.readouterr().out.splitlines()
     (dash10,) = (line.split() for line in lines if "dash10" in line)
     assert dash10 == [
@@ -276,7 +281,7 @@ def test_the_readme_s_table_is_the_picture_s(tmp_path):
         assert (pair.plain is None) == (pair.ratio is None)
         if pair.plain is not None:
             assert pair.plain / pair.muntin == pytest.approx(pair.ratio, rel=0.05)
-    drawn = draw(pairs, tmp_path / "sharing.png", title="costs")
+    drawn = draw_pairs(pairs, tmp_path / "sharing.png", title="costs")
     assert drawn.read_bytes().startswith(b"\x89PNG")
 
 

@@ -3,9 +3,9 @@ import json
 import pytest
 from rich.console import Console
 
-from benchmarks.spark.sharing_report import Measured, Side
+from benchmarks.spark.sharing_report import SetFigures, Side
 from benchmarks.spark.stream_state import State, StateReport, state_costs
-from benchmarks.spark.streaming import Report, streamed, streaming
+from benchmarks.spark.streaming import StreamingReport, read_streamed_sets, streaming
 from muntin.errors import RunError
 from muntin.measure.events import readings, write_stream_files
 
@@ -14,20 +14,20 @@ DEAR = Side(cpu_s=29.0, wall_s=15.0, rows=1_000)
 
 
 def test_sets_that_plain_spark_would_take_hours_for_are_refused():
-    assert streamed("one, dash10") == ["one", "dash10"]
+    assert read_streamed_sets("one, dash10") == ["one", "dash10"]
     with pytest.raises(RunError, match="mix100 is not streamed; there is: dash10, distinct10, one"):
-        streamed("one,mix100")
+        read_streamed_sets("one,mix100")
 
 
 def test_the_table_has_the_ratios_of_warm_batches(capsys):
-    report = Report(
-        sets={"one": Measured(plain=SIDE, muntin=DEAR, equal=True, equal_on=5_000)},
+    report = StreamingReport(
+        sets={"one": SetFigures(plain=SIDE, muntin=DEAR, equal=True, equal_on=5_000)},
         events=5_000,
         keys=3,
         repeats=2,
         strategy="shared",
     )
-    Console(width=100).print(report.table())
+    Console(width=100).print(*report.tables())
     said = capsys.readouterr().out
     assert "3 warm batches of 1,000 events, 3 keys, shared plan, best of 2" in said
     (one,) = (line.split() for line in said.splitlines() if line.split()[:1] == ["one"])
@@ -36,9 +36,11 @@ def test_the_table_has_the_ratios_of_warm_batches(capsys):
 
 
 def test_the_table_says_what_plain_spark_ran_instead(capsys):
-    measured = Measured(plain=SIDE, muntin=DEAR, equal=True, equal_on=9, instead="one")
-    report = Report(sets={"distinct10": measured}, events=900, keys=3, repeats=1, strategy="shared")
-    Console(width=100).print(report.table())
+    measured = SetFigures(plain=SIDE, muntin=DEAR, equal=True, equal_on=9, instead="one")
+    report = StreamingReport(
+        sets={"distinct10": measured}, events=900, keys=3, repeats=1, strategy="shared"
+    )
+    Console(width=100).print(*report.tables())
     said = capsys.readouterr().out
     assert "# distinct10: plain Spark refuses it, so its seconds are those of one" in said
     (row,) = (line.split() for line in said.splitlines() if line.split()[:1] == ["distinct10"])
@@ -48,7 +50,7 @@ def test_the_table_says_what_plain_spark_ran_instead(capsys):
 
 @pytest.mark.slow
 def test_distinct_values_are_streamed_beside_one_query_of_plain_spark(spark):
-    report = streaming(spark, ["distinct10"], events=8_000, keys=3, repeats=1, warming=0)
+    report = streaming(spark, ["distinct10"], events=8_000, keys=3, repeats=1, warm_up_turns=0)
     measured = report.sets["distinct10"]
     assert measured.equal
     assert measured.instead == "one"
@@ -70,7 +72,7 @@ def test_the_figures_of_state_are_in_a_table(capsys):
         dash10=kept,
         add_s=4.0,
     )
-    Console(width=100).print(report.table())
+    Console(width=100).print(*report.tables())
     said = " ".join(capsys.readouterr().out.split())
     assert "slices kept for 12 hours 2.5 9.0 1.25x" in said
     assert "100,000 keys, 3 batches 2.5 9.0" in said
@@ -91,7 +93,9 @@ def test_files_arrive_in_the_order_of_their_times(spark, tmp_path):
 @pytest.mark.slow
 def test_both_contenders_are_measured_and_equal(spark):
     # Queries of one key, and of several keys.
-    report = streaming(spark, ["slide3", "teams10"], events=20_000, keys=3, repeats=1, warming=0)
+    report = streaming(
+        spark, ["slide3", "teams10"], events=20_000, keys=3, repeats=1, warm_up_turns=0
+    )
     for measured in report.sets.values():
         assert measured.equal
         assert measured.plain.rows == measured.muntin.rows > 0
@@ -100,7 +104,7 @@ def test_both_contenders_are_measured_and_equal(spark):
 
 @pytest.mark.slow
 def test_sessions_are_compared_up_to_where_both_have_closed_them(spark):
-    report = streaming(spark, ["sess"], events=20_000, keys=2_000, repeats=1, warming=0)
+    report = streaming(spark, ["sess"], events=20_000, keys=2_000, repeats=1, warm_up_turns=0)
     measured = report.sets["sess"]
     assert measured.equal
     assert measured.muntin.rows > 1_000
@@ -109,7 +113,7 @@ def test_sessions_are_compared_up_to_where_both_have_closed_them(spark):
 @pytest.mark.slow
 def test_sessions_that_none_has_closed_are_no_rows(spark):
     # One key with an event every few milliseconds.
-    report = streaming(spark, ["sess"], events=2_000, keys=1, repeats=1, warming=0)
+    report = streaming(spark, ["sess"], events=2_000, keys=1, repeats=1, warm_up_turns=0)
     measured = report.sets["sess"]
     assert measured.equal
     assert measured.plain.rows == measured.muntin.rows == 0

@@ -1,11 +1,14 @@
 """SQL in, answers out: every statement answered as Spark answers it, shared or not."""
 
+from contextlib import nullcontext
+
 import pytest
 
+from muntin.api.batch import run
 from muntin.model.query import PlainQuery
-from muntin.spark.batch.results import run
 from muntin.sql import parse_sql
 from tests.support.answers import assert_same
+from tests.support.public_api import public_api
 
 SHARED = {
     "named columns": """
@@ -63,10 +66,12 @@ PLAIN = {
 }
 
 
-@pytest.fixture(scope="module")
-def answers(readings):
+@pytest.fixture(scope="module", params=["internal", "public"])
+def answers(request, readings):
+    """The answers, with Spark's internal classes and with public API alone."""
     text = ";\n".join(f"-- name: {n}\n{s}" for n, s in {**SHARED, **PLAIN}.items())
-    with run(parse_sql(text), {"readings": readings}) as results:
+    api = public_api() if request.param == "public" else nullcontext()
+    with api, run(parse_sql(text), {"readings": readings}) as results:
         yield results
 
 

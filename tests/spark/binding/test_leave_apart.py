@@ -3,9 +3,11 @@
 import pytest
 
 import muntin as mt
-from muntin.model.workload import Workload
-from muntin.optimizer.strategies import may_share, optimize
-from muntin.spark.binding.planning import plan_for_batch
+from muntin.model.workload import Workload, workload
+from muntin.optimizer.normalise import normalise
+from muntin.optimizer.strategies import DEFAULT, may_share, optimize
+from muntin.spark.binding.estimate import estimate
+from muntin.spark.binding.relations import Relations
 
 # Enough events for any pass, and too few.
 LONG, SHORT = 1e7, 1.0
@@ -14,6 +16,12 @@ LONG, SHORT = 1e7, 1.0
 def alone(plan):
     """Returns the queries that Spark's own statements answer."""
     return sorted(name for tree in plan if tree.is_alone for name in tree.queries)
+
+
+def planned(queries, data):
+    """Returns the plan of `auto` for queries on data."""
+    work = normalise(workload(queries), DEFAULT)
+    return optimize(estimate(work, Relations(data, queries, for_later=True), DEFAULT))
 
 
 def tumbling(name, keys, where=None):
@@ -106,18 +114,17 @@ def folders(spark, tmp_path_factory):
 
 def test_a_filter_by_folders_is_left_apart(folders):
     asked = [tumbling("all", ["device"]), tumbling("part", ["device"], where="part = 3")]
-    plan = plan_for_batch(asked, folders, "auto")
+    plan = planned(asked, folders)
     assert alone(plan) == ["all", "part"]
     assert plan.shares["part = 3"] == pytest.approx(1 / 20, rel=0.2)
 
 
 def test_rows_are_looked_at_only_where_something_may_share(folders, monkeypatch):
-    monkeypatch.setattr("muntin.spark.binding.planning.MANY_ROWS", 0)
+    monkeypatch.setattr("muntin.spark.binding.estimate.MANY_ROWS", 0)
     asked = [tumbling("all", ["device"]), tumbling("part", ["device"], where="part = 3")]
-    assert not plan_for_batch(asked, folders, "auto").rate_known
-    assert plan_for_batch(
-        [tumbling("a", ["device"]), tumbling("b", ["device"])], folders, "auto"
-    ).rate_known
+    assert not planned(asked, folders).rate_known
+    both = [tumbling("a", ["device"]), tumbling("b", ["device"])]
+    assert planned(both, folders).rate_known
 
 
 def test_a_small_join_is_left_apart_and_not_stored(spark, folders):
@@ -135,5 +142,5 @@ def test_a_small_join_is_left_apart_and_not_stored(spark, folders):
 
 
 def test_sessions_of_few_rows_are_left_apart(folders):
-    plan = plan_for_batch([session("a", "1 minute"), session("b", "5 minutes")], folders, "auto")
+    plan = planned([session("a", "1 minute"), session("b", "5 minutes")], folders)
     assert alone(plan) == ["a", "b"]

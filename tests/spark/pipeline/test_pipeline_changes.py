@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 from pyspark.sql.functions import udf
 
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND
-from muntin.spark.pipeline.pipeline import start
+from muntin.spark.pipeline.classic import ClassicRun
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import naming_batch
@@ -81,14 +82,32 @@ def test_a_batch_without_rows_does_not_settle_a_change(spark, tmp_path, monkeypa
     source, out = Input(spark, tmp_path / "in"), tmp_path / "out"
     made = events(35, files=6)
     source.put(joined(made[:2]))
-    write, is_writing = FolderSink.write, threading.Event()
+    write, take, finished = FolderSink.write, ClassicRun._take, ClassicRun._finished
+    is_writing, is_ending, is_next = (threading.Event() for _ in range(3))
+    runs = []
 
-    def slow(sink, batch, answers):
+    def write_after_the_change_waits(sink, batch, answers):
         is_writing.set()
-        time.sleep(1)
+        assert is_ending.wait(60)
         write(sink, batch, answers)
 
-    monkeypatch.setattr(FolderSink, "write", slow)
+    def finished_for_the_change(run):
+        last = finished(run)
+        is_ending.set()
+        # The run that the change ends has begun a batch without rows, which the next one repeats.
+        assert last != 0 or is_next.wait(60)
+        return last
+
+    def take_until_halted(run, frame, batch):
+        runs.append(run)
+        if batch == 1 and run is runs[0]:
+            is_next.set()
+            until(lambda: run.is_halted)
+        take(run, frame, batch)
+
+    monkeypatch.setattr(FolderSink, "write", write_after_the_change_waits)
+    monkeypatch.setattr(ClassicRun, "_finished", finished_for_the_change)
+    monkeypatch.setattr(ClassicRun, "_take", take_until_halted)
     queries = [MINUTE, SITES]
     with start(
         queries,

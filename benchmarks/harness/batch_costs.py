@@ -8,10 +8,10 @@ from muntin.measure.processes import Cost, cost_so_far
 from muntin.spark.pipeline.reports import Report, ReportListener
 
 # How long Spark may take to report the end of a stream.
-_PATIENCE_S = 60.0
+_TIMEOUT_S = 60.0
 
 
-class Laps(ReportListener):
+class BatchCosts(ReportListener):
     """Records the cost so far at the end of every batch of the stream that runs in the block.
 
     It is a context manager, around the start of a stream and the wait for its end.
@@ -22,17 +22,17 @@ class Laps(ReportListener):
         self._ends: dict[int, Cost] = {}
         self._terminated = threading.Event()
 
-    def __enter__(self) -> "Laps":
+    def __enter__(self) -> "BatchCosts":
         self._session.streams.addListener(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._end = cost_so_far()
         if kind is None:
-            self._terminated.wait(_PATIENCE_S)
+            self._terminated.wait(_TIMEOUT_S)
         self._session.streams.removeListener(self)
 
-    def after(self, batches: int) -> Cost:
+    def cost_after(self, batches: int) -> Cost:
         """Returns the cost from the end of the first `batches` batches to the end of the stream."""
         return self._end - self._ends[batches - 1]
 

@@ -1,0 +1,115 @@
+"""A stream of which some queries read the rows as they are, and others joins with static tables."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+from muntin.errors import RunError
+from muntin.model.plan import Plan
+from muntin.model.query import Grouping
+from muntin.model.sql_text import SqlText, quoted
+from muntin.model.windows.window import Duration
+from muntin.spark.binding.relations import Relations, blaming
+from muntin.spark.engine.catalyst import analyzed, items, kind
+from muntin.spark.engine.same_rows import same_rows
+from muntin.spark.engine.stream_paths import (
+    FILTER,
+    JOIN,
+    StreamPath,
+    path_of,
+    source_column,
+)
+from muntin.spark.frames.stream_frames import StreamInput
+from muntin.spark.stream.joined_events import JoinedStream
+from muntin.spark.stream.source import Source
+
+# The data itself, in a query that names no table.
+_DATA = SqlText(("", ""), ("",))
+
+
+def source_of(given: StreamInput, *, late: bool = False) -> Source:
+    """Returns the stream that queries read, alone or among static tables.
+
+    Where `late` rows are wanted, the one join that all DataFrames read is the stream.
+    """
+    if given.tables is None:
+        return Source(given.data, given.watermark)
+    if late and len(given.tables) == 1:
+        (data,) = given.tables.values()
+        return Source(data, given.watermark)
+    return JoinedSource(given.data, given.tables, given.watermark)
+
+
+class JoinedSource(Source):
+    """A stream, and tables by name: it, its joins, and static tables."""
+
+    def __init__(
+        self, data: DataFrame, tables: Mapping[str, DataFrame], watermark: Duration | None
+    ) -> None:
+        super().__init__(data, watermark)
+        # A query that names no table reads the stream.
+        self._tables = {**tables, "": data}
+        self._operators = len(path_of(analyzed(data)).operators)
+
+    def _read(self, plan: Plan) -> tuple[Relations, str, JoinedStream | None]:
+        """Returns what the queries read, the column that the watermark follows, and the stream
+        below their joins, if they have some."""
+        relations = Relations(self._tables, plan.queries, streaming=True)
+        several = {tree.grouping.relation for tree in plan.trees}
+        if len(several) == 1 and relations.frame(*several) is self.data:
+            return super()._read(plan)
+        paths: dict[SqlText, StreamPath] = {}
+        times: dict[int, str] = {}
+        for tree in plan.trees:
+            query = next(iter(plan.queries_of(tree).values())).asked
+            with blaming(query):
+                path, place = self._path(tree.grouping, query.name, relations)
+            paths[tree.grouping.relation] = path
+            times.setdefault(place, query.name)
+        if len(times) > 1:
+            told = (f"query {query!r} {self.data.columns[place]}" for place, query in times.items())
+            raise RunError(f"a stream has one time, and there are several: {', '.join(told)}")
+        column = self.data.columns[next(iter(times))]
+        own = Grouping(relation=_DATA, time=quoted(column), where=None, keys=())
+        frame, watched = self._watched(own)
+        whole = (relation for relation, path in paths.items() if self._has_every_row(path))
+        joined = JoinedStream(
+            frame=frame, watched=watched, operators=self._operators, whole=next(whole, None)
+        )
+        return relations, watched, joined
+
+    def _path(self, grouping: Grouping, query: str, relations: Relations) -> tuple[StreamPath, int]:
+        """Returns what a grouping reads of the stream, and the place of the column that is its
+        time."""
+        statement = analyzed(
+            relations.sql(grouping.relation.inside(f"SELECT {grouping.time} FROM ", ""))
+        )
+        path = path_of(statement)
+        if len(path.operators) < self._operators or not same_rows(
+            path.plan_at(self._operators), analyzed(self.data), self.session
+        ):
+            raise RunError(
+                f"query {query!r} cannot be streamed together with others: it reads "
+                f"{grouping.relation}, and the queries of a stream read its rows, or its inner and "
+                f"left joins with static tables; start a pipeline for it"
+            )
+        (time,) = items(statement.output())
+        place = source_column(path, self._operators, time)
+        marked = path.watermark
+        if marked is not None and marked >= self._operators:
+            watched = path.operators[marked].eventTime()
+            if source_column(path, self._operators, watched) != place:
+                raise RunError(
+                    f"query {query!r} cannot be streamed: its watermark is on another column than "
+                    f"its window"
+                )
+        if place is None:
+            raise RunError(
+                f"query {query!r}: the time of a stream that is joined with tables is a column of "
+                f"the stream, and {grouping.time!r} is not; add it with withColumn"
+            )
+        return path, place
+
+    def _has_every_row(self, path: StreamPath) -> bool:
+        own = path.operators[self._operators :]
+        return not any(kind(operator) in {FILTER, JOIN} for operator in own)
