@@ -20,8 +20,7 @@ from muntin.runtime.columns.partials import (
 from muntin.runtime.data_windows.record_batch import WindowEdges
 from muntin.runtime.data_windows.waiting_windows import NOTHING, WaitingWindows, WindowReads
 from muntin.runtime.storage.scalars import without_gaps
-from muntin.techniques import b_int, cutty, flat_fat, panes
-from muntin.techniques.compiled import suffixes
+from muntin.techniques import b_int, cutty, flat_fat, panes, suffixes
 from muntin.techniques.compiled.compile import bind, bind_python
 
 # How slices are stored: the paper's eager and lazy store, and two that need fewer combines.

@@ -25,7 +25,7 @@ class RangeReader:
 
     def __init__(self, storages: Mapping[Component, ComponentStorage], streams: int) -> None:
         self._storages = storages
-        self.kept: Partials | None = None
+        self.open_slices: Partials | None = None
         self._waiting = [WaitingWindows() for _ in range(streams)]
 
     def feed(
@@ -41,9 +41,9 @@ class RangeReader:
             columns={component: values[component] for component in self._storages},
         )
         older = 0
-        if self.kept is not None:
-            older = len(self.kept)
-            rows = self.kept.concatenate(rows)
+        if self.open_slices is not None:
+            older = len(self.open_slices)
+            rows = self.open_slices.concatenate(rows)
         foldings = {
             component: storage.folding(rows.columns[component], rows.keys)
             for component, storage in self._storages.items()
@@ -71,10 +71,10 @@ class RangeReader:
         """Keep a slice from each row that an open window begins with up to the next."""
         live = np.unique(np.concatenate([waiting.slices for waiting in self._waiting]))
         if not len(live):
-            self.kept = None
+            self.open_slices = None
             return
         highs = np.append(live[1:], len(rows))
-        self.kept = Partials(
+        self.open_slices = Partials(
             keys=rows.keys[live],
             starts=rows.starts[live],
             columns={

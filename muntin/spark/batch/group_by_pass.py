@@ -147,7 +147,7 @@ class _Columns:
         place = component, guard, value_type is not None
         if place not in self._names:
             name = f"c{len(self._stems)}"
-            under = component.under(guard)
+            under = component.filtered_by(guard)
             if value_type is None:
                 calls = native_columns(under, name)
             else:

@@ -114,7 +114,7 @@ class Arguments:
             component.argument is not None or component.where is not None
         )
         if needs_guard and not self._safe.is_argument(component):
-            component = component.under(guard)
+            component = component.filtered_by(guard)
         if self._is_count_of_floats(component):
             # Sums and extremes read the same column.
             values = tuple(component.values(sql_type(FLOAT)).values())

@@ -225,7 +225,7 @@ def from_slots(node: TreeNode, layout: Layout, bound: BoundTree) -> dict[Aggrega
             if aggregate.definition.result == STATE:
                 answers[aggregate] = _state(quoted(places[0]), aggregate, kind)
                 continue
-            value = f"CAST({aggregate.finished(quoted(places[0]))} AS {kind.simpleString()})"
+            value = f"CAST({aggregate.summary_sql(quoted(places[0]))} AS {kind.simpleString()})"
             if isinstance(kind, ArrayType) and not kind.containsNull:
                 # Spark then knows that no element is null.
                 value = f"array_compact({value})"
