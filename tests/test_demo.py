@@ -4,6 +4,7 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
+from muntin.api.batch import plan
 from muntin.cli import main
 from muntin.demo.dashboard import (
     check_output,
@@ -16,7 +17,6 @@ from muntin.demo.readings import MACHINES, machine_readings
 from muntin.demo.report import commands, print_demo
 from muntin.errors import RunError
 from muntin.measure.compare import _Sides
-from muntin.spark.binding.planning import plan
 
 
 def test_the_ten_queries_share_one_tree():

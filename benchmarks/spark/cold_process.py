@@ -43,7 +43,7 @@ def _frames(session: SparkSession, sql: Path, names: list[str]) -> dict[str, Dat
 
 
 def _share_frames(frames: dict[str, DataFrame]) -> Mapping[str, DataFrame]:
-    from muntin.spark.frames.share import share
+    from muntin.api.batch import share
 
     return share(frames)
 

@@ -11,14 +11,13 @@ from pyspark.sql.functions import expr
 from benchmarks.spark.factor_report import STRATEGIES, FactorReport, Run, Side
 from benchmarks.spark.factor_settings import SETTINGS
 from benchmarks.spark.sharing import plain_spark
+from muntin.api.batch import plan, run
 from muntin.measure.events import compute, readings, store
 from muntin.measure.processes import Cost, cheapest, measure, settle
 from muntin.measure.progress import Steps
 from muntin.model.plan import Plan
 from muntin.model.trees import PeriodicTree
-from muntin.spark.batch.results import run
 from muntin.spark.binding.instants import slice_start
-from muntin.spark.binding.planning import plan
 
 # One event in each unit of time: η = 1, as in the paper.
 RATE = 1.0

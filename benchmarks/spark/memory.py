@@ -10,6 +10,7 @@ from rich.table import Table
 
 from benchmarks.harness.report import machine, make_table
 from benchmarks.harness.sets import draw_teams
+from muntin.api.batch import run
 from muntin.measure.events import compute, one_event_per_key, readings
 from muntin.measure.processes import measure, memory
 from muntin.measure.progress import Steps
@@ -17,7 +18,6 @@ from muntin.model.aggregates.aggregate import avg, count, max_, min_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.optimizer.strategies import DEFAULT
-from muntin.spark.batch.results import run
 
 LIMIT = 4 * 2**30
 # The JVM's heap. It needs about half a gigabyte more, and each Python worker, one per core, a few

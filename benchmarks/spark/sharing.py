@@ -19,6 +19,7 @@ from benchmarks.harness.sets import (
     scale_of,
 )
 from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
+from muntin.api.batch import run
 from muntin.measure.equality import compare_rows
 from muntin.measure.events import RATE, compute, readings, store
 from muntin.measure.processes import Cost, measure, measure_in_turns
@@ -26,7 +27,6 @@ from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Session
 from muntin.optimizer.strategies import DEFAULT
-from muntin.spark.batch.results import run
 from muntin.spark.output.together import named
 
 # If plain Spark would take hours over all events, answers are compared on this many.

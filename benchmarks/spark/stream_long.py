@@ -14,11 +14,11 @@ from benchmarks.harness.report import make_table
 from benchmarks.harness.sets import SETS
 from benchmarks.spark.sharing import plain_spark
 from benchmarks.spark.streaming import WATERMARK, stream_settings
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.processes import private_memory
 from muntin.measure.progress import Steps
 from muntin.spark.engine.jvm import live_bytes
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.settings import settings
 

@@ -18,6 +18,8 @@ from benchmarks.spark.streaming import (
     WATERMARK,
     stream_settings,
 )
+from muntin.api.batch import run as run_batch
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.equality import compare_rows
 from muntin.measure.events import RATE, readings, write_stream_files
@@ -26,8 +28,6 @@ from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
-from muntin.spark.batch.results import run as run_batch
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 

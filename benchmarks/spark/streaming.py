@@ -16,6 +16,7 @@ from benchmarks.harness.batch_costs import BatchCosts
 from benchmarks.harness.sets import SETS
 from benchmarks.spark.sharing import equal_answers, of_few_keys, plain_spark, read_sets
 from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
+from muntin.api.stream import start
 from muntin.errors import RunError, nearest
 from muntin.measure.events import RATE, readings, write_stream_files
 from muntin.measure.processes import Cost, measure_in_turns
@@ -23,7 +24,6 @@ from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
 from muntin.spark.output.together import QUERY, named
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 from muntin.spark.stream.source import SETTINGS

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from muntin.api.compare import compare
 from muntin.cli.inputs import InputFormatName, InputOptions
 from muntin.cli.options import File, PlanningOptions, SessionOptions
 from muntin.cli.paths import check_file
 from muntin.cli.sql_file import SqlFile
-from muntin.measure.compare import REPEATS, compare
+from muntin.measure.compare import REPEATS
 from muntin.measure.processes import check_installed
 from muntin.measure.progress import show_spark_start
 from muntin.spark.session import session_at

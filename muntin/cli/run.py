@@ -9,15 +9,14 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from muntin.api.batch import plan, run
 from muntin.cli.inputs import InputOptions, Inputs
 from muntin.cli.options import ClusterOptions, File, OutputOptions, PlanningOptions
 from muntin.cli.paths import check_absent, check_outside
 from muntin.cli.sql_file import SqlFile
 from muntin.errors import RunError, nearest
 from muntin.measure.progress import Steps
-from muntin.spark.batch.results import run
 from muntin.spark.batch.write import MODES
-from muntin.spark.binding.planning import plan
 from muntin.spark.files import rows_in
 from muntin.spark.folder import Folder
 from muntin.spark.session import session_at

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from muntin.api.batch import plan
 from muntin.cli.inputs import InputFormatName, Inputs
 from muntin.cli.options import ClusterOptions, OutputOptions, PlanningOptions
 from muntin.cli.paths import check_folder, is_remote
@@ -13,7 +14,6 @@ from muntin.cli.sql_file import STDIN, SqlFile
 from muntin.errors import RunError
 from muntin.model.time import parse_duration
 from muntin.optimizer.strategies import STEADY
-from muntin.spark.binding.planning import plan
 from muntin.spark.files import InputFormat
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.pipeline.stream_options import DROP_QUERY, STOP, StreamOptions

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from muntin.api.batch import plan
+from muntin.api.compare import compare
 from muntin.demo.readings import HERTZ, MACHINES, machine_readings
 from muntin.errors import RunError
-from muntin.measure.compare import MUNTIN, REPEATS, Comparison, compare
+from muntin.measure.compare import MUNTIN, REPEATS, Comparison
 from muntin.measure.events import store
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
-from muntin.spark.binding.planning import plan
 from muntin.sql import parse_sql
 
 _WARM_UP_EVENTS = 20_000

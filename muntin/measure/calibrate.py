@@ -30,7 +30,8 @@ from muntin.model.time import DAY, HOUR, MINUTE, SECOND
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.optimizer.costs.operations import steady_operations
-from muntin.spark.batch.results import run
+from muntin.spark.batch.results import Results
+from muntin.spark.binding.bind_batch import bind_batch
 from muntin.spark.binding.relations import Relations
 from muntin.techniques.table import fold
 
@@ -209,7 +210,8 @@ def _count_slices(data: DataFrame) -> int:
 
 
 def _answer(plan: Plan, data: DataFrame) -> None:
-    with run(plan, data) as results:
+    relations = Relations(data, plan.queries, for_later=True)
+    with Results(bind_batch(plan, relations), relations) as results:
         compute(results.together())
 
 

@@ -1,9 +1,8 @@
 """`compare`: answers a user's own queries in plain Spark and in muntin, and compares both."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,15 +14,11 @@ from rich.table import Table
 
 from muntin.errors import RunError
 from muntin.measure.equality import RowCounts, compare_rows
-from muntin.measure.processes import Cost, check_installed, measure, measure_in_turns
+from muntin.measure.processes import Cost, measure, measure_in_turns
 from muntin.measure.progress import Steps
 from muntin.model.plan import Plan
-from muntin.model.query import PlainQuery, Query
-from muntin.model.workload import Workload
-from muntin.spark.batch.results import Results, run
-from muntin.spark.binding.relations import Data, Relations
+from muntin.spark.batch.results import Results
 from muntin.spark.engine.session_kind import is_local
-from muntin.spark.frames.share import share
 
 REPEATS = 3
 # The names of both sides, and of their folders.
@@ -91,46 +86,19 @@ class Comparison:
         return capture.get()
 
 
-def compare(
-    queries: Plan
-    | Workload
-    | Query
-    | PlainQuery
-    | Iterable[Query | PlainQuery]
-    | Mapping[str, DataFrame],
-    data: Data = None,
+def compare_answers(
+    plan: Plan,
+    frames: Mapping[str, DataFrame],
+    answer: Callable[[], Results],
     *,
-    repeats: int = REPEATS,
-    folder: str | None = None,
-    **planning: Any,
+    repeats: int,
+    folder: str | None,
 ) -> Comparison:
-    """Answers queries with plain Spark, one by one, and with muntin, together; returns the CPU and
-    wall seconds of both, and whether all rows are equal.
+    """Returns what it costs to write `frames` with plain Spark, and the answers of `plan` with
+    muntin, in turns, and compares the rows of both.
 
-    `queries` and `data` are as in `run`, or `queries` are DataFrames by name, as in `share`. Each
-    side runs `repeats` times, in turns, and its cheapest run counts; a run of more than half a
-    minute is not repeated. Both write their answers as Parquet files into `folder`, without it into
-    a temporary one. Further arguments, such as `strategy`, are those of `run`.
-
-    It measures processes of this machine, so the session has to be a local one.
+    Both write Parquet files into `folder`, without it into a temporary one.
     """
-    check_installed()
-    if isinstance(queries, Query | PlainQuery):
-        queries = [queries]
-    elif not isinstance(queries, Mapping | Plan | Workload):
-        # They are read more than once.
-        queries = list(queries)
-    answer = (
-        partial(share, queries) if isinstance(queries, Mapping) else partial(run, queries, data)
-    )
-    answer = partial(answer, **planning)
-    with answer() as results:
-        plan = results.plan
-    if isinstance(queries, Mapping):
-        frames = dict(queries)
-    else:
-        relations = Relations(data, plan.queries)
-        frames = {query.name: relations.check(query) for query in plan.queries}
     session = next(iter(frames.values())).sparkSession
     if not is_local(session):
         raise RunError(

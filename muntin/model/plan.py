@@ -135,6 +135,13 @@ class Plan:
         """The queries that Spark answers alone."""
         return tuple(query for query in self.queries if isinstance(query, PlainQuery))
 
+    @property
+    def computed_by_muntin(self) -> frozenset[str]:
+        """The names of the queries that are not, in a batch, left to statements of Spark's."""
+        trees = (tree for tree in self.trees if not tree.is_alone)
+        parts = (part for tree in trees for part in self.queries_of(tree).values())
+        return frozenset(part.asked.name for part in parts)
+
     @cached_property
     def _by_name(self) -> dict[str, Query | PlainQuery]:
         return {query.name: query for query in self.queries}

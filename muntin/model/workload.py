@@ -69,6 +69,17 @@ class Workload:
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
 
+    def with_options(
+        self, *, technique: str | None, latency: bool, approximate: bool
+    ) -> "Workload":
+        """Returns the workload with the options that are set; others stay as they are."""
+        return replace(
+            self,
+            technique=technique or self.technique,
+            latency=latency or self.latency,
+            approximate=approximate or self.approximate,
+        )
+
     def keys_of(self, *sets: Iterable[str]) -> float:
         """Returns how many keys are live by all key expressions of some sets together.
 

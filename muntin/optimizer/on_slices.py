@@ -2,15 +2,35 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import Any
 
 from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
 from muntin.model.trees import DataTree, PeriodicTree, group_by_pass
 from muntin.model.windows.window import Window
+from muntin.model.workload import workload
 from muntin.optimizer.groupings.choose_passes import by_the_slicer
 from muntin.optimizer.levels import in_levels
 from muntin.optimizer.shared import shared
+from muntin.optimizer.strategies import STEADY, optimize
 from muntin.optimizer.trees import flat_tree
+
+
+def plan_for_stream(
+    queries: Any,
+    strategy: str = STEADY,
+    *,
+    technique: str | None = None,
+    latency: bool = False,
+    approximate: bool = False,
+) -> Plan:
+    """Returns the plan of a stream: a given plan, or that of a strategy, with windows on slices."""
+    if isinstance(queries, Plan):
+        return on_slices(queries)
+    work = workload(queries).with_options(
+        technique=technique, latency=latency, approximate=approximate
+    )
+    return on_slices(optimize(work, strategy))
 
 
 def on_slices(plan: Plan) -> Plan:

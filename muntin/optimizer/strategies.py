@@ -129,6 +129,7 @@ def _rehung(tree: PeriodicTree, workload: Workload) -> PeriodicTree:
 STRATEGIES: dict[str, Strategy] = {**_FIRST, **_TREES, **_GROUPS, "auto": auto}
 
 DEFAULT = "auto"
+UNSHARED = "unshared"
 # The default of streams: one tree per grouping at any rate, so that a query that comes or goes
 # never moves the others to a tree that has no slices for them.
 STEADY = "shared"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from muntin.spark.batch.results import run
+from muntin.api.batch import run
 from muntin.sql import parse_sql
 from tests.support.answers import same_value
 

@@ -1,7 +1,7 @@
 """Queries of data windows for streams, and what batch answers for all that have closed."""
 
 import muntin as mt
-from muntin.spark.batch.results import run
+from muntin.api.batch import run
 from tests.support.answers import assert_same
 from tests.support.record_windows import is_timed
 from tests.support.user_aggregates import FIRST, LastFive, Loads

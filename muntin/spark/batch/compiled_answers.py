@@ -27,7 +27,6 @@ from muntin.runtime.storage.layout import (
     in_slot_order,
     slot_type,
 )
-from muntin.spark.batch.time_split import own_answers
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.worker_setup import prepare_workers
 from muntin.spark.worker import Task
@@ -51,7 +50,7 @@ class TreeRun:
             return TreeRuntime(self.tree, self.layout).run([slices])
         # To the runtime a part is a key like others.
         layout = replace(self.layout, key_columns=(*self.layout.key_columns, PART))
-        return own_answers(TreeRuntime(self.tree, layout).run([slices]), self.tree.time_part)
+        return _own_answers(TreeRuntime(self.tree, layout).run([slices]), self.tree.time_part)
 
 
 def combine_compiled(
@@ -121,3 +120,11 @@ def _in_columns(batch: pa.RecordBatch, first: int, schema: pa.Schema) -> pa.Reco
     place = batch.schema.get_field_index(NODE)
     numbers = pc.add(batch.column(place), np.int32(first))
     return cast_answer_rows(batch.set_column(place, NODE, numbers), schema)
+
+
+def _own_answers(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
+    """Yields the answers whose window begins in the part that computed them."""
+    for batch in batches:
+        begin, part = batch.column(BEGIN), batch.column(PART)
+        mine = pc.and_(pc.greater_equal(begin, part), pc.less(begin, pc.add(part, width)))
+        yield batch.filter(mine).drop_columns([PART])

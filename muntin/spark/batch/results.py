@@ -1,62 +1,26 @@
-"""Runs a plan on batch DataFrames: `Results`, computed in the passes that the plan has."""
+"""`Results`: the answers of a bound plan, computed in the passes that the plan has."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from pyspark.sql import DataFrame
 
 from muntin.errors import RunError, nearest
-from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query
-from muntin.model.workload import Workload, workload
 from muntin.optimizer.price_plan import price_plan
-from muntin.optimizer.strategies import DEFAULT, optimize
+from muntin.optimizer.strategies import UNSHARED, optimize
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import WriteTo
-from muntin.spark.binding.bind_data_windows import bind_data_trees
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind
-from muntin.spark.binding.decide_batch import decide_batch
-from muntin.spark.binding.planning import plan_for_batch
-from muntin.spark.binding.relations import Data, Relations
+from muntin.spark.binding.bind_batch import BoundBatch, bind_batch
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import with_facts
 from muntin.spark.display import few_names, html_table
-from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.engine.settings_of_analysis import SettingsOfAnalysis
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.output.stacking import by_columns
 from muntin.spark.output.together import QUERY, check_names, in_one, named
-
-
-def run(
-    queries: Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery],
-    data: Data = None,
-    *,
-    strategy: str = DEFAULT,
-    technique: str | None = None,
-    latency: bool = False,
-    approximate: bool = False,
-) -> "Results":
-    """Returns the answers of a plan, or of queries under a strategy; nothing runs until one is
-    used.
-
-    If the best plan depends on how dense the events are, it looks at their first rows.
-
-    `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
-    are looked up in the active session. `technique`, `latency` and
-    `approximate` are as in `plan`.
-    """
-    asked = queries if isinstance(queries, Plan | Workload) else workload(queries)
-    relations = Relations(data, asked.queries, for_later=True)
-    plan = plan_for_batch(
-        asked if isinstance(queries, Plan | Workload) else asked.queries,
-        relations,
-        strategy,
-        technique=technique,
-        latency=latency,
-        approximate=approximate,
-    )
-    return Results(plan, relations)
 
 
 class Results(Mapping[str, DataFrame]):
@@ -69,21 +33,16 @@ class Results(Mapping[str, DataFrame]):
     fail that would fail alone.
     """
 
-    def __init__(self, plan: Plan, relations: Relations) -> None:
+    def __init__(self, bound: BoundBatch, relations: Relations) -> None:
+        self._bound = bound
         self._relations = relations
         # Answers are made later, under the settings of now.
-        self._settings = SettingsOfAnalysis(self._relations.session)
-        plan, data_trees = bind_data_trees(plan, self._relations)
-        cores = cores_of(self._relations.session)
-        bound = decide_batch(bind(plan, self._relations), self._relations, cores=cores)
-        self._bound = bound
-        # The plan that runs: queries that cannot share because of their types are plain ones now,
-        # trees say who computes what, and costs are those of all that.
-        self.plan = price_plan(bound.plan)
+        self._settings = SettingsOfAnalysis(relations.session)
+        self.plan = bound.plan
         # Before any statement over them is analysed.
         self._stored = [stored(self._relations.whole(each)) for each in self.plan.stored]
         families: dict[Family, list[BoundPeriodicTree]] = {}
-        for tree in bound.trees:
+        for tree in bound.periodic_trees:
             families.setdefault(tree.tree.grouping.family, []).append(tree)
         self._answering: list[FamilyAnswers | RecordAnswers] = [
             *(
@@ -92,7 +51,7 @@ class Results(Mapping[str, DataFrame]):
             ),
             *(
                 RecordAnswers(tree, self.plan, self._relations, self._answer_alone)
-                for tree in data_trees
+                for tree in bound.data_trees
             ),
         ]
         self._answers: dict[str, DataFrame] = {}
@@ -117,7 +76,7 @@ class Results(Mapping[str, DataFrame]):
         self._release_relations()
         if self._safe is not None and name in self._safe:
             return self._safe[name]
-        return self._results_of([self.plan.query(name)], "unshared")[name]
+        return self._results_of([self.plan.query(name)], UNSHARED)[name]
 
     def _answer_alone_if_shared(self, name: str) -> DataFrame | None:
         if isinstance(self.plan.query(name), PlainQuery):
@@ -142,7 +101,8 @@ class Results(Mapping[str, DataFrame]):
     def _results_of(self, queries: Sequence[Query | PlainQuery], strategy: str) -> "Results":
         plan = optimize(self.plan.workload_of(queries), strategy)
         frames = self._relations.frames_of(queries)
-        return Results(plan, Relations(frames, queries, for_later=True))
+        relations = Relations(frames, queries, for_later=True)
+        return Results(bind_batch(plan, relations), relations)
 
     def __iter__(self) -> Iterator[str]:
         return iter(query.name for query in self.plan.queries)
@@ -168,7 +128,7 @@ class Results(Mapping[str, DataFrame]):
         """The plan as Spark SQL, as `Plan.to_sql`, with the types of this data."""
         types = {
             aggregate: bound.types[aggregate].simpleString()
-            for bound in self._bound.trees
+            for bound in self._bound.periodic_trees
             for aggregate in bound.tree.aggregates
         }
         return self.plan.to_sql(name, together=together, types=types)

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.aggregate import Component
 from muntin.runtime.storage.layout import Layout
-from muntin.spark.binding.grouping_sql import Types
 
 START = "start"
 
@@ -35,14 +34,6 @@ class Slices:
 def present_column(name: str) -> str:
     """The column that counts a sum's values: a sum may also be null because it overflowed."""
     return f"{name}_n"
-
-
-def value_type_of(component: Component, aggregate: Aggregate, types: Types) -> str:
-    """Returns the type of the values in a component's partials, given Spark's types."""
-    if component.value_type is not None:
-        return component.value_type
-    kind = types[component] if component in types else types[aggregate]
-    return component.representations[0].value_type(kind.simpleString())
 
 
 def native_columns(component: Component, name: str) -> dict[str, str]:

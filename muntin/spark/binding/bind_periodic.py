@@ -20,14 +20,13 @@ from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText, quoted
 from muntin.model.trees import PeriodicTree, by_family, with_own_passes
 from muntin.optimizer.name_techniques import with_techniques
-from muntin.spark.batch.slices import value_type_of
-from muntin.spark.binding.argument_types import reason_of_arguments
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import (
     AnswerTypes,
     Types,
     answer_types,
     types_of_alone,
+    value_type_of,
 )
 from muntin.spark.binding.relations import (
     Relations,
@@ -41,6 +40,7 @@ from muntin.spark.binding.runtime_types import (
     is_carried,
     is_ordered,
     is_represented,
+    reason_of_arguments,
     sums_up,
 )
 from muntin.sql.filters import is_reference
@@ -91,14 +91,14 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
                 alone[name] = reason
         if not alone:
             raise
-        return _bind(_leaving(plan, alone), relations)
+        return _bind(leave_to_spark(plan, alone), relations)
 
 
 def _why_unbound(name: str, plan: Plan, relations: Relations) -> str | None:
     """Returns why a query cannot be bound, even without the others; None if it can."""
     others = {part.asked.name: "" for part in _periodic(plan) if part.asked.name != name}
     try:
-        _bind(_leaving(plan, others), relations)
+        _bind(leave_to_spark(plan, others), relations)
     except RefusedError:
         raise
     except MuntinError as error:
@@ -113,8 +113,10 @@ def _periodic(plan: Plan) -> list[Query]:
     return [part for tree in plan.periodic_trees for part in plan.queries_of(tree).values()]
 
 
-def _leaving(plan: Plan, reasons: Mapping[str, str]) -> Plan:
+def leave_to_spark(plan: Plan, reasons: Mapping[str, str]) -> Plan:
     """Returns a plan that leaves some queries to Spark, with the reason for each."""
+    if not reasons:
+        return plan
     plain = {
         query.name: PlainQuery(
             name=query.name,
@@ -126,9 +128,11 @@ def _leaving(plan: Plan, reasons: Mapping[str, str]) -> Plan:
         if isinstance(query, Query) and query.name in reasons
     }
     left = [part for part in parts_of(plan.queries) if part.asked.name not in plain]
-    trees = [tree.answering(left) for tree in plan.periodic_trees]
+    periodic = [tree.answering(left) for tree in plan.periodic_trees]
+    data = [tree.answering(left) for tree in plan.data_trees]
     return plan.with_trees(
-        periodic=with_own_passes([tree for tree in trees if tree.nodes]),
+        periodic=with_own_passes([tree for tree in periodic if tree.nodes]),
+        data=[tree for tree in data if tree.nodes],
         queries=tuple(plain.get(query.name, query) for query in plan.queries),
     )
 
@@ -158,7 +162,7 @@ def _bind(plan: Plan, relations: Relations) -> BoundPlan:
                 # What holds for one grouping set holds for all, and Spark answers them at once.
                 reasons[part.asked.name] = reason
     if reasons:
-        plan = _leaving(plan, reasons)
+        plan = leave_to_spark(plan, reasons)
         names = {part.name for part in _periodic(plan)}
         stays = [each for each in bound if not names.isdisjoint(each.tree.queries)]
         bound = [

@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     IntegerType,
     IntegralType,
     LongType,
+    NumericType,
     ShortType,
     StringType,
     StructType,
@@ -24,6 +25,8 @@ from pyspark.sql.types import (
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.representations import ChosenValues, DecimalSums, Representation
 from muntin.model.aggregates.table import TEXT
+from muntin.model.sql_text import SqlText
+from muntin.spark.binding.relations import Relations
 
 # Types of answers that the compiled runtime takes.
 NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
@@ -52,6 +55,16 @@ _ORDERED = (
 _DIGITS_OF_A_DOUBLE = 15
 # And those of one that always fit 64 bits.
 _DIGITS_OF_A_WORD = 18
+# Types whose `xxhash64` is the hash that `approx_count_distinct` takes.
+_HASHED_ALIKE = (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DayTimeIntervalType,
+    NumericType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 
 def is_ordered(kind: DataType) -> bool:
@@ -122,3 +135,30 @@ def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
             return kind.precision <= _DIGITS_OF_A_DOUBLE
         case _:
             return isinstance(kind, NUMERIC) and not isinstance(kind, BooleanType)
+
+
+def reason_of_arguments(aggregate: Aggregate, source: SqlText, relations: Relations) -> str | None:
+    """Returns why an aggregate of its arguments' types is left to Spark; None if it is not."""
+    if "registers" in aggregate.definition.parts:
+        argument = relations.type_of(source, aggregate.argument)
+        if not is_hashed_alike(argument):
+            kind = argument.simpleString()
+            return f"{aggregate} is of {kind}, which xxhash64 may hash otherwise than it does"
+    if aggregate.definition.result == TEXT:
+        argument = relations.type_of(source, aggregate.argument)
+        if not isinstance(argument, BinaryType) and argument != StringType():
+            kind = argument.simpleString()
+            return (
+                f"{aggregate} is of {kind}, which is ordered otherwise than text without collation"
+            )
+    return None
+
+
+def is_hashed_alike(kind: DataType) -> bool:
+    """Whether `xxhash64` of a value is the hash that `approx_count_distinct` takes of it.
+
+    The latter heeds collations. Of nested values it takes what `xxhash64` may refuse.
+    """
+    if isinstance(kind, StringType):
+        return kind == StringType()
+    return isinstance(kind, _HASHED_ALIKE)

@@ -1,15 +1,13 @@
 """What DataFrames are to the planner: queries, and the relations that these read."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, no_frame
 from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText
-from muntin.model.windows.data_windows import DataWindow
-from muntin.model.windows.window import Window
 from muntin.spark.frames.chain import NotSharedError, Watermark
 
 
@@ -38,33 +36,20 @@ class ReadFrames:
         """All that statements of the queries read."""
         return {**self.frames, **self.relations}
 
-    def confirmed(self, names: Collection[str] | None = None) -> "ReadFrames":
-        """Returns the same, with plain queries for those that Spark takes for something else.
+    def misread(self, names: Collection[str] | None = None) -> dict[str, str]:
+        """Returns why Spark takes queries for something else than their DataFrames, by name.
 
         To confirm a query takes Spark's analysis. A query need not be confirmed as long as its own
-        DataFrame answers it; `names` has the others.
+        DataFrame answers it; `names` has the others, or is None for all.
         """
         reasons: dict[str, str] = {}
-        unconfirmed = dict(self.confirmations)
-        for name in self.confirmations if names is None else names & self.confirmations.keys():
+        for name, confirm in self.confirmations.items():
             try:
-                unconfirmed.pop(name)()
+                if names is None or name in names:
+                    confirm()
             except NotSharedError as reason:
                 reasons[name] = str(reason)
-        queries = [
-            plain_query(query.name, reasons[query.name], query.window)
-            if query.name in reasons
-            else query
-            for query in self.queries
-        ]
-        read = {query.source.tables[0] for query in queries if isinstance(query, Query)}
-        return replace(
-            self,
-            queries=tuple(queries),
-            relations={table: each for table, each in self.relations.items() if table in read},
-            reasons={**self.reasons, **reasons},
-            confirmations=unconfirmed,
-        )
+        return reasons
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +86,6 @@ def own_table(name: str) -> str:
 def whole_frame(name: str) -> SqlText:
     """Returns the statement that is a user's DataFrame as it stands."""
     return SqlText(("SELECT * FROM ", ""), (own_table(name),))
-
-
-def plain_query(name: str, reason: str, window: Window | DataWindow | None) -> PlainQuery:
-    """Returns a user's DataFrame as a query that Spark answers alone."""
-    return PlainQuery(name=name, statement=whole_frame(name), reason=reason, window=window)
 
 
 def session_of(frames: Mapping[str, DataFrame]) -> SparkSession:

@@ -5,6 +5,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
+from muntin.model.query import PlainQuery
 from muntin.spark.engine.catalyst import Expression, Plan, analyzed, identity, items
 from muntin.spark.engine.same_rows import same_rows
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
@@ -14,7 +15,6 @@ from muntin.spark.frames.frame_queries import (
     FrameGroup,
     ReadFrames,
     own_table,
-    plain_query,
     session_of,
     table_of_group,
     whole_frame,
@@ -34,7 +34,7 @@ _NOT_READ = (
 def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
     """Returns the queries that DataFrames are; one that cannot share is a plain query.
 
-    What is to share has to be `confirmed`.
+    Those that are not answered by their own DataFrames have to be confirmed: see `misread`.
     """
     session = session_of(frames)
     if is_connect(session):
@@ -51,10 +51,11 @@ def read_frames(frames: Mapping[str, DataFrame]) -> ReadFrames:
         queries=tuple(
             queries[name]
             if name in queries
-            else plain_query(
-                name,
-                reasons[name],
-                first_window(analyzed(frames[name])) if may_use_internals(session) else None,
+            else PlainQuery(
+                name=name,
+                statement=whole_frame(name),
+                reason=reasons[name],
+                window=first_window(analyzed(frames[name])) if may_use_internals(session) else None,
             )
             for name in frames
         ),

@@ -22,10 +22,10 @@ from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
 from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
 from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
-from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding.bind_data_windows import bind_data_trees
 from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind, is_compiled, is_order_known
 from muntin.spark.binding.bound_tree import BoundTree
+from muntin.spark.binding.grouping_sql import value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.engine.watermarks import Watermarks, watermarks_of
@@ -75,6 +75,7 @@ class Source:
                 "mt.run runs the same plan on a batch"
             )
         self.data = data
+        self.session = data.sparkSession
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
         # What to tell the user of it, if nobody has said how late rows may be.
@@ -84,7 +85,6 @@ class Source:
                 f"nobody said how late rows may be, so it is {WATERMARK}; give watermark=, or call "
                 f"withWatermark on the data"
             )
-        self.session = data.sparkSession
         # The plan that was bound last, as JSON, and what it was bound to.
         self._last: tuple[dict[str, Any], BoundStream] | None = None
 
@@ -293,7 +293,6 @@ class BoundStream:
             **trees,
             **{number: each.bound for number, each in records.items()},
         }
-        has_late = late is not None
         packed = packed_slices(
             lanes,
             record_lanes,
@@ -303,6 +302,7 @@ class BoundStream:
             buckets=running.buckets,
             late=late,
         )
+        has_late = late is not None
         answers = answer_slices(packed, lanes, record_lanes, late=has_late, definitions=definitions)
         return answers, StreamAnswers(running, trees, records, self.relations, late=has_late)
 

@@ -23,9 +23,9 @@ from benchmarks.spark import sharing as bench
 from benchmarks.spark.sharing import plain_spark, read_sets, sharing
 from benchmarks.spark.sharing_figure import draw_pairs
 from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
+from muntin.api.batch import run
 from muntin.errors import RunError
 from muntin.measure.events import readings, store
-from muntin.spark.batch.results import run
 from tests.support.executed_plans import columns_read, scans
 
 

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, SparkSession
 
+from muntin.api.batch import run
 from muntin.model.prices import Prices
 from muntin.model.query import Query
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import STRATEGIES, optimize
-from muntin.spark.batch.results import Results, run
+from muntin.spark.batch.results import Results
 from muntin.spark.settings import settings as configured
 from tests.support.answers import TOLERANCE, assert_same, plain
 from tests.support.comparing import Pair, compare

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
 import muntin as mt
+from muntin.api.batch import run
 from muntin.errors import ModelError
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import optimize
-from muntin.spark.batch.results import run
 from tests.support.answers import TOLERANCE, plain
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.examples import examples

@@ -7,6 +7,7 @@ import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql.functions import col, window, window_time
 
+from muntin.api.batch import run
 from muntin.errors import PlanError, RunError
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.model.query import Column, Query
@@ -14,7 +15,6 @@ from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload
 from muntin.optimizer.on_slices import on_slices
 from muntin.optimizer.strategies import optimize
-from muntin.spark.batch.results import run
 from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
 from tests.support.executed_plans import counting_rows, scans, stored_frames

@@ -4,8 +4,8 @@ from contextlib import nullcontext
 
 import pytest
 
+from muntin.api.batch import run
 from muntin.model.query import PlainQuery
-from muntin.spark.batch.results import run
 from muntin.sql import parse_sql
 from tests.support.answers import assert_same
 from tests.support.public_api import public_api

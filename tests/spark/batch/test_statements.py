@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 
+from muntin.api.batch import run
 from muntin.errors import MuntinError
 from muntin.model.plan import Plan
-from muntin.spark.batch.results import run
 from muntin.sql import parse_sql
 from tests.support.comparing import Pair, compare
 from tests.support.statements import read_kind

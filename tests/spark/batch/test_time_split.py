@@ -2,14 +2,14 @@
 
 import pytest
 
+from muntin.api.batch import run
 from muntin.model.aggregates.aggregate import avg, count, max_
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import optimize
-from muntin.spark.batch.results import run
-from muntin.spark.batch.time_split import part_width
+from muntin.spark.binding.bind_batch import part_width
 from tests.support.answers import assert_equal_answers
 
 SECONDS = Slicing(edges=(Edges(period=1_000_000),), rate=1.0)

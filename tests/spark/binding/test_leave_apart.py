@@ -3,9 +3,10 @@
 import pytest
 
 import muntin as mt
-from muntin.model.workload import Workload
-from muntin.optimizer.strategies import may_share, optimize
-from muntin.spark.binding.planning import plan_for_batch
+from muntin.model.workload import Workload, workload
+from muntin.optimizer.normalise import normalise
+from muntin.optimizer.strategies import DEFAULT, may_share, optimize
+from muntin.spark.binding.estimate import estimate
 from muntin.spark.binding.relations import Relations
 
 # Enough events for any pass, and too few.
@@ -19,7 +20,8 @@ def alone(plan):
 
 def planned(queries, data):
     """Returns the plan of `auto` for queries on data."""
-    return plan_for_batch(queries, Relations(data, queries, for_later=True), "auto")
+    work = normalise(workload(queries), DEFAULT)
+    return optimize(estimate(work, Relations(data, queries, for_later=True), DEFAULT))
 
 
 def tumbling(name, keys, where=None):
@@ -118,7 +120,7 @@ def test_a_filter_by_folders_is_left_apart(folders):
 
 
 def test_rows_are_looked_at_only_where_something_may_share(folders, monkeypatch):
-    monkeypatch.setattr("muntin.spark.binding.planning.MANY_ROWS", 0)
+    monkeypatch.setattr("muntin.spark.binding.estimate.MANY_ROWS", 0)
     asked = [tumbling("all", ["device"]), tumbling("part", ["device"], where="part = 3")]
     assert not planned(asked, folders).rate_known
     both = [tumbling("a", ["device"]), tumbling("b", ["device"])]

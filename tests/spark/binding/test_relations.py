@@ -3,11 +3,11 @@
 import pytest
 from pyspark.sql.functions import expr
 
+from muntin.api.batch import run
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
-from muntin.spark.batch.results import run
 from muntin.sql import parse_sql
 from tests.support.answers import assert_same
 

@@ -119,7 +119,7 @@ def jobs(spark: SparkSession, group: str, work) -> int:
 
 
 def test_few_events_in_a_slice_are_cut_by_the_slicer_and_many_are_not(spark, monkeypatch):
-    monkeypatch.setattr("muntin.spark.binding.planning.MANY_ROWS", 1000)
+    monkeypatch.setattr("muntin.spark.binding.estimate.MANY_ROWS", 1000)
     # One second of a device in four holds an event.
     asked = [query("fine", "1 second"), query("hour", "1 hour")]
     sparse = readings(spark, 20_000, 200)
@@ -137,7 +137,7 @@ def test_one_job_looks_once_and_only_where_there_is_much_data(spark, files, monk
     asked = [query("fine", "1 second"), query("hour", "1 hour")]
     data = files[0].select("*")
     assert jobs(spark, "few rows", lambda: mt.run(asked, data)) == 0
-    monkeypatch.setattr("muntin.spark.binding.planning.MANY_ROWS", 1000)
+    monkeypatch.setattr("muntin.spark.binding.estimate.MANY_ROWS", 1000)
     data = files[0].select("*")
     assert 1 <= jobs(spark, "sampled", lambda: mt.run(asked, data)) <= 2
     assert jobs(spark, "remembered", lambda: mt.run(asked, data)) == 0

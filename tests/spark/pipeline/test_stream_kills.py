@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
+from muntin.api.batch import run
 from muntin.model.time import MILLISECOND
-from muntin.spark.batch.results import run
 from tests.support.answers import assert_same
 from tests.support.data_window_streams import FOUND, assert_streamed
 from tests.support.processes import kill, launch
@@ -39,7 +39,7 @@ KILLS = int(os.environ.get("MUNTIN_KILLS", "20"))
 SCRIPT = """
     import sys
     from pathlib import Path
-    from muntin.spark.pipeline.pipeline import start
+    from muntin.api.stream import start
     from tests.support.session import session
     from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input
     from tests.support.data_window_streams import FOUND

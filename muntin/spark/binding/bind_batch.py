@@ -1,18 +1,49 @@
-"""Decides who computes what in a batch, when the plan is bound, and records it in the plan."""
+"""Binds a plan to the data of a batch, and records in the plan who computes what."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from muntin.model.passes import SLICER, Pass
 from muntin.model.plan import Plan
+from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
+from muntin.model.time import SECOND
 from muntin.model.trees import NATIVE, Node, PeriodicTree
-from muntin.spark.batch.time_split import part_width
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree, BoundPlan
+from muntin.optimizer.price_plan import price_plan
+from muntin.spark.binding.bind_data_windows import BoundDataTree, bind_data_trees
+from muntin.spark.binding.bind_periodic import BoundPeriodicTree, BoundPlan, bind
 from muntin.spark.binding.relations import Relations
+from muntin.spark.engine.session_kind import cores_of
+
+# A part of time is this many times as long as the longest window, so one in so many slices is read
+# twice.
+_LENGTH = 4
+# A part has at least this many slices, as fewer would not keep a core busy.
+_SLICES = 1 << 14
+# With this many keys for each core, all cores have about as much to do.
+_KEYS_PER_CORE = 4
 
 
-def decide_batch(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
+@dataclass(frozen=True, kw_only=True)
+class BoundBatch:
+    """A plan for a batch that can run on its data, with the trees that are not left to Spark."""
+
+    plan: Plan
+    periodic_trees: tuple[BoundPeriodicTree, ...]
+    data_trees: tuple[BoundDataTree, ...]
+
+
+def bind_batch(plan: Plan, relations: Relations) -> BoundBatch:
+    """Returns the plan that runs: queries that cannot share because of their types are plain ones,
+    trees say who computes what, and costs are those of all that."""
+    plan, data_trees = bind_data_trees(plan, relations)
+    bound = _decide(bind(plan, relations), relations, cores=cores_of(relations.session))
+    return BoundBatch(
+        plan=price_plan(bound.plan), periodic_trees=bound.trees, data_trees=data_trees
+    )
+
+
+def _decide(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
     """Returns the plan with trees that say which queries Spark combines, and how few keys are split
     by time over `cores`; and with the relations that are computed for several passes."""
     apart = [part for each in bound.trees for part in _by_combiner(each, bound.plan)]
@@ -110,6 +141,26 @@ def _time_part(tree: PeriodicTree, plan: Plan, cores: int) -> int | None:
     known = plan.keys if plan.keys_known else None
     keys = known if tree.grouping.keys else 1
     return part_width(tree.slicing, tree.longest, keys=keys, cores=cores)
+
+
+def part_width(slicing: Slicing, longest: int, *, keys: float | None, cores: int) -> int | None:
+    """Returns the length of the parts of time that cores share, if there are few keys; None if the
+    keys can use all cores, or their number is unknown.
+
+    Parts overlap in what they read, not in what they answer. `longest` is the size of the longest
+    window. Both are in microseconds.
+
+    ```
+    0         P         2P
+    [---------)              windows that part 0 answers begin here
+    [-------------)          slices that it reads: as far as its last windows reach
+              [---------)    part 1 answers
+              [-------------)
+    ```
+    """
+    if keys is None or keys >= _KEYS_PER_CORE * cores:
+        return None
+    return max(_LENGTH * longest, int(_SLICES * SECOND / slicing.rate))
 
 
 def _by_slicer(tree: PeriodicTree) -> bool:

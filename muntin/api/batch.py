@@ -1,0 +1,128 @@
+"""`plan`, `run` and `share`: queries or DataFrames to a plan, and to the answers of a batch."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from muntin.model.plan import Plan
+from muntin.model.prices import SHIPPED, Prices
+from muntin.model.query import PlainQuery, Query
+from muntin.model.workload import Workload, workload
+from muntin.optimizer.normalise import normalise
+from muntin.optimizer.strategies import DEFAULT, optimize
+from muntin.spark.batch.results import Results
+from muntin.spark.binding.bind_batch import bind_batch
+from muntin.spark.binding.bind_periodic import leave_to_spark
+from muntin.spark.binding.estimate import estimate
+from muntin.spark.binding.relations import Data, Relations
+from muntin.spark.binding.sample import with_facts
+from muntin.spark.frames.read_frames import read_frames
+
+Queries = Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
+
+
+def plan(
+    queries: Queries | Mapping[str, DataFrame],
+    *,
+    strategy: str = DEFAULT,
+    rate: float | None = None,
+    keys: float | None = None,
+    prices: Prices | str | Path = SHIPPED,
+    sample: Data = None,
+    technique: str | None = None,
+    latency: bool = False,
+    approximate: bool = False,
+) -> Plan:
+    """Returns what these queries share, and what it costs beside the unshared plan.
+
+    `queries` may also be DataFrames by name, as in `share`; they are their own sample.
+
+    `rate` is events per second and `keys` how many keys are live; costs are computed for them.
+    Where they are not given, they are read off the first rows of `sample`, which is data as
+    `run` takes it, or else taken to be 1000 and 1. `prices` may be a file that `muntin calibrate`
+    wrote. `technique` forces one for all periodic windows; with `latency` those are chosen that
+    never take long for a single answer. With `approximate`, sketches are shared whose answers may
+    differ from Spark's within their error bounds; without, Spark alone answers them.
+    """
+    if not isinstance(prices, Prices):
+        prices = Prices.from_json(Path(prices).read_text())
+    misread: dict[str, str] = {}
+    if isinstance(queries, Mapping):
+        read = read_frames(queries)
+        queries, misread = read.queries, read.misread()
+        if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
+            sample = read.data
+    work = workload(queries, prices=prices)
+    work = work.with_options(technique=technique, latency=latency, approximate=approximate)
+    work = normalise(work, strategy)
+    if sample is not None and (rate is None or keys is None):
+        work = with_facts(work, Relations(sample, work.queries))
+    work = replace(
+        work,
+        rate=work.rate if rate is None else rate,
+        keys=work.keys if keys is None else keys,
+        rate_known=work.rate_known or rate is not None,
+        keys_known=work.keys_known or keys is not None,
+    )
+    return leave_to_spark(optimize(work, strategy), misread)
+
+
+def run(
+    queries: Plan | Queries,
+    data: Data = None,
+    *,
+    strategy: str = DEFAULT,
+    technique: str | None = None,
+    latency: bool = False,
+    approximate: bool = False,
+) -> Results:
+    """Returns the answers of a plan, or of queries under a strategy; nothing runs until one is
+    used.
+
+    If the best plan depends on how dense the events are, it looks at their first rows.
+
+    `data` is a DataFrame, a mapping from relation names to DataFrames, or nothing: then relations
+    are looked up in the active session. `technique`, `latency` and
+    `approximate` are as in `plan`.
+    """
+    if isinstance(queries, Plan):
+        chosen = queries
+        relations = Relations(data, chosen.queries, for_later=True)
+    else:
+        work = workload(queries)
+        work = work.with_options(technique=technique, latency=latency, approximate=approximate)
+        work = normalise(work, strategy)
+        relations = Relations(data, work.queries, for_later=True)
+        work = estimate(work, relations, strategy, has_figures=isinstance(queries, Workload))
+        chosen = optimize(work, strategy)
+    bound = bind_batch(chosen, relations)
+    return Results(bound, relations)
+
+
+def share(
+    frames: Mapping[str, DataFrame],
+    *,
+    strategy: str = DEFAULT,
+    technique: str | None = None,
+    latency: bool = False,
+    approximate: bool = False,
+) -> Results:
+    """Returns the same DataFrames by the same names, computed together.
+
+    Each is a `groupBy` with a `window(...)` over any DataFrame, and may have `select`, `filter`,
+    `withColumn`, `withColumnRenamed` and `drop` above it, and an `orderBy` with a `limit`. One that
+    cannot share is passed on as it is; `results.plan.explain()` says why. `strategy`, `technique`,
+    `latency` and `approximate` are as in `run`.
+    """
+    read = read_frames(frames)
+    work = workload(read.queries)
+    work = work.with_options(technique=technique, latency=latency, approximate=approximate)
+    work = normalise(work, strategy)
+    relations = Relations(read.data, work.queries, for_later=True)
+    work = estimate(work, relations, strategy)
+    chosen = optimize(work, strategy)
+    chosen = leave_to_spark(chosen, read.misread(chosen.computed_by_muntin))
+    bound = bind_batch(chosen, relations)
+    return Results(bound, relations)
