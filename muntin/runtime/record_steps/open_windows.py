@@ -1,4 +1,4 @@
-"""What a tree of data windows knows between two steps of a stream, written as Arrow bytes.
+"""The state of a tree of data windows between two steps of a stream, as Arrow bytes.
 
 It has the partial of every slice that an open window begins with, the start of every open window,
 and for every key what its next record is compared with. Columns are named by what they hold, so a
@@ -49,7 +49,7 @@ class DiscretizerWindows:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenWindows:
-    """All that is known of some keys."""
+    """The state of some keys."""
 
     # The columns of the keys, a row each.
     keys: pa.Table
@@ -68,7 +68,7 @@ class OpenWindows:
 def no_open_windows(
     layout: RecordLayout, records: pa.RecordBatch, streams: Sequence[Discretizer]
 ) -> OpenWindows:
-    """Returns what is known before the first records."""
+    """Returns the state before the first records."""
     none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
     empty = records.slice(0, 0)
     kinds = {sql: records.schema.field(name).type for sql, name in layout.measures.items()}
