@@ -38,7 +38,7 @@ class Discretizer:
         return np.where(ends == NO_END, NEVER, ends + self.patience)
 
     def feed(self, records: Records) -> WindowEdges:
-        """Returns the window edges of the next batch of records, which may continue the last key."""
+        """Returns the edges of the next batch of records, which may continue the last key."""
         last = records.stretches - 1
         carried = DiscretizerState(
             open=_first(self._open, last),
