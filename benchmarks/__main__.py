@@ -28,7 +28,7 @@ from benchmarks.spark.stream_long import BATCHES, long_run
 from benchmarks.spark.stream_state import state_costs
 from benchmarks.spark.streaming import SESSION, STREAMED, read_streamed_sets, streaming
 from muntin.cli.command import run_command
-from muntin.cli.options import Strategy, with_option_groups
+from muntin.cli.options import Strategy, flag, option, with_option_groups
 from muntin.cli.paths import check_file
 from muntin.measure.processes import measured_session
 from muntin.optimizer.strategies import DEFAULT, STEADY
@@ -50,13 +50,8 @@ Workloads = Annotated[
 class OutputOptions:
     """Where figures go, besides the terminal."""
 
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the figures to a file, too.")
-    ] = None
-    pictures: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Draw the figures, too, if there are any (matplotlib)."),
-    ] = None
+    json: Path | None = option("FILE", "Write the figures to a file, too.")
+    pictures: Path | None = option("DIR", "Draw the figures, too, if there are any (matplotlib).")
 
     def check(self) -> None:
         """Refuses a JSON file that cannot be written, before anything runs."""
@@ -140,25 +135,12 @@ def sharing_verb(
 class OtherStreams:
     """What `streaming` may measure instead of the sets."""
 
-    state: Annotated[
-        bool,
-        typer.Option(
-            "--state", help="Instead: what retained state, 100,000 keys and an added query cost."
-        ),
-    ] = False
-    live_keys: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="With --state: also dash10 by so many keys, such as a million."
-        ),
-    ] = 0
-    long: Annotated[
-        bool,
-        typer.Option("--long", help="Instead: what memory and files are after many batches."),
-    ] = False
-    batches: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many batches, with --long.")
-    ] = BATCHES
+    state: bool = flag("Instead: what retained state, 100,000 keys and an added query cost.")
+    live_keys: int = option(
+        "N", "With --state: also dash10 by so many keys, such as a million.", default=0, min=0
+    )
+    long: bool = flag("Instead: what memory and files are after many batches.")
+    batches: int = option("N", "How many batches, with --long.", default=BATCHES, min=1)
 
 
 @_command("streaming", "The same sets as streams.")

@@ -10,14 +10,15 @@ import typer
 
 from muntin import explain
 from muntin.cli.inputs import InputOptions, Inputs
-from muntin.cli.options import ClusterOptions, File, PlanningOptions, Udf
+from muntin.cli.options import ClusterOptions, File, PlanningOptions, Udf, flag, option
 from muntin.cli.paths import check_file
 from muntin.cli.sql_file import SqlFile
 from muntin.measure.progress import show_spark_start
+from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.workload import Workload, workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import DEFAULT, STEADY, compare, optimize
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import with_facts
@@ -28,26 +29,15 @@ from muntin.spark.session import SparkOptions, session_at
 class CostOptions:
     """What costs are computed with."""
 
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            metavar="N",
-            help="Events per second that costs are computed for.",
-            show_default="measured with --input, else 1000",
-        ),
-    ] = None
-    keys: Annotated[
-        float | None,
-        typer.Option(
-            metavar="N",
-            help="Keys that are live at a time.",
-            show_default="measured with --input, else 1",
-        ),
-    ] = None
-    prices: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Prices that `muntin calibrate` wrote."),
-    ] = None
+    rate: float | None = option(
+        "N",
+        "Events per second that costs are computed for.",
+        show_default="measured with --input, else 1000",
+    )
+    keys: float | None = option(
+        "N", "Keys that are live at a time.", show_default="measured with --input, else 1"
+    )
+    prices: Path | None = option("FILE", "Prices that `muntin calibrate` wrote.")
 
     def read_prices(self) -> Prices:
         """Returns the prices of the file, or the shipped ones if there is no file."""
@@ -60,26 +50,12 @@ class CostOptions:
 class DisplayOptions:
     """Which plan is shown, and how."""
 
-    strategies: Annotated[
-        bool, typer.Option("--strategies", help="Show what every strategy would cost.")
-    ] = False
-    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON instead.")] = False
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Print the plan as Spark SQL statements instead.")
-    ] = False
-    together: Annotated[
-        bool,
-        typer.Option(
-            "--together",
-            help="Print one statement for all queries, which reads each relation once.",
-        ),
-    ] = False
-    svg: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the plan as a picture, too.")
-    ] = None
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Show the plan as `muntin stream` runs it.")
-    ] = False
+    strategies: bool = flag("Show what every strategy would cost.")
+    json: bool = flag("Print the plan as JSON instead.")
+    sql: bool = flag("Print the plan as Spark SQL statements instead.")
+    together: bool = flag("Print one statement for all queries, which reads each relation once.")
+    svg: Path | None = option("FILE", "Write the plan as a picture, too.")
+    stream: bool = flag("Show the plan as `muntin stream` runs it.")
 
     def render(self, plan: Plan) -> str:
         """Returns the plan as it is printed."""
@@ -145,12 +121,12 @@ def explain_verb(
         rate=costs.rate,
         keys=costs.keys,
         prices=costs.read_prices(),
-        **options,
+        options=PlanOptions(**options),
     )
     asked = _check_and_measure(asked, sql_file, sources, spark, check=check, functions=udf or [])
     plan = optimize(asked, strategy)
     if display.stream:
-        plan = on_slices(plan)
+        plan = plan_for_stream(plan)
     if display.strategies:
         plan = replace(plan, considered=compare(asked), taken=plan.taken or (strategy,))
     print(display.render(plan))

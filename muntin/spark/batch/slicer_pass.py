@@ -14,7 +14,7 @@ from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.filters import ConditionBits, SafeExpressions, conditions_of
 from muntin.spark.batch.slices import START
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected, value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
