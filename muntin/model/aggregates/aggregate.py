@@ -166,7 +166,7 @@ class Component:
         return {name: sql.format(**calls) for name, sql in self.part.scalars.items()}
 
     def combine_sql(self, struct: str, finish: str | None = None) -> str:
-        """Returns Spark SQL that combines a group's partials; see `formula.merged`."""
+        """Returns Spark SQL that combines a group's partials; see `formula.merge_sql`."""
         if self.part.combined_by is not None:
             merge = self.part.combined_by
             return merge.format(p=struct) if "{" in merge else f"{merge}({struct})"
