@@ -51,6 +51,11 @@ class SetStorage(ComponentStorage):
     is_cut: ClassVar[bool] = False
 
     @property
+    def has_superseded(self) -> bool:
+        """Whether only the latest occurrence of a value counts."""
+        return not self._has_counts
+
+    @property
     def _has_counts(self) -> bool:
         return self.monoid.width > 1
 
@@ -155,8 +160,6 @@ class SetStorage(ComponentStorage):
     def without_superseded(
         self, batch: pa.RecordBatch, keys: np.ndarray, count: int, is_passed: Bools
     ) -> dict[str, pa.Array]:
-        if self._has_counts:
-            return {}
         column = self.read(batch)
         if not len(column.codes):
             return {}
