@@ -4,6 +4,7 @@ An `Aggregate` is a call (`avg(temp)`) of a row of the table of functions. It is
 `Component`s, the columns kept per slice (a sum and a count), each a part of the table.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -79,6 +80,13 @@ class Component:
     def arguments(self) -> tuple[str, ...]:
         """Its arguments; without one, every row counts as the value 1."""
         return ("1",) if self.argument is None else (self.argument, *self.others)
+
+    @property
+    def state_name(self) -> str:
+        """Its name in the state of data windows, which checkpoints keep."""
+        others = [self.others] if self.others else []
+        parameters = [self.parameters] if self.parameters else []
+        return json.dumps([self.kind, self.argument, self.where, *others, *parameters])
 
     def filtered_by(self, where: str | None) -> "Component":
         """Returns the component over the events that a filter lets in.
