@@ -18,9 +18,9 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.monoids import ADD_FLOAT
 from muntin.model.windows.data_windows import CountWindow
 from muntin.runtime.columns.partials import Int64s, PartialColumn
-from muntin.runtime.records.cutter import Cutter
-from muntin.runtime.records.discretizer import CountDiscretizer
-from muntin.runtime.records.record_batch import PreviousRecord, Records, WindowEdges
+from muntin.runtime.data_windows.cutter import Cutter
+from muntin.runtime.data_windows.discretizer import CountDiscretizer
+from muntin.runtime.data_windows.record_batch import PreviousRecord, Records, WindowEdges
 from muntin.techniques import cutty
 from muntin.techniques.table import fold
 

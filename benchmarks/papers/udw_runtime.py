@@ -26,8 +26,8 @@ from muntin.model.windows.data_windows import (
     threshold,
 )
 from muntin.model.windows.window import Window
-from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import DataTreeRuntime
+from muntin.runtime.data_windows.read_records import RecordLayout
+from muntin.runtime.data_windows.tree import DataTreeRuntime
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
+from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query
@@ -55,7 +56,9 @@ def plan(
         if sample is None and not any(frame.isStreaming for frame in read.frames.values()):
             sample = read.data
     work = workload(queries, prices=prices)
-    work = work.with_options(technique=technique, latency=latency, approximate=approximate)
+    work = work.with_options(
+        PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    )
     work = normalise(work, strategy)
     if sample is not None and (rate is None or keys is None):
         work = with_facts(work, Relations(sample, work.queries))
@@ -92,7 +95,9 @@ def run(
         relations = Relations(data, chosen.queries, for_later=True)
     else:
         work = workload(queries)
-        work = work.with_options(technique=technique, latency=latency, approximate=approximate)
+        work = work.with_options(
+            PlanOptions(technique=technique, latency=latency, approximate=approximate)
+        )
         work = normalise(work, strategy)
         relations = Relations(data, work.queries, for_later=True)
         work = estimate(work, relations, strategy, has_figures=isinstance(queries, Workload))
@@ -118,7 +123,9 @@ def share(
     """
     read = read_frames(frames)
     work = workload(read.queries)
-    work = work.with_options(technique=technique, latency=latency, approximate=approximate)
+    work = work.with_options(
+        PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    )
     work = normalise(work, strategy)
     relations = Relations(read.data, work.queries, for_later=True)
     work = estimate(work, relations, strategy)

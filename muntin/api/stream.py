@@ -8,10 +8,11 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from muntin.errors import RunError
+from muntin.model.options import PlanOptions
 from muntin.model.windows.window import Duration
-from muntin.optimizer.on_slices import plan_for_stream
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STEADY
-from muntin.runtime.stream_plan.lane_definitions import lane_definitions
+from muntin.runtime.stream_plan.tree_definitions import tree_definitions
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.pipeline.outputs import open_outputs
@@ -66,19 +67,13 @@ def start(
     if stored is not None and not stored.running.names_joins:
         asked = asked.without_names()
         source = source_of(asked, late=late is not None)
-    plan = plan_for_stream(
-        asked.queries,
-        options.strategy,
-        technique=options.technique,
-        latency=options.latency,
-        approximate=options.approximate,
-    )
+    plan = plan_for_stream(asked.queries, options.strategy, options.planning)
     if stored is not None and options.drops_queries:
         plan = without_dropped(plan, stored.running)
     bound = source.bind(plan)
     mark = uuid4().hex[:8] if stored is None else stored.mark
     context = SinkContext(session=source.session, mark=mark, checkpoint=folder.directory)
-    outputs = open_outputs(sink, late, context, source, bound)
+    outputs = open_outputs(sink, late, context, asked.data, bound)
     runner = Runner(
         engine_of(source.session),
         source=source,
@@ -131,14 +126,9 @@ def stream(
         raise RunError(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
         )
-    plan = plan_for_stream(
-        given.queries,
-        strategy,
-        technique=technique,
-        latency=latency,
-        approximate=approximate,
-    )
+    demands = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    plan = plan_for_stream(given.queries, strategy, demands)
     bound = source.bind(plan)
     running = source.first_start(bound, buckets=buckets, retain=0)
-    answers, projected = bound.run(running, definitions=lane_definitions(running))
+    answers, projected = bound.run(running, definitions=tree_definitions(running))
     return projected.together(answers)

@@ -14,10 +14,11 @@ from muntin.cli.options import ClusterOptions, File, PlanningOptions, Udf, flag,
 from muntin.cli.paths import check_file
 from muntin.cli.sql_file import SqlFile
 from muntin.measure.progress import show_spark_start
+from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.workload import Workload, workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import DEFAULT, STEADY, compare, optimize
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import with_facts
@@ -120,12 +121,12 @@ def explain_verb(
         rate=costs.rate,
         keys=costs.keys,
         prices=costs.read_prices(),
-        **options,
+        options=PlanOptions(**options),
     )
     asked = _check_and_measure(asked, sql_file, sources, spark, check=check, functions=udf or [])
     plan = optimize(asked, strategy)
     if display.stream:
-        plan = on_slices(plan)
+        plan = plan_for_stream(plan)
     if display.strategies:
         plan = replace(plan, considered=compare(asked), taken=plan.taken or (strategy,))
     print(display.render(plan))

@@ -17,7 +17,7 @@ def figures(plan: Plan) -> dict[str, Any]:
     def price(ops: float) -> dict[str, float]:
         return {
             "ops_per_second": ops,
-            "cpu_seconds_per_hour": plan.prices.cpu_seconds_per_hour(ops),
+            "cpu_seconds_per_hour": plan.workload.prices.cpu_seconds_per_hour(ops),
         }
 
     return {
@@ -25,8 +25,8 @@ def figures(plan: Plan) -> dict[str, Any]:
         "queries": len(plan.queries),
         "queries_that_share": sorted(plan.sharing),
         "scans": plan.scans,
-        "events_per_second": {"value": plan.rate, "assumed": not plan.rate_known},
-        "keys": {"value": plan.keys, "assumed": not plan.keys_known},
+        "events_per_second": {"value": plan.rate, "assumed": not plan.workload.rate_known},
+        "keys": {"value": plan.keys, "assumed": not plan.workload.keys_known},
         "cost": {
             "this plan": price(plan.cost),
             "each query alone": price(plan.unshared_cost),

@@ -174,7 +174,7 @@ class _Family:
         keys = {key: self._key(key, depth) for key in self._events.keys}
         columns = ["target.node AS node", "target.at AS at", "any_value(origin) AS origin"]
         columns += [key if text == key else f"{text} AS {key}" for key, text in keys.items()]
-        columns += [f"{part.combined(name)} AS {name}" for name, part in names.items()]
+        columns += [f"{part.combine_sql(name)} AS {name}" for name, part in names.items()]
         array = targets[0] if len(targets) == 1 else "concat(\n  " + ",\n  ".join(targets) + ")"
         inner = indent(f"SELECT *, explode({array}) AS target\nFROM {source}")
         groups = ", ".join(["target.node", "target.at", *keys.values()])

@@ -103,23 +103,23 @@ def facts(plan: Plan) -> tuple[str, ...]:
     """Returns the number of trees, and the rate and keys that costs are computed for."""
     rate, keys = f"{amount(plan.rate)} events/s", pluralize(plan.keys, "key")
     # A rate that differs from the assumed one was set on the workload itself.
-    if not plan.rate_known and plan.rate == ASSUMED_RATE:
+    if not plan.workload.rate_known and plan.rate == ASSUMED_RATE:
         rate += " (assumed)"
-    if not plan.keys_known and plan.keys == ASSUMED_KEYS:
+    if not plan.workload.keys_known and plan.keys == ASSUMED_KEYS:
         keys += " (assumed)"
     return pluralize(len(plan.trees), "tree"), rate, keys
 
 
 def cpu(plan: Plan, value: float) -> str:
     """Returns a cost as CPU seconds for each hour of events."""
-    return f"{figure(plan.prices.cpu_seconds_per_hour(value))} CPU s/h"
+    return f"{figure(plan.workload.prices.cpu_seconds_per_hour(value))} CPU s/h"
 
 
 def units(plan: Plan) -> str:
     """Returns an explanation of the units of costs."""
     return (
-        f"{OPERATION}, about {plan.prices.nanoseconds:.2g} ns; CPU s/h is CPU seconds for each "
-        f"hour of events"
+        f"{OPERATION}, about {plan.workload.prices.nanoseconds:.2g} ns; CPU s/h is CPU seconds "
+        f"for each hour of events"
     )
 
 
@@ -200,7 +200,7 @@ def sets_of_values(plan: Plan) -> Iterator[str]:
                 continue
             told.add(value)
             kept = f"Slices keep sets of {clean(value)}"
-            pairs = plan.live.get(frozenset({*tree.grouping.keys, value}))
+            pairs = plan.workload.live.get(frozenset({*tree.grouping.keys, value}))
             if pairs is None:
                 yield f"{kept}, and each event is taken for a value of its own."
                 continue

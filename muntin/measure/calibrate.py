@@ -29,6 +29,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from muntin.optimizer.costs.operations import steady_operations
 from muntin.spark.batch.results import Results
 from muntin.spark.binding.bind_batch import bind_batch
@@ -196,7 +197,9 @@ def _plan(
         for node in nodes[own:]
     ]
     return Plan(
-        strategy="calibrate", trees=tuple(trees), queries=tuple(queries), rate=_RATE, keys=_KEYS
+        strategy="calibrate",
+        workload=Workload(queries=tuple(queries), rate=_RATE, keys=_KEYS),
+        trees=tuple(trees),
     )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.passes import Pass
-from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataTree, Node, PeriodicTree, Tree, cost_of, passes_of
@@ -21,25 +20,11 @@ class Plan:
     """Trees for the queries that share, and the queries that Spark answers alone."""
 
     strategy: str
+    # What was planned, with the figures of the data that the costs were computed for. A checkpoint
+    # does not keep all of them.
+    workload: Workload
     # Those of periodic windows, then those of data windows.
     trees: tuple[Tree, ...]
-    queries: tuple[Query | PlainQuery, ...]
-    # Events per second and live keys that the costs were computed for.
-    rate: float
-    keys: float
-    # Whether `rate` and `keys` were given or measured, rather than assumed.
-    rate_known: bool = False
-    keys_known: bool = False
-    # Live keys of sets of keys and shares of filters, as in the workload, and the prices that the
-    # costs were computed with; a checkpoint does not keep them.
-    live: Mapping[frozenset[str], float] = field(default_factory=dict)
-    shares: Mapping[str, float] = field(default_factory=dict)
-    prices: Prices = SHIPPED
-    # The forced technique, if any, and whether every single answer must come fast.
-    technique: str | None = None
-    latency: bool = False
-    # Whether answers may differ from Spark's within an error bound.
-    approximate: bool = False
     # The cost of the same queries with a tree each, and as plain Spark queries, which copy every
     # event into every window that holds it.
     unshared_cost: float = 0.0
@@ -50,14 +35,27 @@ class Plan:
     # if the user chose the strategy.
     considered: Mapping[str, float] = field(default_factory=dict)
     taken: tuple[str, ...] = ()
-    # Relations whose events Spark computes, by a join or a Python function, rather than reads.
-    computed: frozenset[SqlText] = frozenset()
 
     def __post_init__(self) -> None:
         answered = [name for tree in self.trees for name in tree.queries]
         wanted = sorted(query.name for query in parts_of(self.queries))
         if sorted(answered) != wanted:
             raise ModelError(f"the plan answers {sorted(answered)}, the queries are {wanted}")
+
+    @property
+    def queries(self) -> tuple[Query | PlainQuery, ...]:
+        """All queries, in the order in which they were given."""
+        return self.workload.queries
+
+    @property
+    def rate(self) -> float:
+        """Events per second that the costs were computed for."""
+        return self.workload.rate
+
+    @property
+    def keys(self) -> float:
+        """Live keys that the costs were computed for."""
+        return self.workload.keys
 
     @property
     def cost(self) -> float:
@@ -101,7 +99,7 @@ class Plan:
         return tuple(
             relation
             for relation, times in self.readings.items()
-            if times > 1 and relation in self.computed
+            if times > 1 and relation in self.workload.computed
         )
 
     def trees_of(self, shared: Pass) -> tuple[PeriodicTree, ...]:
@@ -123,11 +121,14 @@ class Plan:
         *,
         periodic: Iterable[PeriodicTree] | None = None,
         data: Iterable[DataTree] | None = None,
+        queries: Iterable[Query | PlainQuery] | None = None,
         **changes: Any,
     ) -> "Plan":
-        """Returns the plan with other trees of one kind, or of both, and other changes."""
+        """Returns the plan with other trees of one kind, or of both, and with other queries."""
         periodic = self.periodic_trees if periodic is None else periodic
         data = self.data_trees if data is None else data
+        if queries is not None:
+            changes["workload"] = replace(self.workload, queries=tuple(queries))
         return replace(self, trees=(*periodic, *data), **changes)
 
     @property
@@ -164,19 +165,10 @@ class Plan:
         return {name: self._parts[name] for name in tree.queries}
 
     def workload_of(self, queries: Iterable[Query | PlainQuery]) -> Workload:
-        """Returns a workload of `queries` with this plan's rate, keys, prices and techniques."""
-        return Workload(
-            queries=tuple(queries),
-            rate=self.rate,
-            keys=self.keys,
-            rate_known=self.rate_known,
-            keys_known=self.keys_known,
-            live=self.live,
-            shares=self.shares,
-            prices=self.prices,
-            technique=self.technique,
-            latency=self.latency,
-            approximate=self.approximate,
+        """Returns a workload of `queries` with this plan's rate, keys, prices and options, and
+        without what is known of a batch as a whole."""
+        return replace(
+            self.workload, queries=tuple(queries), reads={}, seconds=None, computed=frozenset()
         )
 
     def place(self, name: str) -> tuple[PeriodicTree, Node]:

@@ -7,6 +7,7 @@ from typing import Any
 from muntin.errors import ModelError
 from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.model.grouping_sets import Mark
+from muntin.model.options import PlanOptions
 from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.query import Column, Grouping, PlainQuery, Query
@@ -15,24 +16,26 @@ from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataNode, DataTree, Node, PeriodicTree, Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.windows.windows_json import window_from_json, window_to_json
+from muntin.model.workload import Workload
 
 VERSION = 1
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """Returns a plan as data for `json.dumps`; `plan_from_json` reads it back."""
+    workload = plan.workload
     return {
         "version": VERSION,
         "strategy": plan.strategy,
-        "rate": plan.rate,
-        "keys": plan.keys,
-        "rate_known": plan.rate_known,
-        "keys_known": plan.keys_known,
+        "rate": workload.rate,
+        "keys": workload.keys,
+        "rate_known": workload.rate_known,
+        "keys_known": workload.keys_known,
         "unshared_cost": plan.unshared_cost,
         "plain_cost": plan.plain_cost,
-        "technique": plan.technique,
-        "latency": plan.latency,
-        **({"approximate": True} if plan.approximate else {}),
+        "technique": workload.options.technique,
+        "latency": workload.options.latency,
+        **({"approximate": True} if workload.options.approximate else {}),
         "queries": [query_to_json(query) for query in plan.queries],
         "computed": [_text_to_json(relation) for relation in plan.stored],
         "trees": [tree_to_json(tree) for tree in plan.periodic_trees],
@@ -47,19 +50,24 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
             f"the plan was written in version {data.get('version')!r}; "
             f"this muntin reads version {VERSION}"
         )
-    return Plan(
-        strategy=data["strategy"],
+    workload = Workload(
+        queries=tuple(query_from_json(query) for query in data["queries"]),
         rate=data["rate"],
         keys=data["keys"],
         rate_known=data.get("rate_known", False),
         keys_known=data.get("keys_known", False),
+        computed=frozenset(_text_from_json(relation) for relation in data.get("computed", ())),
+        options=PlanOptions(
+            technique=data.get("technique"),
+            latency=data.get("latency", False),
+            approximate=data.get("approximate", False),
+        ),
+    )
+    return Plan(
+        strategy=data["strategy"],
+        workload=workload,
         unshared_cost=data["unshared_cost"],
         plain_cost=data["plain_cost"],
-        technique=data.get("technique"),
-        latency=data.get("latency", False),
-        approximate=data.get("approximate", False),
-        queries=tuple(query_from_json(query) for query in data["queries"]),
-        computed=frozenset(_text_from_json(relation) for relation in data.get("computed", ())),
         trees=tuple(map(tree_from_json, (*data["trees"], *data.get("discretized", ())))),
     )
 

@@ -176,6 +176,11 @@ class Tree:
         """The periodic windows among its nodes."""
         return tuple(node.window for node in self.nodes if isinstance(node.window, Window))
 
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """What a stream keeps for it behind the watermark: the slices, then coarser partials."""
+        return ()
+
     def number_of(self, query: str) -> int:
         """Returns the index of the node that answers a query."""
         for number, node in enumerate(self.nodes):
@@ -313,6 +318,11 @@ class PeriodicTree(Tree):
         if node.window in self.levels:
             return self.levels.index(node.window) + 1
         return 0 if node.parent not in self.levels else self.levels.index(node.parent) + 1
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """The slices, then the levels that are made of them."""
+        return ("slices", *map(str, self.levels))
 
     @property
     def is_flat(self) -> bool:

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from muntin.errors import ModelError
+from muntin.model.options import NO_OPTIONS, PlanOptions
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Grouping, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText
@@ -38,12 +39,7 @@ class Workload:
     # Relations whose events Spark computes, by a join or a Python function, rather than reads.
     computed: frozenset[SqlText] = frozenset()
     prices: Prices = SHIPPED
-    # The technique that every node must use; None leaves the choice to the planner.
-    technique: str | None = None
-    # Whether to choose techniques by the worst time of a single answer, not by total work.
-    latency: bool = False
-    # Whether answers may differ from Spark's within an error bound; see `optimizer.approximate`.
-    approximate: bool = False
+    options: PlanOptions = NO_OPTIONS
 
     def __post_init__(self) -> None:
         if not self.queries:
@@ -69,16 +65,9 @@ class Workload:
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be above zero, not {getattr(self, name)!r}")
 
-    def with_options(
-        self, *, technique: str | None, latency: bool, approximate: bool
-    ) -> "Workload":
+    def with_options(self, options: PlanOptions) -> "Workload":
         """Returns the workload with the options that are set; others stay as they are."""
-        return replace(
-            self,
-            technique=technique or self.technique,
-            latency=latency or self.latency,
-            approximate=approximate or self.approximate,
-        )
+        return replace(self, options=options.or_else(self.options))
 
     def keys_of(self, *sets: Iterable[str]) -> float:
         """Returns how many keys are live by all key expressions of some sets together.
@@ -185,9 +174,7 @@ def workload(
     rate: float | None = None,
     keys: float | None = None,
     prices: Prices = SHIPPED,
-    technique: str | None = None,
-    latency: bool = False,
-    approximate: bool = False,
+    options: PlanOptions = NO_OPTIONS,
 ) -> Workload:
     """Returns a workload of one or several queries; a workload is returned as it is."""
     if isinstance(queries, Workload):
@@ -205,7 +192,5 @@ def workload(
         rate_known=rate is not None,
         keys_known=keys is not None,
         prices=prices,
-        technique=technique,
-        latency=latency,
-        approximate=approximate,
+        options=options,
     )

@@ -9,7 +9,7 @@ from muntin.model.workload import Workload
 
 def exact_only(workload: Workload) -> Workload:
     """Returns the workload without such queries, unless its answers may be approximate."""
-    if workload.approximate:
+    if workload.options.approximate:
         return workload
     return replace(workload, queries=tuple(map(_left_to_spark, workload.queries)))
 

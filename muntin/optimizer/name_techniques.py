@@ -13,6 +13,7 @@ from dataclasses import replace
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import Monoid
+from muntin.model.options import PlanOptions
 from muntin.model.slicing import Slicing
 from muntin.model.trees import RECALC, Node
 from muntin.model.windows.window import Window
@@ -39,13 +40,12 @@ def with_techniques(
     slicing: Slicing,
     *,
     monoids: Monoids = by_function,
-    technique: str | None = None,
-    latency: bool = False,
+    options: PlanOptions,
 ) -> tuple[Node, ...]:
     """Returns the nodes of a tree with a technique for each component of each aggregate.
 
-    `technique` forces one; it is an error if it cannot serve an aggregate. With `latency`, windows
-    that overlap get a technique without slow single answers.
+    The options may force one; it is an error if it cannot serve an aggregate. Under `latency`,
+    windows that overlap get a technique without slow single answers.
     """
     parts = {
         aggregate: aggregate.components
@@ -63,13 +63,13 @@ def with_techniques(
         possible = tuple(monoids(aggregate, component))
         if possible[0].sweep is not None:
             return possible[0].sweep
-        if technique is not None:
-            check_serves(technique, aggregate, possible)
-            return technique
+        if options.technique is not None:
+            check_serves(options.technique, aggregate, possible)
+            return options.technique
         if node.picks or node.window.grows:
             return RECALC
         windows = readers[node.parent, component]
-        return least_technique(possible, held=held, windows=windows, latency=latency)
+        return least_technique(possible, held=held, windows=windows, latency=options.latency)
 
     named = []
     for node in nodes:
@@ -119,13 +119,14 @@ def check_serves(technique: str, aggregate: Aggregate, monoids: Iterable[Monoid]
 
 def check_forced(workload: Workload) -> None:
     """Raises an error if the forced technique does not exist or cannot serve some query."""
-    if workload.technique is None:
+    technique = workload.options.technique
+    if technique is None:
         return
-    technique_named(workload.technique)
+    technique_named(technique)
     asked = {
         aggregate: None for query in workload.shared for aggregate in query.aggregates.values()
     }
     for aggregate in asked:
         for component in aggregate.components:
             if not aggregate.sets_of_values:
-                check_serves(workload.technique, aggregate, by_function(aggregate, component))
+                check_serves(technique, aggregate, by_function(aggregate, component))

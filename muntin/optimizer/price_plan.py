@@ -25,12 +25,7 @@ def price_plan(plan: Plan, workload: Workload | None = None) -> Plan:
     return plan.with_trees(
         periodic=_with_pass_costs(nodes, work),
         data=(_with_record_costs(tree, plan, parts[tree.grouping]) for tree in plan.data_trees),
-        rate=work.rate,
-        keys=work.keys,
-        rate_known=work.rate_known,
-        keys_known=work.keys_known,
-        live=work.live,
-        shares=work.shares,
+        workload=replace(work, computed=plan.workload.computed),
         unshared_cost=plain + sum(map(tree_each_cost, parts.values())),
         plain_cost=plain + sum(map(plain_spark_cost, parts.values())),
         cost_of_plain=plain,

@@ -168,7 +168,7 @@ def _optimized(workload: Workload, strategy: str) -> Plan:
     parts = workload.by_grouping or (workload,)
     plans = [STRATEGIES[strategy](part) for part in parts]
     if strategy == "unshared":
-        return _united(plans, workload)
+        return _united(plans, replace(workload, computed=frozenset()))
     if strategy != DEFAULT:
         return _made(plans, workload)
     ways = [plans]
@@ -189,8 +189,7 @@ def _optimized(workload: Workload, strategy: str) -> Plan:
 
 def _made(plans: Sequence[Plan], workload: Workload) -> Plan:
     """Returns the plans of all groupings as one, in the passes that cost least."""
-    united = replace(_united(plans, workload), computed=workload.computed)
-    return with_passes(united, workload)
+    return with_passes(_united(plans, workload), workload)
 
 
 def _by_one_strategy(plans: Sequence[Plan], parts: Sequence[Workload]) -> Iterator[list[Plan]]:
@@ -220,9 +219,7 @@ def _united(plans: Sequence[Plan], workload: Workload) -> Plan:
     return plans[0].with_trees(
         periodic=(tree for plan in plans for tree in plan.periodic_trees),
         data=(tree for plan in plans for tree in plan.data_trees),
-        queries=workload.queries,
-        rate=workload.rate,
-        keys=workload.keys,
+        workload=workload,
         unshared_cost=sum(plan.unshared_cost for plan in plans),
         plain_cost=sum(plan.plain_cost for plan in plans),
         considered={

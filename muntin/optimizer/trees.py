@@ -79,11 +79,10 @@ def tree_of(
         _hung(nodes[window], parent, slicing, workload)
         for window, parent in reversed(sources.items())
     ]
-    technique, latency = workload.technique, workload.latency
     tree = PeriodicTree(
         grouping=grouping,
         slicing=slicing,
-        nodes=with_techniques(hung, slicing, technique=technique, latency=latency),
+        nodes=with_techniques(hung, slicing, options=workload.options),
         cut_cost=cost.cut_cost(slicing, workload, columns=_columns(grouping, hung)),
     )
     return _as_sparks_own(tree, workload) if tree.is_alone and may_be_alone else tree
@@ -174,17 +173,7 @@ def plan_of(
     return Plan(
         strategy=strategy,
         trees=(*trees, *data_trees(workload)),
-        queries=workload.queries,
-        rate=workload.rate,
-        keys=workload.keys,
-        rate_known=workload.rate_known,
-        keys_known=workload.keys_known,
-        live=workload.live,
-        shares=workload.shares,
-        prices=workload.prices,
-        technique=workload.technique,
-        latency=workload.latency,
-        approximate=workload.approximate,
+        workload=workload,
         unshared_cost=tree_each_cost(workload),
         plain_cost=plain_spark_cost(workload),
     )

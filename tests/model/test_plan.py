@@ -8,6 +8,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import RECALC, DataNode, DataTree, Node, PeriodicTree
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import Window
+from muntin.model.workload import Workload
 from tests.support.windows import hopping, tumbling
 
 MAX, AVG = max_("t"), avg("t")
@@ -115,7 +116,7 @@ def test_the_part_that_some_queries_need():
 
 def test_a_plan_answers_every_query_once():
     asked = query("q", tumbling(4), MAX)
-    parts = {"strategy": "s", "queries": (asked,), "rate": 1.0, "keys": 1.0}
+    parts = {"strategy": "s", "workload": Workload(queries=(asked,), rate=1.0)}
     plan = Plan(trees=(tree(node(tumbling(4), MAX, queries=("q",), cost=2)),), **parts)
     assert plan.cost == 12
     assert plan.place("q")[1].window == tumbling(4)
@@ -136,9 +137,7 @@ def test_trees_of_both_kinds_answer_the_same_questions():
     plan = Plan(
         strategy="s",
         trees=(tree(node(tumbling(4), MAX, queries=("near",), cost=2)), records),
-        queries=(near, visits),
-        rate=1.0,
-        keys=1.0,
+        workload=Workload(queries=(near, visits), rate=1.0),
     )
     assert [one.queries for one in plan.trees] == [("near",), ("visits",)]
     assert [one.cost for one in plan.trees] == [12, 8]
@@ -155,9 +154,7 @@ def test_a_plan_shows_itself():
     plan = Plan(
         trees=(tree(node(tumbling(4), MAX, queries=("q",), cost=2)),),
         strategy="s",
-        queries=(asked,),
-        rate=1.0,
-        keys=1.0,
+        workload=Workload(queries=(asked,), rate=1.0),
     )
     assert "q" in plan.explain()
     assert str(plan) == plan.explain()

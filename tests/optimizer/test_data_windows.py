@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import muntin as mt
 from muntin.errors import PlanError
 from muntin.model.windows.data_windows import Session
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STRATEGIES
 from tests.support.examples import examples
 
@@ -85,7 +85,7 @@ def test_in_a_stream_periodic_windows_stay_on_slices():
     queries = [query("rows", mt.count_window(5)), query("minute", mt.tumbling("1 minute"))]
     plan = mt.plan(queries, rate=1000, keys=10)
     assert [len(tree.nodes) for tree in plan.data_trees] == [2]
-    found = on_slices(plan)
+    found = plan_for_stream(plan)
     assert [len(tree.nodes) for tree in found.periodic_trees] == [1]
     assert [tree.nodes[0].queries for tree in found.data_trees] == [("rows",)]
 
@@ -151,7 +151,7 @@ def test_every_plan_answers_each_query_once_and_auto_is_the_cheapest(drawn, rate
         except PlanError:
             # The exact strategies refuse what is too large for them.
             continue
-        for each in (plan, on_slices(plan)):
+        for each in (plan, plan_for_stream(plan)):
             assert sorted(name for tree in each for name in tree.queries) == names
         # Without sharing, no pass is chosen, and the costs are of other work.
         assert strategy == "unshared" or least <= plan.cost * 1.0011

@@ -8,14 +8,14 @@ import muntin as mt
 from benchmarks.harness.sets import SETS
 from muntin.model.time import HOUR, MINUTE
 from muntin.optimizer.levels import levels_for
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.slicing.edges import slicing
 from tests.support.examples import examples
 from tests.support.window_sets import windows as any_windows
 
 
 def test_a_dashboard_keeps_minutes_for_an_hour_and_tens_of_minutes_for_a_day():
-    plan = on_slices(mt.plan(SETS["dash10"](), strategy="shared"))
+    plan = plan_for_stream(mt.plan(SETS["dash10"](), strategy="shared"))
     (tree,) = plan.trees
     assert [str(window) for window in tree.levels] == ["10 minutes", "2 hours"]
     assert tree.keeps == (HOUR, 24 * HOUR, 24 * HOUR)
@@ -36,7 +36,7 @@ def test_windows_that_grow_need_slices_near_the_watermark_only(offset):
         aggregates={"n": mt.count()},
         time="ts",
     )
-    (tree,) = on_slices(mt.plan([day], strategy="shared")).trees
+    (tree,) = plan_for_stream(mt.plan([day], strategy="shared")).trees
     assert len(tree.levels) == 1
     assert tree.keeps == (tree.levels[0].size, 24 * HOUR)
     # Rows of a key: minutes, then cells.
@@ -45,21 +45,21 @@ def test_windows_that_grow_need_slices_near_the_watermark_only(offset):
 
 def test_few_slices_need_no_level():
     for name in ("one", "tumb5", "slide3"):
-        (tree,) = on_slices(mt.plan(SETS[name](), strategy="shared")).trees
+        (tree,) = plan_for_stream(mt.plan(SETS[name](), strategy="shared")).trees
         assert tree.levels == ()
         assert tree.is_flat
 
 
 def test_every_strategy_says_the_levels_that_run():
     for strategy in ("auto", "factor", "weave", "subsume", "triweave", "unshared"):
-        plan = on_slices(mt.plan(SETS["dash10"](), strategy=strategy))
+        plan = plan_for_stream(mt.plan(SETS["dash10"](), strategy=strategy))
         day = next(tree for tree in plan.trees if tree.longest == 24 * HOUR)
         kept = sum(
             keep / (level.size if level else 1e6 / day.slicing.rate)
             for keep, level in zip(day.keeps, (None, *day.levels), strict=True)
         )
         assert kept < 300
-        assert on_slices(plan) is plan
+        assert plan_for_stream(plan) is plan
         if any(day.node(level).is_factor for level in day.levels):
             assert "factor window" in plan.explain()
 

@@ -77,7 +77,7 @@ def test_where_single_answers_must_come_fast_no_technique_has_to_catch_up():
         "minute": {"max(x)": ("recalc",)},
         "q": {"count(*)": ("subtract",), "max(x)": ("daba_lite",)},
     }
-    assert plan.latency
+    assert plan.workload.options.latency
 
 
 @pytest.mark.parametrize("technique", ["two_stacks", "daba", "flat_fat", "slick_deque"])
@@ -89,7 +89,7 @@ def test_one_technique_can_be_forced(technique):
     plan = mt.plan(queries, technique=technique)
     names = {name for one in named(plan).values() for each in one.values() for name in each}
     assert names == {technique}
-    assert plan.technique == technique
+    assert plan.workload.options.technique == technique
     assert f"by {technique}" in plan.explain()
     assert plan.workload_of(queries[:1]).technique == technique
 

@@ -52,7 +52,7 @@ def test_a_plan_costs_the_same_when_it_is_priced_anew(strategy, rate):
 def test_a_plan_for_other_figures_costs_what_one_made_for_them_does():
     plan = price_plan(optimize(asked(), "shared"), asked(5e4, 3.0))
     assert costs(plan) == pytest.approx(costs(optimize(asked(5e4, 3.0), "shared")))
-    assert (plan.rate, plan.keys, plan.rate_known, plan.considered) == (5e4, 3.0, True, {})
+    assert (plan.rate, plan.keys, plan.workload.rate_known, plan.considered) == (5e4, 3.0, True, {})
 
 
 def test_a_query_that_spark_answers_alone_costs_the_same_on_all_sides():
@@ -64,5 +64,5 @@ def test_a_query_that_spark_answers_alone_costs_the_same_on_all_sides():
     more = {name: cost - costs(without)[name] for name, cost in costs(plan).items()}
     assert len({round(each) for each in more.values()}) == 1
     # Spark copies each event into the 144 windows that have it.
-    assert more["cost"] > 143 * plan.rate * plan.prices.copy
+    assert more["cost"] > 143 * plan.rate * plan.workload.prices.copy
     assert plan.cost / plan.plain_cost > without.cost / without.plain_cost

@@ -155,8 +155,8 @@ def test_trees_never_cost_less_than_said(workload):
     for part in workload.by_grouping:
         for name, strategy in STRATEGIES.items():
             trees = strategy(part).trees
-            cut_once = len(group_by_pass(trees)) == 1
-            bound = least_with_one_tree if cut_once else least_with_two_trees
+            unite_groups_of_pass = len(group_by_pass(trees)) == 1
+            bound = least_with_one_tree if unite_groups_of_pass else least_with_two_trees
             assert cost_of(trees) >= bound(part.shared, part) * (1 - 1e-9), name
 
 

@@ -12,7 +12,7 @@ from muntin.model.time import MINUTE, SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
 from muntin.optimizer.exact import cheapest_partition
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.slicing import edges
 from muntin.optimizer.strategies import optimize
 from muntin.optimizer.triweave import triweave, triweave_cost, triweave_groups
@@ -129,7 +129,7 @@ def test_auto_takes_it_where_one_reading_and_few_combines_are_cheapest():
     assert plan.cost == pytest.approx(plan.considered["triweave"])
     assert sorted(tree.slicing.rate for tree in plan.trees) == pytest.approx([2 / 60, 1])
     # In a stream, all windows read the slices that are cut once.
-    (tree,) = on_slices(plan).trees
+    (tree,) = plan_for_stream(plan).trees
     assert tree.slicing.width == SECOND
 
 

@@ -34,7 +34,7 @@ from muntin.model.aggregates.representations import FLOAT
 from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataNode, DataTree
-from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.runtime.storage.table import component_storage
 from tests.support.periodic_trees import storages_of
@@ -304,4 +304,4 @@ class OwnAggregates:
         parts = tuple(component_storage(c, value_type=FLOAT, name="c", ansi=False) for c in values)
         self.tree = tree_of(kinds, {"first": first, "top": top})
         layout = layout_of(self.tree)
-        self.layout = replace(layout, layout=replace(layout.layout, kept=parts), values=values)
+        self.layout = replace(layout, layout=replace(layout.layout, storages=parts), values=values)

@@ -9,6 +9,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window, hopping, tumbling
+from muntin.model.workload import Workload
 
 MINUTE = tumbling("1 minute")
 TEN = tumbling("10 minutes")
@@ -45,9 +46,7 @@ def plan_of(
     return Plan(
         strategy=strategy,
         trees=trees,
-        queries=(*queries, *plain),
-        rate=1000,
-        keys=100,
+        workload=Workload(queries=(*queries, *plain), rate=1000, keys=100),
         unshared_cost=unshared_cost,
         plain_cost=plain_cost,
         cost_of_plain=cost_of_plain,

@@ -17,7 +17,7 @@ UNITS = _words("day hour minute second month year week days hours")
 FUNCTIONS = _words("count max min sum avg upper coalesce if session_window date_format to_json any")
 # Names that muntin gives to columns of its own.
 INTERNAL = _words("""
-    begin end start node lane bucket k0 k1 c0 c0_n a0 a1 w i0 i1 f0 q query muntin_part _a0 _k0
+    begin end start node tree lane bucket k0 k1 c0 c0_n a0 a1 w i0 i1 f0 q query muntin_part _a0 _k0
     _muntin_query part key value state batch row rows cells slice size
 """)
 ODD = [

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from muntin.model.aggregates.representations import INTEGER
+from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
@@ -18,15 +19,16 @@ from muntin.model.workload import workload
 from muntin.optimizer import levels
 from muntin.optimizer.evolve.move_queries import moving, staying
 from muntin.optimizer.evolve.replan import Replanned, Replanner
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.state import level_store
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
-from muntin.runtime.state.lane import EVENTS, START
-from muntin.runtime.state.late_rows import count_late
+from muntin.runtime.state.figures import count_late
+from muntin.runtime.state.stream_tree import EVENTS, START
 from muntin.runtime.storage.layout import slots_of
 from muntin.runtime.stream_plan.change_plan import changed, first_start
-from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
+from muntin.runtime.stream_plan.stored_tree import Needs
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
 
 
 def many_levels(monkeypatch) -> None:
@@ -84,9 +86,9 @@ class Engine:
         delay: int,
         retain: int,
         buckets: int,
-        form: Callable[[Plan], Plan] = on_slices,
+        form: Callable[[Plan], Plan] = plan_for_stream,
     ) -> None:
-        plan = form(optimize(workload(queries, approximate=True), strategy))
+        plan = form(optimize(workload(queries, options=PlanOptions(approximate=True)), strategy))
         self._replanner = Replanner(plan)
         self.running: StreamPlan = first_start(
             plan,
@@ -105,7 +107,7 @@ class Engine:
 
     def change(self, queries: Iterable[Query], strategy: str | None = None) -> None:
         """Go on with other queries; with a strategy, they move where it puts them."""
-        work = workload(queries, approximate=True)
+        work = workload(queries, options=PlanOptions(approximate=True))
         names = {query.name for query in work.queries}
         leaving = {
             alias
@@ -114,7 +116,7 @@ class Engine:
         }
         planned = self._replanner.plan(work)
         if strategy is not None:
-            planned = Replanned(plan=on_slices(optimize(work, strategy)), moves=True)
+            planned = Replanned(plan=plan_for_stream(optimize(work, strategy)), moves=True)
             self._replanner = Replanner(planned.plan)
         if planned.moves:
             mark = f"leaving {self.running.generation}"
@@ -144,12 +146,12 @@ class Engine:
             self.watermark = 0
 
     def _cut(self, events: list[Event]) -> dict[int, dict[int, pa.Table]]:
-        """The slices of a batch, by bucket and lane."""
+        """The slices of a batch, by bucket and tree."""
         cut: dict[int, dict[int, pa.Table]] = {}
-        for lane in self.running.lanes:
+        for stored in self.running.trees:
             slices: dict[tuple[str, int], list[int | None]] = {}
             for key, time, value in events:
-                edges = lane.tree.slicing.edges
+                edges = stored.tree.slicing.edges
                 start = time - min((time - each.phase) % each.period for each in edges)
                 slices.setdefault((key, start), []).append(value)
             for bucket in range(len(self._buckets)):
@@ -158,10 +160,10 @@ class Engine:
                     for place, values in slices.items()
                     if sum(place[0].encode()) % len(self._buckets) == bucket
                 }
-                columns = {name: pa.array([key for key, _ in here]) for name in lane.key_columns}
+                columns = {name: pa.array([key for key, _ in here]) for name in stored.key_columns}
                 columns[START] = pa.array([start for _, start in here], pa.int64())
-                layout = lane.at_run_time(ansi=False, retain=0).layout
-                for each in lane.held:
+                layout = stored.at_run_time(ansi=False, retain=0).layout
+                for each in stored.components:
                     if each.component.is_set_of_values:
                         columns |= _sets(layout.of(each.component).columns, list(here.values()))
                         continue
@@ -169,22 +171,22 @@ class Engine:
                     columns[each.name] = pa.array(partials, pa.int64())
                 columns[EVENTS] = pa.array([len(values) for values in here.values()], pa.int64())
                 if here:
-                    cut.setdefault(bucket, {})[lane.number] = pa.table(columns)
+                    cut.setdefault(bucket, {})[stored.number] = pa.table(columns)
         return cut
 
     def _step(self, bucket: Bucket, arrived: dict[int, pa.Table], now: int) -> None:
         state = BucketState() if bucket.state is None else BucketState.from_bytes(bucket.state)
-        lanes = [
-            each.at_run_time(ansi=False, retain=self.running.retain) for each in self.running.lanes
+        trees = [
+            each.at_run_time(ansi=False, retain=self.running.retain) for each in self.running.trees
         ]
-        runtime = BucketRuntime(lanes, bucket.store, state)
-        for (lane, node), late in count_late(arrived, lanes, [], runtime.given).items():
-            tree = next(each.tree for each in lanes if each.number == lane)
+        runtime = BucketRuntime(trees, bucket.store, state)
+        for (number, node), late in count_late(arrived, trees, runtime.given).items():
+            tree = next(each.tree for each in trees if each.number == number)
             for name in set(tree.nodes[node].queries) - set(self.running.leaving):
                 self.late[name] += late
         for number, answers in runtime.step(arrived, now):
-            lane = next(each for each in lanes if each.number == number)
-            self._take(lane.tree, lane.layout, answers)
+            running = next(each for each in trees if each.number == number)
+            self._take(running.tree, running.layout, answers)
         bucket.state = runtime.state.to_bytes()
 
     def _take(self, tree: PeriodicTree, layout, answers: pa.RecordBatch) -> None:

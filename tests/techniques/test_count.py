@@ -10,7 +10,7 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.optimizer.costs.operations import operations_per_slice
-from muntin.techniques.compiled.count import operations_of_fold, operations_of_slides
+from muntin.techniques.count import operations_of_fold, operations_of_slides
 from muntin.techniques.table import TECHNIQUES
 from tests.support.examples import examples
 

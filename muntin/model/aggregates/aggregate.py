@@ -80,7 +80,7 @@ class Component:
         """Its arguments; without one, every row counts as the value 1."""
         return ("1",) if self.argument is None else (self.argument, *self.others)
 
-    def under(self, where: str | None) -> "Component":
+    def filtered_by(self, where: str | None) -> "Component":
         """Returns the component over the events that a filter lets in.
 
         Its arguments are computed for no other event: a query's filter may guard them from errors.
@@ -153,9 +153,9 @@ class Component:
             return other.group_by_columns(name, value_type, ansi=ansi)
         to = sql_type(value_type) if self.value_type is None else None
         representation = self.representation(value_type, ansi=ansi)
-        return representation.group_by_columns(name, self.lifted(), self.call, to)
+        return representation.group_by_columns(name, self.partial_sql(), self.call, to)
 
-    def lifted(self) -> dict[str, str]:
+    def partial_sql(self) -> dict[str, str]:
         """Returns the scalars of its partial as Spark SQL over events, with its filter."""
         values = self.values()
         only = "" if self.where is None else f" FILTER (WHERE {self.where})"
@@ -165,7 +165,7 @@ class Component:
             calls[name] = f"{call.function}({given}){only}"
         return {name: sql.format(**calls) for name, sql in self.part.scalars.items()}
 
-    def combined(self, struct: str, finish: str | None = None) -> str:
+    def combine_sql(self, struct: str, finish: str | None = None) -> str:
         """Returns Spark SQL that combines a group's partials; see `formula.merged`."""
         if self.part.combined_by is not None:
             merge = self.part.combined_by
@@ -254,7 +254,7 @@ class Aggregate:
         """Whether values are in descending order."""
         return ORDER in self.definition.parameters and self.parameters[-1] == "DESC"
 
-    def lowered(self, scalars: list[str]) -> str:
+    def answer_sql(self, scalars: list[str]) -> str:
         """Returns the answer as Spark SQL over the scalars of all components."""
         row = self.definition
         if row.finish is not None:
@@ -270,7 +270,7 @@ class Aggregate:
             return text
         return f"CASE WHEN {row.has_answer(*values)} THEN {text} END"
 
-    def finished(self, summary: str) -> str:
+    def summary_sql(self, summary: str) -> str:
         """Returns the answer as Spark SQL over what the compiled runtime answers."""
         finish = self.definition.finish_summary
         if finish is None:

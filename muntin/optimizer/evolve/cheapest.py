@@ -1,9 +1,11 @@
 """Finds the plan that is now the cheapest for a stream, and what a running one costs by now."""
 
+from dataclasses import replace
+
 from muntin.errors import PlanError
 from muntin.model.plan import Plan
 from muntin.model.workload import Workload
-from muntin.optimizer.on_slices import on_slices, reading_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream, read_slices_or_levels
 from muntin.optimizer.strategies import optimize
 from muntin.optimizer.trees import flat_tree, plain_spark_cost, tree_each_cost
 
@@ -17,7 +19,7 @@ def cheapest(workload: Workload) -> Plan:
     plans = []
     for strategy in STRATEGIES:
         try:
-            plans.append(on_slices(optimize(workload, strategy)))
+            plans.append(plan_for_stream(optimize(workload, strategy)))
         except PlanError:
             # The exact strategy refuses what is too large for it.
             continue
@@ -31,15 +33,10 @@ def priced(plan: Plan, workload: Workload) -> Plan:
         flat_tree(list(plan.queries_of(tree).values()), facts[tree.grouping])
         for tree in plan.periodic_trees
     )
-    return reading_slices(
+    return read_slices_or_levels(
         plan.with_trees(
             periodic=trees,
-            rate=workload.rate,
-            keys=workload.keys,
-            rate_known=workload.rate_known,
-            keys_known=workload.keys_known,
-            live=workload.live,
-            shares=workload.shares,
+            workload=replace(workload, queries=plan.queries),
             unshared_cost=sum(map(tree_each_cost, workload.by_grouping)),
             plain_cost=sum(map(plain_spark_cost, workload.by_grouping)),
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
 from muntin.optimizer.evolve.pin_running_queries import homes_of, in_trees, pinned
-from muntin.optimizer.on_slices import cut_once
+from muntin.optimizer.plan_for_stream import unite_groups_of_pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ def moving(
     queries in it move there. `mark` makes the names under which they leave. Queries with grouping
     sets, which are in several trees, stay where they are.
     """
-    asked = cut_once(plan)
+    asked = unite_groups_of_pass(plan)
     known = {part.name: part for part in parts_of(asked.queries)}
     homes = homes_of(asked, running)
     continued = _continued(asked, homes)
@@ -74,7 +74,8 @@ def without(plan: Plan, names: Collection[str]) -> Plan:
     queries = tuple(query for query in plan.queries if query.name not in names)
     parts = parts_of(queries)
     trees = (tree.answering(parts) for tree in plan.trees)
-    return replace(plan, queries=queries, trees=tuple(tree for tree in trees if tree.nodes))
+    workload = replace(plan.workload, queries=queries)
+    return replace(plan, workload=workload, trees=tuple(tree for tree in trees if tree.nodes))
 
 
 def _with(plan: Plan, running: Plan, leaving: Collection[str]) -> Plan:

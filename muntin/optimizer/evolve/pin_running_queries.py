@@ -13,7 +13,7 @@ from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.trees import PeriodicTree
 from muntin.optimizer.evolve.pin_data_windows import pinned_trees
 from muntin.optimizer.intermediate import best_tree
-from muntin.optimizer.on_slices import cut_once, reading_slices
+from muntin.optimizer.plan_for_stream import read_slices_or_levels, unite_groups_of_pass
 from muntin.optimizer.strategies import STRATEGIES
 from muntin.optimizer.trees import nodes_of
 
@@ -24,7 +24,7 @@ def pinned(plan: Plan, running: Plan) -> Plan:
     A new query joins the tree that holds most of the queries that `plan` puts beside it. A tree
     whose queries differ from the plan's is built again.
     """
-    plan = cut_once(plan)
+    plan = unite_groups_of_pass(plan)
     homes = homes_of(plan, running)
     groups: dict[tuple[str, int], list[str]] = {}
     for number, tree in enumerate(plan.periodic_trees):
@@ -46,11 +46,11 @@ def in_trees(
     as_planned = {frozenset(tree.queries): tree for tree in plan.periodic_trees}
     known = {part.name: part for part in parts_of(queries or plan.queries)}
     trees = [as_planned.get(frozenset(names)) or _grown(names, known, plan) for names in groups]
-    return reading_slices(
+    return read_slices_or_levels(
         plan.with_trees(
             periodic=trees,
             data=pinned_trees(plan, running, _staying(plan, running)),
-            queries=plan.queries if queries is None else tuple(queries),
+            queries=queries,
         )
     )
 

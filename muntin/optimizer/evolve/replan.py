@@ -1,6 +1,6 @@
 """Plans queries again when they change while they run, incrementally if the strategy can."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
@@ -39,7 +39,7 @@ class Replanner:
         is_due = self._woven.due
         if is_due:
             self._woven.reconstruct()
-        plan = replace(self._woven.plan(), queries=workload.queries)
+        plan = self._woven.plan().with_trees(queries=workload.queries)
         return Replanned(plan=plan, moves=is_due)
 
     def _follow(self, woven: ReweavingPlan, queries: tuple[Query, ...]) -> None:

@@ -17,8 +17,7 @@ from muntin.runtime.columns.distinct import Distinct
 from muntin.runtime.columns.groups import Groups, count_rows
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.slicer.batch_chunk import BatchChunk
-from muntin.runtime.slicer.chunk import Chunk, lift_name, uses_by
-from muntin.runtime.slicer.row_bits import rows_with_bits
+from muntin.runtime.slicer.chunk import Chunk, lift_name, rows_with_bits, uses_by
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.techniques.compiled.compile import compiled

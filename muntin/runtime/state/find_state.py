@@ -1,50 +1,64 @@
-"""Finds the state of lanes by their definitions, where a plan numbers its lanes by their place."""
+"""Finds the state of trees by their definitions, where a plan numbers its trees by their place."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from muntin.errors import RunError
-from muntin.runtime.state.bucket import BucketState, StoredLane
-from muntin.runtime.state.lane import Lane
-from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
+from muntin.runtime.state.bucket import BucketState, StoredDefinition
+from muntin.runtime.state.stream_tree import StreamTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeDefinition:
+    """What a tree keeps, as a hash; equal for all orders and names of its queries."""
+
+    digest: str
+    # The places of its components in the order in which the digest has them.
+    order: tuple[int, ...]
+    queries: tuple[str, ...]
 
 
 def find_state(
-    state: BucketState, lanes: Sequence[Lane], definitions: Mapping[int, LaneDefinition]
-) -> tuple[BucketState, list[Lane]]:
-    """Returns a bucket's state under the numbers of a plan's lanes, and the lanes of periodic
-    windows with the columns that they have in it; refuses a plan whose lanes are not those stored.
+    state: BucketState, trees: Sequence[StreamTree], definitions: Mapping[int, TreeDefinition]
+) -> tuple[BucketState, list[StreamTree]]:
+    """Returns a bucket's state under the numbers of a plan's trees, and the trees with the columns
+    that they have in it; refuses a plan whose trees are not those stored.
 
     A state without definitions, which an earlier muntin left, is taken as it is.
     """
     numbers = dict(zip(definitions, definitions, strict=True))
-    if state.lanes:
-        numbers = _stored_numbers(state.lanes, definitions)
-        lanes = [_renamed(lane, state.lanes[numbers[lane.number]], definitions) for lane in lanes]
-    named = {lane.number: [entry.columns for entry in lane.layout.storages] for lane in lanes}
+    trees = list(trees)
+    if state.definitions:
+        numbers = _stored_numbers(state.definitions, definitions)
+        for place, tree in enumerate(trees):
+            columns = state.definitions[numbers[tree.number]].columns
+            order = definitions[tree.number].order
+            trees[place] = tree.with_columns(dict(zip(order, columns, strict=True)))
     stored = {
-        number: StoredLane(
-            digest=known.digest, columns=[named[number][place] for place in known.order]
+        tree.number: StoredDefinition(
+            digest=definitions[tree.number].digest,
+            columns=[
+                tree.layout.storages[place].columns for place in definitions[tree.number].order
+            ],
         )
-        for number, known in definitions.items()
+        for tree in trees
     }
-    levels = {now: state.levels[old] for now, old in numbers.items() if old in state.levels}
-    records = {now: state.records[old] for now, old in numbers.items() if old in state.records}
-    return replace(state, levels=levels, records=records, lanes=stored), list(lanes)
+    states = {now: state.trees[old] for now, old in numbers.items() if old in state.trees}
+    return replace(state, trees=states, definitions=stored), trees
 
 
 def _stored_numbers(
-    stored: Mapping[int, StoredLane], definitions: Mapping[int, LaneDefinition]
+    stored: Mapping[int, StoredDefinition], definitions: Mapping[int, TreeDefinition]
 ) -> dict[int, int]:
-    """Returns the number under which each lane of a plan is stored."""
+    """Returns the number under which each tree of a plan is stored."""
     left = dict(stored)
     numbers: dict[int, int] = {}
     others: list[str] = []
     for number, known in definitions.items():
-        found = [old for old, lane in left.items() if lane.digest == known.digest]
-        if found:
-            numbers[number] = found[0]
-            del left[found[0]]
+        same = [old for old, tree in left.items() if tree.digest == known.digest]
+        if same:
+            numbers[number] = same[0]
+            del left[same[0]]
         else:
             others += known.queries
     if others or left:
@@ -56,11 +70,3 @@ def _stored_numbers(
             f"mt.start, whose queries can change"
         )
     return numbers
-
-
-def _renamed(lane: Lane, stored: StoredLane, definitions: Mapping[int, LaneDefinition]) -> Lane:
-    """Returns a lane with the columns under which its components are stored."""
-    storages = list(lane.layout.storages)
-    for place, columns in zip(definitions[lane.number].order, stored.columns, strict=True):
-        storages[place] = replace(storages[place], columns=tuple(columns))
-    return replace(lane, layout=replace(lane.layout, storages=tuple(storages)))

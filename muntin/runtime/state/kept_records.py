@@ -5,18 +5,20 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.runtime.state.lane import START
-from muntin.runtime.state.segments import Segment, Shelf
+from muntin.runtime.state.segments import Segment, SegmentAllocator
+from muntin.runtime.state.stream_tree import START
 
 # How many segments, at least, make up all records that are kept.
 _PARTS = 8
 
 
 class KeptRecords:
-    """Records in segments on a shelf; each is kept for `keep` behind the watermark."""
+    """Records in segments; each is kept for `keep` behind the watermark."""
 
-    def __init__(self, shelf: Shelf, segments: Sequence[Segment], *, keep: int) -> None:
-        self._shelf, self._keep = shelf, keep
+    def __init__(
+        self, allocator: SegmentAllocator, segments: Sequence[Segment], *, keep: int
+    ) -> None:
+        self._allocator, self._keep = allocator, keep
         self._segments = list(segments)
 
     def still_needed(self, records: pa.Table, watermark: int) -> pa.Table | None:
@@ -27,7 +29,7 @@ class KeptRecords:
     def all(self) -> Iterator[pa.Table]:
         """Yields all that was kept before."""
         for segment in self._segments:
-            yield self._shelf.read(segment.number)
+            yield self._allocator.read(segment.number)
 
     def keep(self, new: Iterable[pa.Table | None], watermark: int) -> list[Segment]:
         """Keep more records, and forget those that no open window holds; returns all segments."""
@@ -48,17 +50,14 @@ class KeptRecords:
         return older.rows <= 2 * newer.rows and length <= self._keep // _PARTS
 
     def _merge(self, older: Segment, newer: Segment) -> None:
-        tables = [self._shelf.read(segment.number) for segment in (older, newer)]
+        tables = [self._allocator.read(segment.number) for segment in (older, newer)]
         self._remove(older)
         self._remove(newer)
         self._add(pa.concat_tables(tables, promote_options="permissive"), rank=older.rank + 1)
 
     def _add(self, table: pa.Table, *, rank: int) -> None:
-        starts = table.column(START).to_numpy()
-        number, size = self._shelf.put(table)
-        ends = int(starts.min()), int(starts.max())
-        self._segments.append(Segment(number, rank, table.num_rows, size, *ends))
+        self._segments.append(self._allocator.put(table, START, rank=rank))
 
     def _remove(self, segment: Segment) -> None:
-        self._shelf.remove(segment.number)
+        self._allocator.remove(segment.number)
         self._segments.remove(segment)

@@ -1,4 +1,4 @@
-"""The levels of a lane in one batch: what is new in each, and which rows a window reads.
+"""The levels of a tree in one batch: what is new in each, and which rows a window reads.
 
 Slices go into level 0 as they arrive. When the watermark passes the end of a cell, the cell is made
 of the rows of the level before, and goes into its own level. A slice that comes for a cell which
@@ -17,10 +17,17 @@ import pyarrow.compute as pc
 from muntin.model.windows.window import Window
 from muntin.runtime.periodic.node import END
 from muntin.runtime.periodic.rollups import combine_into_cells, is_cut
-from muntin.runtime.state.lane import Lane, Level, conformed
-from muntin.runtime.state.level_store import LevelStore, starting_in, starts_of
-from muntin.runtime.state.segments import Segment, Shelf
+from muntin.runtime.state.level_store import (
+    Level,
+    LevelStore,
+    conformed,
+    starting_in,
+    starts_of,
+)
+from muntin.runtime.state.segments import Segment, SegmentAllocator
 from muntin.runtime.state.spans import Spans
+from muntin.runtime.state.stream_tree import Interval, concatenated
+from muntin.runtime.storage.layout import Layout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,29 +39,29 @@ class KeptLevel:
 
 
 class Levels:
-    """The levels of a lane while a batch runs that moves the watermark from `given` to `until`."""
+    """The levels of a tree in the step of a batch; `kept` is what the step before stored."""
 
     def __init__(
         self,
-        shelf: Shelf,
-        lane: Lane,
-        kept: list[KeptLevel],
+        allocator: SegmentAllocator,
+        layout: Layout,
+        levels: Sequence[Level],
+        kept: Sequence[KeptLevel],
         *,
-        given: int,
-        until: int,
+        interval: Interval,
         arrived: pa.Table | None,
     ) -> None:
-        self._lane, self._until = lane, until
-        self._levels = lane.levels
+        self._layout, self._levels = layout, levels
+        given, self._until = interval.given, interval.until
         # How many rows were combined into others, or into answers.
         self.combined = 0
         known = {each.level.cells: each.segments for each in kept}
         self._stores = [
-            LevelStore(shelf, lane, level, known.get(level.cells, []), until)
+            LevelStore(allocator, layout, level, known.get(level.cells, []), self._until)
             for level in self._levels
         ]
         if kept and [each.level for each in kept] != list(self._levels):
-            self._make_anew(shelf, kept, given)
+            self._make_anew(allocator, kept, given)
         # What this batch adds to each level.
         self._new: list[pa.Table | None] = [arrived]
         for number in range(1, len(self._levels)):
@@ -75,13 +82,13 @@ class Levels:
             # The watermark has passed no other cells.
             table = self._at(number, spans.before(level.begin_of(self._until)))
             if table is not None:
-                starts = starts_of(table, self._lane)
+                starts = starts_of(table, self._layout)
                 cells = np.unique(starts)
                 whole = cells[~is_cut(cells, level.width, begins)]
                 found.append(table.filter(pa.array(np.isin(starts, whole))))
                 spans = spans.without(whole, level.width)
         found.append(self._at(finest, spans))
-        together = self._together(found)
+        together = concatenated(found)
         self.combined += 0 if together is None else together.num_rows
         return together
 
@@ -92,7 +99,7 @@ class Levels:
             first = level.kept_from(self._until)
             store.drop(first)
             if new is not None:
-                left = new.filter(pc.greater_equal(new.column(self._lane.layout.start), first))
+                left = new.filter(pc.greater_equal(new.column(self._layout.start), first))
                 if left.num_rows:
                     store.add(left)
             kept.append(KeptLevel(level=level, segments=store.segments))
@@ -105,13 +112,13 @@ class Levels:
         passed = [] if first == end else list(self._stores[number - 1].rows(Spans.of(first, end)))
         new = self._new[number - 1]
         if new is not None:
-            passed.append(starting_in(Spans.of(-END, end), new, self._lane))
-        rows = self._together(passed)
+            passed.append(starting_in(Spans.of(-END, end), new, self._layout))
+        rows = concatenated(passed)
         if rows is None:
             return None
         assert level.cells is not None
         self.combined += rows.num_rows
-        return combine_into_cells(rows, self._lane.layout, level.cells)
+        return combine_into_cells(rows, self._layout, level.cells)
 
     def _at(self, number: int, spans: Spans) -> pa.Table | None:
         """Returns the rows of a level that start in some spans."""
@@ -120,14 +127,12 @@ class Levels:
         new = self._new[number]
         tables = list(self._stores[number].rows(spans))
         if new is not None:
-            tables.append(starting_in(spans, new, self._lane))
-        return self._together(tables)
+            tables.append(starting_in(spans, new, self._layout))
+        return concatenated(tables)
 
-    def _together(self, tables: list[pa.Table | None] | list[pa.Table]) -> pa.Table | None:
-        there = [table for table in tables if table is not None and table.num_rows]
-        return pa.concat_tables(there, promote_options="permissive") if there else None
-
-    def _make_anew(self, shelf: Shelf, kept: list[KeptLevel], given: int) -> None:
+    def _make_anew(
+        self, allocator: SegmentAllocator, kept: Sequence[KeptLevel], given: int
+    ) -> None:
         """Make all levels of what an earlier plan has left in its own, as finely as it is there.
 
         Its rows may be wider than the cells of a level. Each counts for the cell that it starts in:
@@ -139,28 +144,26 @@ class Levels:
             spans = Spans.of(begin, end)
             for segment in old.segments:
                 if spans.meet(segment.first, segment.last):
-                    table = conformed(shelf.read(segment.number), self._lane)
-                    finest.append(starting_in(spans, table, self._lane))
+                    table = conformed(allocator.read(segment.number), self._layout)
+                    finest.append(starting_in(spans, table, self._layout))
             end = begin
         for segment in (segment for old in kept for segment in old.segments):
-            shelf.remove(segment.number)
+            allocator.remove(segment.number)
         self._stores = [
-            LevelStore(shelf, self._lane, level, [], self._until) for level in self._levels
+            LevelStore(allocator, self._layout, level, [], self._until) for level in self._levels
         ]
-        rows = self._together(finest)
+        rows = concatenated(finest)
         if rows is None:
             return
         for level, store in zip(self._levels, self._stores, strict=True):
             made: pa.Table | None = rows
             if level.cells is not None:
-                made = starting_in(Spans.of(-END, level.begin_of(given)), rows, self._lane)
+                made = starting_in(Spans.of(-END, level.begin_of(given)), rows, self._layout)
                 made = (
-                    combine_into_cells(made, self._lane.layout, level.cells)
-                    if made.num_rows
-                    else None
+                    combine_into_cells(made, self._layout, level.cells) if made.num_rows else None
                 )
             if made is not None:
-                starts = made.column(self._lane.layout.start)
+                starts = made.column(self._layout.start)
                 made = made.filter(pc.greater_equal(starts, level.kept_from(given)))
                 if made.num_rows:
                     store.add(made)

@@ -1,28 +1,27 @@
-"""Segments: rows of partials as Arrow bytes in a store, and what is remembered of them."""
+"""Segments: rows as Arrow bytes in a store, and what is remembered of them."""
 
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-# Fewer bytes than these are not compressed.
-_MANY_BYTES = 1 << 12
+from muntin.runtime.arrow_bytes import from_bytes, to_bytes
 
 
 class Store(Protocol):
-    """Where the bytes of segments are kept, by number."""
+    """Stores the bytes of segments by number."""
 
     def read(self, number: int) -> bytes:
-        """The bytes that were written under a number."""
+        """Returns the bytes that were written under a number."""
 
     def write(self, number: int, data: bytes) -> None:
-        """Keep bytes under a number."""
+        """Store bytes under a number."""
 
     def remove(self, number: int) -> None:
-        """Forget a number."""
+        """Delete what is stored under a number."""
 
 
 class Segment(NamedTuple):
-    """Where some partials are, and which starts they have."""
+    """Where some rows are stored, and which starts they have."""
 
     number: int
     # How often it was merged; see `level_store`.
@@ -33,59 +32,45 @@ class Segment(NamedTuple):
     last: int
 
 
-class Shelf:
-    """Puts tables into a store under new numbers, and reads each of them once.
+class SegmentAllocator:
+    """Writes tables to a store under new numbers, and reads each of them once in a batch.
 
-    `number` is the next that is free.
+    `number` is the next free one.
     """
 
     def __init__(self, store: Store, number: int) -> None:
         self._store = store
-        self._known: dict[int, pa.Table] = {}
+        self._tables: dict[int, pa.Table] = {}
         self.number = number
 
-    def put(self, table: pa.Table) -> tuple[int, int]:
-        """Keep a table; returns its number and its bytes."""
+    def put(self, table: pa.Table, starts: str, *, rank: int) -> Segment:
+        """Write a table, which is not empty, and return its segment; `starts` is the column with
+        the start of each row."""
         data = to_bytes(table)
         number = self.write(data)
-        self._known[number] = table
-        return number, len(data)
+        self._tables[number] = table
+        instants = table.column(starts).to_numpy()
+        first, last = int(instants.min()), int(instants.max())
+        return Segment(number, rank, table.num_rows, len(data), first, last)
 
     def write(self, data: bytes) -> int:
-        """Keep bytes; returns their number."""
+        """Write bytes, and return their number."""
         number = self.number
         self._store.write(number, data)
         self.number += 1
         return number
 
     def bytes(self, number: int) -> bytes:
-        """Returns the bytes that are kept under a number."""
+        """Returns the bytes that are stored under a number."""
         return self._store.read(number)
 
     def read(self, number: int) -> pa.Table:
-        """Returns a table that was put here, in this batch or an earlier one."""
-        if number not in self._known:
-            self._known[number] = from_bytes(self.bytes(number))
-        return self._known[number]
+        """Returns a table that was written in this batch or an earlier one."""
+        if number not in self._tables:
+            self._tables[number] = from_bytes(self.bytes(number))
+        return self._tables[number]
 
     def remove(self, number: int) -> None:
-        """Forget a table."""
-        self._known.pop(number, None)
+        """Delete a table."""
+        self._tables.pop(number, None)
         self._store.remove(number)
-
-
-def to_bytes(table: pa.Table) -> bytes:
-    """Rows as an Arrow stream, compressed if they are many."""
-    sink = pa.BufferOutputStream()
-    # Keys and starts repeat: LZ4 leaves less than half of them in the time of a copy.
-    codec = "lz4" if table.nbytes > _MANY_BYTES else None
-    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-        writer.write_table(table.combine_chunks())
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def from_bytes(data: bytes) -> pa.Table:
-    """The rows of an Arrow stream."""
-    options = pa.ipc.IpcReadOptions(use_threads=False)
-    return pa.ipc.open_stream(pa.py_buffer(data), options=options).read_all()

@@ -50,6 +50,11 @@ class CodedColumn(PartialColumn):
 class ChosenColumn(CodedColumn):
     """Partials that are places among structs, in the order of their first fields."""
 
+    def used_codes(self) -> Int64s:
+        """Returns the codes of partials that are not missing, each once."""
+        (codes,) = self.scalars
+        return np.unique(codes if self.present is None else codes[self.present])
+
     def in_codes_of(self, older: Self) -> tuple[Self, Int64s | None]:
         """Returns these partials in places among both columns' structs, and the new place of each
         of the older ones."""
@@ -57,7 +62,7 @@ class ChosenColumn(CodedColumn):
         if values is None or own_values is None:
             return replace(self, coding=self.coding if values is None else older.coding), None
         # Only structs that are partials: others would stay for ever.
-        used, own = np.unique(older.scalars[0]), np.unique(self.scalars[0])
+        used, own = older.used_codes(), self.used_codes()
         structs = [values.take(pa.array(used)), own_values.take(pa.array(own))]
         places, coding = _in_places(pa.concat_arrays(structs))
         codes, own_codes = np.zeros(len(values), np.int64), np.zeros(len(own_values), np.int64)

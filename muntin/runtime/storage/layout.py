@@ -9,7 +9,7 @@ import pyarrow as pa
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.representations import FLOAT, INTEGER
-from muntin.model.trees import DataNode, DataTree, Node, PeriodicTree
+from muntin.model.trees import PeriodicTree, Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Partials
 from muntin.runtime.storage.component_storage import ComponentStorage, number_type
@@ -66,7 +66,7 @@ def slot_type(slot: str) -> str:
     return INTEGER if slot.startswith("i") else FLOAT
 
 
-def slots_of(node: Node | DataNode, layout: Layout) -> tuple[Slots, ...]:
+def slots_of(node: TreeNode, layout: Layout) -> tuple[Slots, ...]:
     """The slots of each aggregate of a node, in order.
 
     Answers of all nodes travel in the same few columns, so a hundred queries do not make rows of a
@@ -90,7 +90,7 @@ def slots_of(node: Node | DataNode, layout: Layout) -> tuple[Slots, ...]:
     return tuple(places)
 
 
-def all_slots(tree: PeriodicTree | DataTree, layout: Layout) -> Slots:
+def all_slots(tree: Tree, layout: Layout) -> Slots:
     """Every slot that some node fills, integers first, then floats."""
     names: dict[str, None] = {}
     for node in tree.nodes:

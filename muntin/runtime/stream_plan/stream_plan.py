@@ -4,98 +4,26 @@ It is data: the checkpoint has it as JSON (`stream_plan_json`). A change of quer
 from the old (`change_plan`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import Component
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import PlainQuery, Query
-from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
-from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.runtime.state.lane import START, Lane
-from muntin.runtime.state.record_lane import RunningRecords
-from muntin.runtime.storage.layout import Layout
-from muntin.runtime.storage.table import component_storage
-from muntin.runtime.stream_plan.component_columns import Held
+from muntin.runtime.stream_plan.stored_tree import StoredTree
 from muntin.runtime.stream_plan.value_types import ValueTypes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Needs:
-    """What a tree needs columns for: the kinds of its keys, the number class of each component."""
-
-    keys: tuple[str, ...]
-    numbers: Mapping[Component, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Epoch:
-    """How a lane was cut before: slices that start before `until` may have these edges."""
-
-    slicing: Slicing
-    until: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunningLane:
-    """A tree of the running plan, with what is known of the slices that are retained for it."""
-
-    number: int
-    tree: PeriodicTree
-    # The columns of its keys; a name begins with the kind of the column.
-    key_columns: tuple[str, ...]
-    held: tuple[Held, ...]
-    # How many columns of components it has ever had: their names are not used again.
-    columns: int
-    # Slices that start before this may have been dropped, or never cut.
-    kept_from: int | None = None
-    epochs: tuple[Epoch, ...] = ()
-
-    def at_run_time(self, *, ansi: bool, retain: int) -> Lane:
-        """Returns the lane as the operator runs it."""
-        layout = Layout(
-            key_columns=self.key_columns,
-            start=START,
-            storages=tuple(
-                component_storage(
-                    entry.component, value_type=entry.number, name=entry.name, ansi=ansi
-                )
-                for entry in self.held
-            ),
-        )
-        return Lane(number=self.number, tree=self.tree, layout=layout, retain=retain)
-
-    def complete_from(self, query: Query, given: int | None) -> int | None:
-        """Returns the begin of a new query's first complete window that ends after those given out.
-
-        None if the query has seen every event.
-        """
-        wanted = {part for aggregate in query.aggregates.values() for part in aggregate.components}
-        limits = [
-            self.kept_from,
-            *(entry.since for entry in self.held if entry.component in wanted),
-        ]
-        limits += [
-            epoch.until for epoch in self.epochs if not epoch.slicing.cuts(query.periodic_window)
-        ]
-        window = query.periodic_window
-        firsts = [window.first_begun_from(limit) for limit in limits if limit is not None]
-        if given is not None:
-            firsts.append(window.first_after(given - window.size))
-        return max(firsts, default=None)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Leaving:
-    """A query that has moved to another lane, as its old lane still answers it."""
+    """A query that has moved to another tree, as its old tree still answers it."""
 
     # What its user calls it.
     name: str
-    # The old lane gives the windows that begin from `first` on and before `until`.
+    # The old tree gives the windows that begin from `first` on and before `until`.
     first: int | None
     until: int
 
@@ -120,7 +48,8 @@ class StreamPlan:
     """All that a checkpoint knows of the plan that runs on it."""
 
     plan: Plan
-    lanes: tuple[RunningLane, ...]
+    # Those of the plan, in their order.
+    trees: tuple[StoredTree, ...]
     # Keys are spread over these.
     buckets: tuple[int, ...]
     # The delay of the watermark, and how long slices are kept for queries to come; microseconds.
@@ -129,13 +58,12 @@ class StreamPlan:
     # Whether integer sums notice overflow, as under ANSI.
     ansi: bool
     complete_from: Mapping[str, int | None]
-    next_lane: int
+    # The number of the next new tree.
+    next_number: int
     # How often the queries have changed.
     generation: int = 0
-    # Lanes of data windows; numbers are never used again by either kind of lane.
-    records: tuple[RunningRecords, ...] = ()
-    # Queries that have moved: from which begin on their lanes answer them. And, under names of
-    # their own, the same queries in the lanes that they have left.
+    # Queries that have moved: from which begin on their trees answer them. And, under names of
+    # their own, the same queries in the trees that they have left.
     moved_at: Mapping[str, int] = field(default_factory=dict)
     leaving: Mapping[str, Leaving] = field(default_factory=dict)
     # Spark's types of what the queries read; empty if an earlier muntin stored the plan.
@@ -174,7 +102,7 @@ class StreamPlan:
         ]
 
     def limits(self, name: str) -> tuple[int | None, int | None]:
-        """Returns from which begin on, and before which, a query's lane gives its windows."""
+        """Returns from which begin on, and before which, a query's tree gives its windows."""
         if name in self.leaving:
             return self.leaving[name].first, self.leaving[name].until
         return self.moved_at.get(name, self.complete_from[name]), None
@@ -188,20 +116,6 @@ class StreamPlan:
             if not leaving.is_done(query.periodic_window, given):
                 found.add(name)
         return found
-
-
-def key_columns(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Returns a column for each of some keys, named after its kind.
-
-    >>> key_columns(["text", "long", "text"])
-    ('text0', 'long0', 'text1')
-    """
-    return tuple(f"{kind}{kinds[:index].count(kind)}" for index, kind in enumerate(kinds))
-
-
-def kind_of(column: str) -> str:
-    """The kind of a key column, from its name."""
-    return column.rstrip("0123456789")
 
 
 def check_same(running: StreamPlan, *, delay: int, ansi: bool, buckets: int | None) -> None:

@@ -1,33 +1,19 @@
 """A running plan as JSON and back: what a checkpoint keeps of it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from muntin.errors import RunError
-from muntin.model.aggregates.user_aggregate import call_to_json, component_from_json
-from muntin.model.plan_json import (
-    plan_from_json,
-    plan_to_json,
-    query_from_json,
-    query_to_json,
-    slicing_from_json,
-    slicing_to_json,
-    tree_from_json,
-    tree_to_json,
-)
-from muntin.model.trees import DataTree, PeriodicTree
-from muntin.runtime.state.record_lane import RunningRecords
-from muntin.runtime.stream_plan.component_columns import Held
-from muntin.runtime.stream_plan.stream_plan import (
-    Dropped,
-    Epoch,
-    Leaving,
-    RunningLane,
-    StreamPlan,
-)
+from muntin.model.plan import Plan
+from muntin.model.plan_json import plan_from_json, plan_to_json, query_from_json, query_to_json
+from muntin.runtime.stream_plan.stored_data_tree import StoredDataTree
+from muntin.runtime.stream_plan.stored_periodic_tree import StoredPeriodicTree
+from muntin.runtime.stream_plan.stored_tree import StoredTree
+from muntin.runtime.stream_plan.stream_plan import Dropped, Leaving, StreamPlan
 
 VERSION = 6
+_KINDS: tuple[type[StoredTree], ...] = (StoredPeriodicTree, StoredDataTree)
 
 
 def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
@@ -36,14 +22,16 @@ def stream_plan_to_json(running: StreamPlan) -> dict[str, Any]:
         "version": VERSION,
         "generation": running.generation,
         "plan": plan_to_json(running.plan),
-        "lanes": [_lane_to_json(lane) for lane in running.lanes],
-        "records": [_records_to_json(lane) for lane in running.records],
+        **{
+            kind.key: [each.to_json() for each in running.trees if isinstance(each, kind)]
+            for kind in _KINDS
+        },
         "buckets": list(running.buckets),
         "delay": running.delay,
         "retain": running.retain,
         "checked": running.ansi,
         "complete_from": dict(running.complete_from),
-        "next_lane": running.next_lane,
+        "next_lane": running.next_number,
         "moved_at": dict(running.moved_at),
         "leaving": {alias: asdict(leaving) for alias, leaving in running.leaving.items()},
         "types": dict(running.types),
@@ -65,14 +53,13 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
         )
     return StreamPlan(
         plan=plan_from_json(data["plan"]),
-        lanes=tuple(_lane_from_json(lane) for lane in data["lanes"]),
-        records=tuple(_records_from_json(lane) for lane in data["records"]),
+        trees=tuple(kind.from_json(each) for kind in _KINDS for each in data[kind.key]),
         buckets=tuple(data["buckets"]),
         delay=data["delay"],
         retain=data["retain"],
         ansi=data["checked"],
         complete_from=data["complete_from"],
-        next_lane=data["next_lane"],
+        next_number=data["next_lane"],
         generation=data["generation"],
         moved_at=data["moved_at"],
         leaving={alias: Leaving(**leaving) for alias, leaving in data["leaving"].items()},
@@ -85,75 +72,18 @@ def stream_plan_from_json(data: Mapping[str, Any]) -> StreamPlan:
     )
 
 
-def _lane_to_json(lane: RunningLane) -> dict[str, Any]:
-    return {
-        "number": lane.number,
-        "tree": tree_to_json(lane.tree),
-        "key_columns": list(lane.key_columns),
-        "held": [_held_to_json(entry) for entry in lane.held],
-        "columns": lane.columns,
-        "kept_from": lane.kept_from,
-        "epochs": [
-            {"slicing": slicing_to_json(epoch.slicing), "until": epoch.until}
-            for epoch in lane.epochs
-        ],
-    }
+def state_of_plan(plan: Plan) -> dict[str, Any]:
+    """Returns what the state of a stream depends on in a plan: queries and trees as JSON.
+
+    Costs follow from figures that are measured while a plan runs, and techniques may be chosen
+    anew. Neither changes what is kept, so plans that differ in nothing else share a state.
+    """
+    data = plan_to_json(replace(plan, trees=tuple(tree.without_costs() for tree in plan.trees)))
+    return {name: data[name] for name in ("queries", "trees", "discretized")}
 
 
-def _lane_from_json(data: Mapping[str, Any]) -> RunningLane:
-    tree = tree_from_json(data["tree"])
-    assert isinstance(tree, PeriodicTree)
-    return RunningLane(
-        number=data["number"],
-        tree=tree,
-        key_columns=tuple(data["key_columns"]),
-        held=_held(data),
-        columns=data["columns"],
-        kept_from=data["kept_from"],
-        epochs=tuple(
-            Epoch(slicing=slicing_from_json(epoch["slicing"]), until=epoch["until"])
-            for epoch in data["epochs"]
-        ),
-    )
-
-
-def _records_to_json(lane: RunningRecords) -> dict[str, Any]:
-    return {
-        "number": lane.number,
-        "tree": tree_to_json(lane.tree),
-        "key_columns": list(lane.key_columns),
-        "columns": dict(lane.columns),
-        "held": [_held_to_json(entry) for entry in lane.held],
-        "since": lane.since,
-        "joined": dict(lane.joined),
-    }
-
-
-def _records_from_json(data: Mapping[str, Any]) -> RunningRecords:
-    tree = tree_from_json(data["tree"])
-    assert isinstance(tree, DataTree)
-    return RunningRecords(
-        number=data["number"],
-        tree=tree,
-        key_columns=tuple(data["key_columns"]),
-        columns=data["columns"],
-        held=_held(data),
-        since=data["since"],
-        joined=data["joined"],
-    )
-
-
-def _held_to_json(entry: Held) -> dict[str, Any]:
-    return {**asdict(entry), "component": call_to_json(entry.component)}
-
-
-def _held(data: Mapping[str, Any]) -> tuple[Held, ...]:
-    return tuple(
-        Held(
-            component=component_from_json(entry["component"]),
-            number=entry["number"],
-            name=entry["name"],
-            since=entry["since"],
-        )
-        for entry in data["held"]
-    )
+def state_of_running(running: StreamPlan) -> dict[str, Any]:
+    """Returns a running plan as JSON, without costs and techniques."""
+    trees = tuple(replace(each, tree=each.tree.without_costs()) for each in running.trees)
+    data = stream_plan_to_json(replace(running, trees=trees))
+    return {**data, "plan": state_of_plan(running.plan)}

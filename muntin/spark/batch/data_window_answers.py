@@ -11,13 +11,13 @@ from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import DataTree
+from muntin.runtime.data_windows.read_records import RecordLayout
+from muntin.runtime.data_windows.tree import END, DataTreeRuntime
 from muntin.runtime.periodic.tree import BEGIN, NODE
-from muntin.runtime.records.read_records import RecordLayout
-from muntin.runtime.records.record_tree import END, DataTreeRuntime
 from muntin.runtime.storage.layout import all_slots, cast_answer_rows
 from muntin.spark.batch.compiled_answers import slot_fields
 from muntin.spark.batch.records import OrderedRecords, records_in_order
-from muntin.spark.binding.bind_data_windows import BoundDataTree
+from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one, is_ansi
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.stored_frames import is_computable, stored

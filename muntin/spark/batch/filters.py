@@ -6,7 +6,7 @@ from pyspark.sql.types import DoubleType, FloatType, NumericType
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.sql_text import SqlText
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.relations import Relations
 from muntin.sql.filters import conjuncts, is_reference, is_simple
 

@@ -15,7 +15,7 @@ from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.filters import ConditionBits, SafeExpressions, has_bits
 from muntin.spark.batch.slices import START, Slices, native_columns
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import selected, value_type_of
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi
@@ -147,7 +147,7 @@ class _Columns:
         place = component, guard, value_type is not None
         if place not in self._names:
             name = f"c{len(self._stems)}"
-            under = component.under(guard)
+            under = component.filtered_by(guard)
             if value_type is None:
                 calls = native_columns(under, name)
             else:

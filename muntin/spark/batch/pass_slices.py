@@ -13,7 +13,7 @@ from muntin.runtime.slicer.target import Target
 from muntin.spark.batch.group_by_pass import GroupByPass, group_by_pass
 from muntin.spark.batch.slicer_pass import TIME, SlicerPass, slicer_pass
 from muntin.spark.batch.slices import START, Slices
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.local_group_by import within_partitions
 from muntin.spark.engine.session_kind import cores_of

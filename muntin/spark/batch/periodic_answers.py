@@ -19,7 +19,7 @@ from muntin.runtime.slicer.target import Target
 from muntin.spark.batch.compiled_answers import TreeRun, combine_compiled
 from muntin.spark.batch.native_combine import combine_natively
 from muntin.spark.batch.pass_slices import PassSlices, in_order
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.engine.stored_frames import is_computable, stored

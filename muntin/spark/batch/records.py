@@ -10,12 +10,12 @@ from muntin.model.aggregates.aggregate import Component
 from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom
-from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.slices import START
-from muntin.spark.binding.bind_data_windows import BoundDataTree
+from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected, value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations

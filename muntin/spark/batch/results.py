@@ -12,8 +12,8 @@ from muntin.optimizer.strategies import UNSHARED, optimize
 from muntin.spark.batch.data_window_answers import RecordAnswers
 from muntin.spark.batch.periodic_answers import FamilyAnswers
 from muntin.spark.batch.write import WriteTo
-from muntin.spark.binding.bind_batch import BoundBatch, bind_batch
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.spark.binding.bind_batch import bind_batch
+from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import with_facts
 from muntin.spark.display import few_names, html_table
@@ -33,7 +33,7 @@ class Results(Mapping[str, DataFrame]):
     fail that would fail alone.
     """
 
-    def __init__(self, bound: BoundBatch, relations: Relations) -> None:
+    def __init__(self, bound: BoundPlan, relations: Relations) -> None:
         self._bound = bound
         self._relations = relations
         # Answers are made later, under the settings of now.
@@ -119,7 +119,7 @@ class Results(Mapping[str, DataFrame]):
         These are read off the data's first rows, in one small Spark job, unless they are known or
         the data is not cheap to look at. `plan.explain()` runs no job.
         """
-        if self.plan.rate_known and self.plan.keys_known:
+        if self.plan.workload.rate_known and self.plan.workload.keys_known:
             return self.plan.explain()
         work = with_facts(self.plan.workload_of(self.plan.queries), self._relations)
         return (price_plan(self.plan, work) if work.rate_known else self.plan).explain()

@@ -39,7 +39,7 @@ def present_column(name: str) -> str:
 def native_columns(component: Component, name: str) -> dict[str, str]:
     """Returns the columns that a slice keeps of a component for Spark's own combine, as aggregate
     calls by name."""
-    scalars = component.lifted()
+    scalars = component.partial_sql()
     if component.kind == "sum":
         return {name: component.call("sum"), present_column(name): component.call("count")}
     if len(scalars) > 1:

@@ -1,7 +1,7 @@
 """Binds a plan to the data of a batch, and records in the plan who computes what."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from muntin.model.passes import SLICER, Pass
 from muntin.model.plan import Plan
@@ -10,8 +10,8 @@ from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.trees import NATIVE, Node, PeriodicTree
 from muntin.optimizer.price_plan import price_plan
-from muntin.spark.binding.bind_data_windows import BoundDataTree, bind_data_trees
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree, BoundPlan, bind
+from muntin.spark.binding.bind import bind
+from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.session_kind import cores_of
 
@@ -24,32 +24,21 @@ _SLICES = 1 << 14
 _KEYS_PER_CORE = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class BoundBatch:
-    """A plan for a batch that can run on its data, with the trees that are not left to Spark."""
-
-    plan: Plan
-    periodic_trees: tuple[BoundPeriodicTree, ...]
-    data_trees: tuple[BoundDataTree, ...]
-
-
-def bind_batch(plan: Plan, relations: Relations) -> BoundBatch:
+def bind_batch(plan: Plan, relations: Relations) -> BoundPlan:
     """Returns the plan that runs: queries that cannot share because of their types are plain ones,
     trees say who computes what, and costs are those of all that."""
-    plan, data_trees = bind_data_trees(plan, relations)
     bound = _decide(bind(plan, relations), relations, cores=cores_of(relations.session))
-    return BoundBatch(
-        plan=price_plan(bound.plan), periodic_trees=bound.trees, data_trees=data_trees
-    )
+    return replace(bound, plan=price_plan(bound.plan))
 
 
 def _decide(bound: BoundPlan, relations: Relations, *, cores: int) -> BoundPlan:
     """Returns the plan with trees that say which queries Spark combines, and how few keys are split
     by time over `cores`; and with the relations that are computed for several passes."""
-    apart = [part for each in bound.trees for part in _by_combiner(each, bound.plan)]
+    apart = [part for each in bound.periodic_trees for part in _by_combiner(each, bound.plan)]
     trees = tuple(_decided(each, bound.plan, cores) for each in _made_by_slicer(apart))
     plan = bound.plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees))
-    return BoundPlan(plan=replace(plan, computed=_computed(plan, relations)), trees=trees)
+    workload = replace(plan.workload, computed=_computed(plan, relations))
+    return BoundPlan(plan=replace(plan, workload=workload), trees=(*trees, *bound.data_trees))
 
 
 def _computed(plan: Plan, relations: Relations) -> frozenset[SqlText]:
@@ -138,7 +127,7 @@ def _time_part(tree: PeriodicTree, plan: Plan, cores: int) -> int | None:
     """Returns the length of parts; None if Spark computes all, or keys are many."""
     if tree.is_alone:
         return None
-    known = plan.keys if plan.keys_known else None
+    known = plan.keys if plan.workload.keys_known else None
     keys = known if tree.grouping.keys else 1
     return part_width(tree.slicing, tree.longest, keys=keys, cores=cores)
 

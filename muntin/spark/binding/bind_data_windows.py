@@ -1,7 +1,7 @@
 """Binds data windows to their data: types of keys, time, conditions, measures, aggregates."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.types import BooleanType, NumericType, TimestampNTZType
@@ -11,22 +11,15 @@ from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
-from muntin.optimizer.on_slices import sliced
+from muntin.optimizer.plan_for_stream import move_to_slices
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known, reason_alone
-from muntin.spark.binding.bound_tree import BoundTree
+from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.grouping_sql import answer_types, selected, types_of_alone
 from muntin.spark.binding.relations import Relations, blaming, first_line
 from muntin.spark.binding.runtime_types import is_carried
 
 # Time zones without a change of clocks. Any other may have had one.
 _FIXED_ZONE = re.compile(r"(Etc/)?(Z|UTC|UT|GMT)?([+-][\d:]+)?")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoundDataTree(BoundTree):
-    """A tree of data windows and its types."""
-
-    tree: DataTree
 
 
 def bind_data_trees(
@@ -62,7 +55,7 @@ def bind_data_trees(
     if not alone and not guests:
         return plan, tuple(trees)
     if guests:
-        plan = sliced(plan, guests.values())
+        plan = move_to_slices(plan, guests.values())
     left = [query for query in parts_of(plan.queries) if query.name not in alone | guests]
     trees = [replace(bound, tree=bound.tree.answering(left)) for bound in trees]
     trees = [bound for bound in trees if bound.tree.nodes]

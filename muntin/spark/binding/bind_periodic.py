@@ -1,7 +1,7 @@
-"""Binds a plan to its data: finds types, and with them who computes what."""
+"""Binds trees of periodic windows to their data: finds types, and leaves queries to Spark."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql.types import (
@@ -20,7 +20,7 @@ from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText, quoted
 from muntin.model.trees import PeriodicTree, by_family, with_own_passes
 from muntin.optimizer.name_techniques import with_techniques
-from muntin.spark.binding.bound_tree import BoundTree
+from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import (
     AnswerTypes,
     Types,
@@ -56,24 +56,10 @@ _OTHER_MARKS = (
 _FAILURES = (MuntinError, PySparkException)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BoundPeriodicTree(BoundTree):
-    """A tree of periodic windows and its types."""
-
-    tree: PeriodicTree
-    # Aggregates that the compiled runtime takes; the others are combined by Spark.
-    compiled: set[Aggregate]
+_Bound = tuple[Plan, tuple[BoundPeriodicTree, ...]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class BoundPlan:
-    """A plan that can run on its data, with a bound tree for each of its trees."""
-
-    plan: Plan
-    trees: tuple[BoundPeriodicTree, ...]
-
-
-def bind(plan: Plan, relations: Relations) -> BoundPlan:
+def bind_periodic_trees(plan: Plan, relations: Relations) -> _Bound:
     """Find the types; queries that only Spark can answer leave their tree, with a reason.
 
     So does a query that fails to be bound for any other reason, if Spark takes it.
@@ -81,7 +67,7 @@ def bind(plan: Plan, relations: Relations) -> BoundPlan:
     try:
         return _bind(plan, relations)
     except _FAILURES as error:
-        if isinstance(error, RefusedError) or plan.technique is not None:
+        if isinstance(error, RefusedError) or plan.workload.options.technique is not None:
             raise
         alone: dict[str, str] = {}
         for name in dict.fromkeys(part.asked.name for part in _periodic(plan)):
@@ -137,7 +123,7 @@ def leave_to_spark(plan: Plan, reasons: Mapping[str, str]) -> Plan:
     )
 
 
-def _bind(plan: Plan, relations: Relations) -> BoundPlan:
+def _bind(plan: Plan, relations: Relations) -> _Bound:
     for query in plan.queries:
         if isinstance(query, Query) and (query.sets is not None or (query.having and query.ending)):
             # Spark resolves less in the HAVING of grouping sets than in that of each set, and less
@@ -169,10 +155,7 @@ def _bind(plan: Plan, relations: Relations) -> BoundPlan:
             replace(each, tree=tree) for each, tree in zip(stays, plan.periodic_trees, strict=True)
         ]
     trees = [_with_techniques(bound_tree, plan, relations) for bound_tree in bound]
-    return BoundPlan(
-        plan=plan.with_trees(periodic=(bound_tree.tree for bound_tree in trees)),
-        trees=tuple(trees),
-    )
+    return plan.with_trees(periodic=(each.tree for each in trees)), tuple(trees)
 
 
 def _reason_apart(query: Query, bound: BoundPeriodicTree) -> str | None:
@@ -259,8 +242,7 @@ def _with_techniques(
         tree.nodes,
         tree.slicing,
         monoids=monoids,
-        technique=plan.technique,
-        latency=plan.latency,
+        options=plan.workload.options,
     )
     return replace(bound, tree=replace(tree, nodes=nodes))
 

@@ -1,10 +1,12 @@
-"""A tree that is bound to its data: what trees of both kinds then know."""
+"""Trees that are bound to their data, and a plan of them."""
 
 from dataclasses import dataclass
 
 from pyspark.sql.types import DataType, StructField
 
-from muntin.model.trees import Tree
+from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.plan import Plan
+from muntin.model.trees import DataTree, PeriodicTree, Tree
 from muntin.spark.binding.grouping_sql import Types
 
 
@@ -17,3 +19,37 @@ class BoundTree:
     keys: tuple[StructField, ...]
     # Those of aggregates, and of the values of components that are sets of values.
     types: Types
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundPeriodicTree(BoundTree):
+    """A tree of periodic windows and its types."""
+
+    tree: PeriodicTree
+    # Aggregates that the compiled runtime takes; the others are combined by Spark.
+    compiled: set[Aggregate]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundDataTree(BoundTree):
+    """A tree of data windows and its types."""
+
+    tree: DataTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundPlan:
+    """A plan that can run on its data, with a bound tree for each of its trees, in their order."""
+
+    plan: Plan
+    trees: tuple[BoundTree, ...]
+
+    @property
+    def periodic_trees(self) -> tuple[BoundPeriodicTree, ...]:
+        """The bound trees of periodic windows."""
+        return tuple(tree for tree in self.trees if isinstance(tree, BoundPeriodicTree))
+
+    @property
+    def data_trees(self) -> tuple[BoundDataTree, ...]:
+        """The bound trees of data windows."""
+        return tuple(tree for tree in self.trees if isinstance(tree, BoundDataTree))

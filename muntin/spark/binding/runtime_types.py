@@ -1,5 +1,7 @@
 """Types of Spark that the compiled runtime takes: as keys, as values, and in sets of values."""
 
+from collections.abc import Callable
+
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -109,32 +111,41 @@ def is_sketched(kind: DataType) -> bool:
 
 
 def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
-    """Whether the runtime keeps sets of values of a type, and sums them up as an aggregate."""
-    match aggregate.definition.summary:
-        case "count" | "values":
-            return is_carried(kind)
-        case "ordered" if aggregate.definition.result == TEXT:
-            # Spark casts other values to text, and then knows another order than that of the text.
-            return isinstance(kind, BinaryType) or kind == StringType()
-        case "bitmap":
-            return isinstance(kind, IntegralType)
-        case "bits_of_some" | "bits_of_all":
-            return isinstance(kind, BinaryType)
-        case str(summary) if summary.startswith(("united_", "common_")):
-            return isinstance(kind, BinaryType)
-        case "count_min":
-            return isinstance(kind, IntegralType | BinaryType) or kind == StringType()
-        case "theta" | "hll":
-            # Of a collated string Spark hashes a key of its own, and it takes arrays, too.
-            return isinstance(kind, (*NUMERIC, BinaryType)) or kind == StringType()
-        case "mode" | "ordered" | "top":
-            return isinstance(kind, NUMERIC) or is_ordered(kind)
-        case "items":
-            return is_sketched(kind)
-        case "percentile" | "discrete" if isinstance(kind, DecimalType):
-            return kind.precision <= _DIGITS_OF_A_DOUBLE
-        case _:
-            return isinstance(kind, NUMERIC) and not isinstance(kind, BooleanType)
+    """Whether the runtime keeps sets of values of a type, and summarizes them as an aggregate."""
+    summary = aggregate.definition.summary or ""
+    if summary == "ordered" and aggregate.definition.result == TEXT:
+        # Spark casts other values to text, and then knows another order than that of the text.
+        return isinstance(kind, BinaryType) or kind == StringType()
+    if summary in ("percentile", "discrete") and isinstance(kind, DecimalType):
+        return kind.precision <= _DIGITS_OF_A_DOUBLE
+    if summary.startswith(("united_", "common_")):
+        return isinstance(kind, BinaryType)
+    return _SUMMARIZED.get(summary, _is_summed)(kind)
+
+
+def _is_summed(kind: DataType) -> bool:
+    return isinstance(kind, NUMERIC) and not isinstance(kind, BooleanType)
+
+
+def _is_sorted(kind: DataType) -> bool:
+    return isinstance(kind, NUMERIC) or is_ordered(kind)
+
+
+def _is_hashed(kind: DataType) -> bool:
+    """Of a collated string Spark hashes a key of its own, and it takes arrays, too."""
+    return isinstance(kind, (*NUMERIC, BinaryType)) or kind == StringType()
+
+
+# The types of values that each summary takes, if it is not of all numbers.
+_SUMMARIZED: dict[str, Callable[[DataType], bool]] = {
+    **dict.fromkeys(("count", "values"), is_carried),
+    **dict.fromkeys(("mode", "ordered", "top"), _is_sorted),
+    **dict.fromkeys(("theta", "hll"), _is_hashed),
+    **dict.fromkeys(("bits_of_some", "bits_of_all"), lambda kind: isinstance(kind, BinaryType)),
+    "bitmap": lambda kind: isinstance(kind, IntegralType),
+    "count_min": lambda kind: isinstance(kind, IntegralType | BinaryType) or kind == StringType(),
+    "items": is_sketched,
+}
 
 
 def reason_of_arguments(aggregate: Aggregate, source: SqlText, relations: Relations) -> str | None:

@@ -16,9 +16,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from muntin.errors import MuntinError, RunError
-from muntin.runtime.stream_plan.same_state import state_of_running
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
-from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
+from muntin.runtime.stream_plan.stream_plan_json import (
+    state_of_running,
+    stream_plan_from_json,
+    stream_plan_to_json,
+)
 from muntin.spark.checkpoint.checkpoint_check import check_whole
 from muntin.spark.checkpoint.spark_logs import SPARK, SparkLogs, damage_error
 from muntin.spark.folder import Folder, texts_in

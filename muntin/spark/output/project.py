@@ -15,11 +15,11 @@ from muntin.model.aggregates.sketch_parameters import items_tracked
 from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, STATE, VALUES
 from muntin.model.query import Query
 from muntin.model.sql_text import SqlText, quoted, squeeze
-from muntin.model.trees import DataNode, Node
+from muntin.model.trees import TreeNode
 from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.model.windows.window import Window
+from muntin.runtime.data_windows.tree import END
 from muntin.runtime.periodic.tree import BEGIN
-from muntin.runtime.records.record_tree import END
 from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import key_column
@@ -213,7 +213,7 @@ def _window_metadata(query: Query) -> dict[str, Any]:
     return WINDOW_METADATA if is_sparks_own else {}
 
 
-def from_slots(node: Node | DataNode, layout: Layout, bound: BoundTree) -> dict[Aggregate, str]:
+def from_slots(node: TreeNode, layout: Layout, bound: BoundTree) -> dict[Aggregate, str]:
     """Returns each aggregate of a node as SQL over the runtime's slots, in Spark's type."""
     answers = {}
     for aggregate, places in zip(node.aggregates, slots_of(node, layout), strict=True):
@@ -225,7 +225,7 @@ def from_slots(node: Node | DataNode, layout: Layout, bound: BoundTree) -> dict[
             if aggregate.definition.result == STATE:
                 answers[aggregate] = _state(quoted(places[0]), aggregate, kind)
                 continue
-            value = f"CAST({aggregate.finished(quoted(places[0]))} AS {kind.simpleString()})"
+            value = f"CAST({aggregate.summary_sql(quoted(places[0]))} AS {kind.simpleString()})"
             if isinstance(kind, ArrayType) and not kind.containsNull:
                 # Spark then knows that no element is null.
                 value = f"array_compact({value})"
@@ -247,7 +247,7 @@ def _state(sketch: str, aggregate: Aggregate, kind: DataType) -> str:
     )
 
 
-def from_columns(node: Node) -> dict[Aggregate, str]:
+def from_columns(node: TreeNode) -> dict[Aggregate, str]:
     """Returns each aggregate of a node as SQL over the native combine's columns."""
     return {a: _never_null(a, f"a{index}") for index, a in enumerate(node.aggregates)}
 

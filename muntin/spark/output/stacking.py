@@ -13,7 +13,7 @@ from pyspark.sql.functions import col, expr, lit
 from pyspark.sql.types import StructField, StructType
 
 from muntin.model.sql_text import literal
-from muntin.model.trees import DataNode, Node
+from muntin.model.trees import TreeNode
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Projection
@@ -81,7 +81,7 @@ class Stacking:
 def stacked(
     project: Callable[[Sequence[str]], Mapping[str, Projection]],
     queries: Sequence[str],
-    nodes: Sequence[Node | DataNode],
+    nodes: Sequence[TreeNode],
     frame: DataFrame,
     is_at_once: Callable[[CombinedAnswers], bool],
 ) -> Sequence[Stack | CombinedAnswers]:

@@ -10,7 +10,7 @@ from pyspark.sql.types import DataType, NullType, NumericType
 
 from muntin.errors import RunError
 from muntin.model.sql_text import literal
-from muntin.model.trees import DataNode, Node
+from muntin.model.trees import TreeNode
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER, resolved
 from muntin.spark.output.project import Output, Projection, pick
@@ -88,7 +88,7 @@ def named(name: str, frame: DataFrame, column: str = QUERY) -> DataFrame:
 
 
 def united(
-    projections: Mapping[str, Projection], nodes: Sequence[Node | DataNode], frame: DataFrame
+    projections: Mapping[str, Projection], nodes: Sequence[TreeNode], frame: DataFrame
 ) -> DataFrame:
     """Returns the rows of queries that differ only in what their names stand for, in one pass."""
     choosing = chosen(dict(enumerate(projections.values())), NUMBER)
@@ -120,7 +120,7 @@ def chosen(projections: Mapping[int, Projection], column: str) -> Projection:
 
 def stack(
     projections: Mapping[str, Projection],
-    nodes: Sequence[Node | DataNode],
+    nodes: Sequence[TreeNode],
     frame: DataFrame,
     column: str = QUERY,
     called: Mapping[str, str] | None = None,
@@ -148,7 +148,7 @@ class Numbered:
 
 
 def numbered(
-    projections: Mapping[str, Projection], nodes: Sequence[Node | DataNode], frame: DataFrame
+    projections: Mapping[str, Projection], nodes: Sequence[TreeNode], frame: DataFrame
 ) -> Numbered:
     """Returns each row of answers once for every query that asks for it, with the query's number.
 
@@ -209,9 +209,7 @@ def merged_in_order(outputs: Mapping[str, Sequence[Output]]) -> list[Output]:
     ]
 
 
-def _number(
-    queries: Sequence[str], nodes: Sequence[Node | DataNode], frame: DataFrame
-) -> DataFrame:
+def _number(queries: Sequence[str], nodes: Sequence[TreeNode], frame: DataFrame) -> DataFrame:
     """Returns each row once for every query that its node answers, with that query's number."""
     numbers = {name: number for number, name in enumerate(queries)}
     asked = [[numbers[name] for name in node.queries if name in numbers] for node in nodes]

@@ -4,14 +4,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError
 from muntin.spark.engine.file_system import paths_of_stream, whole_path
 from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
 from muntin.spark.sinks.open_sink import SinkLike, open_sink
 from muntin.spark.sinks.sink import Sink, SinkContext
-from muntin.spark.stream.source import BoundStream, Source
+from muntin.spark.stream.source import BoundStream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Outputs:
 
 
 def open_outputs(
-    sink: SinkLike, late: LateLike, context: SinkContext, source: Source, bound: BoundStream
+    sink: SinkLike, late: LateLike, context: SinkContext, data: DataFrame, bound: BoundStream
 ) -> Outputs:
     """Returns the outputs of a stream; refuses folders that would be read and written, or used for
     two things."""
@@ -42,7 +42,7 @@ def open_outputs(
         if outputs.late.output is not None:
             _check_late_folder(context.session, outputs.late.output, written)
             written["folder of late rows"] = outputs.late.output
-    _check_apart(context.session, paths_of_stream(source.data), written)
+    _check_apart(context.session, paths_of_stream(data), written)
     return outputs
 
 

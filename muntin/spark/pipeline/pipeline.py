@@ -16,7 +16,7 @@ from muntin.model.workload import Workload, workload
 from muntin.optimizer.evolve.move_queries import without
 from muntin.optimizer.evolve.outlook import Outlook, outlook
 from muntin.optimizer.evolve.replan import Replanned, Replanner
-from muntin.optimizer.on_slices import plan_for_stream
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.pipeline.change_queue import ChangeQueue

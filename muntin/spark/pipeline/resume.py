@@ -10,10 +10,9 @@ from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.optimizer.evolve.move_queries import Transition, moving, staying, without
 from muntin.optimizer.evolve.pin_data_windows import with_code
-from muntin.runtime.stream_plan.change_plan import changed
-from muntin.runtime.stream_plan.change_records import resumed
-from muntin.runtime.stream_plan.same_state import state_of_plan
+from muntin.runtime.stream_plan.change_plan import changed, resumed
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
+from muntin.runtime.stream_plan.stream_plan_json import state_of_plan
 from muntin.runtime.stream_plan.value_types import retyped, unchanged_queries
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.pipeline.stream_options import STOP
@@ -148,7 +147,6 @@ def _changed(
         running,
         bound.plan,
         bound.needs,
-        bound.record_needs,
         watermark=watermark,
         given=given,
         moved=found.moved,

@@ -15,8 +15,8 @@ from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.time import parse_duration
 from muntin.optimizer.evolve.move_queries import without
-from muntin.runtime.stream_plan.same_state import state_of_running
 from muntin.runtime.stream_plan.stream_plan import Dropped, StreamPlan, check_same
+from muntin.runtime.stream_plan.stream_plan_json import state_of_running
 from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.engine.session_kind import is_gone

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muntin.errors import ModelError, RunError
+from muntin.model.options import PlanOptions
 from muntin.model.time import parse_duration
 from muntin.model.windows.window import Duration
 from muntin.optimizer.strategies import STEADY
@@ -38,6 +39,13 @@ class StreamOptions:
         """Refuse a policy that does not exist."""
         if self.on_error not in (STOP, DROP_QUERY):
             raise RunError(f'on_error is "{STOP}" or "{DROP_QUERY}", not {self.on_error!r}')
+
+    @property
+    def planning(self) -> PlanOptions:
+        """The options of the plan."""
+        return PlanOptions(
+            technique=self.technique, latency=self.latency, approximate=self.approximate
+        )
 
     @property
     def drops_queries(self) -> bool:

@@ -13,8 +13,8 @@ from pyspark.sql.functions import lit
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from muntin.errors import RunError
+from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.packing import ROWS
-from muntin.runtime.state.segments import from_bytes
 from muntin.spark.engine.arrow_schema import arrow_schema
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.sinks.folder_sink import Files, FolderSink

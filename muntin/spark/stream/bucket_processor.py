@@ -1,7 +1,7 @@
 """Takes Spark's calls to the operator of a bucket of keys.
 
 To start a query, Spark unpickles the processor in a new process, only to ask for its states. So
-this module is light: lanes stay pickled, and what computes (`bucket_step`) is not loaded, until the
+this module is light: trees stay pickled, and what computes (`bucket_step`) is not loaded, until the
 first rows are there.
 """
 
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from muntin.runtime.state.lane import Lane
-    from muntin.runtime.state.record_lane import RecordLane
-    from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
+    from muntin.runtime.state.find_state import TreeDefinition
+    from muntin.runtime.state.stream_tree import StreamTree
 
-# The columns of answers with the number of their lane, and, in rows that are no answers, with a
-# figure for a lane and node: how many events came too late, what is kept (`state.figures`), what
-# has arrived (`state.arrived_keys`) or, beside the latest begin, how many answers there are.
-LANE, FIGURE = "lane", "figure"
+# The columns of answers with the number of their tree, and, in rows that are no answers, with a
+# figure for a tree and node: one of `state.figures` or, beside the latest begin, how many answers
+# there are.
+TREE, FIGURE = "tree", "figure"
 
 
 class BucketProcessor(StatefulProcessor):
@@ -33,13 +32,12 @@ class BucketProcessor(StatefulProcessor):
 
     def __init__(
         self,
-        lanes: "Sequence[Lane]",
+        trees: "Sequence[StreamTree]",
         schema: "pa.Schema",
-        records: "Sequence[RecordLane]",
-        definitions: "Mapping[int, LaneDefinition] | None" = None,
+        definitions: "Mapping[int, TreeDefinition] | None" = None,
     ) -> None:
-        """`schema` is that of the answers of all lanes; see `BucketStep` for `definitions`."""
-        self._pickled = pickled((lanes, schema, records, definitions))
+        """`schema` is that of the answers of all trees; see `BucketStep` for `definitions`."""
+        self._pickled = pickled((trees, schema, definitions))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task, before anything else."""
@@ -75,15 +73,14 @@ class BucketProcessor(StatefulProcessor):
         receive_kernels()
         packed: dict[int, list[bytes]] = {}
         for frame in rows:
-            for lane, data in zip(frame[TARGET], frame[ROWS], strict=True):
+            for tree, data in zip(frame[TARGET], frame[ROWS], strict=True):
                 # A row without data only has the bucket called.
                 if data:
-                    packed.setdefault(lane, []).append(data)
+                    packed.setdefault(tree, []).append(data)
         stored = self._remembered.get()
-        lanes, schema, records, definitions = unpickled(self._pickled)
+        trees, schema, definitions = unpickled(self._pickled)
         step = BucketStep(
-            lanes=lanes,
-            records=records,
+            trees=trees,
             schema=schema,
             store=_SegmentStore(self._segments),
             state=None if stored is None else bytes(stored[0]),

@@ -9,20 +9,17 @@ import pandas as pd
 import pyarrow as pa
 
 from muntin.model.time import MILLISECOND
+from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.periodic.tree import BEGIN, NODE, gather
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
-from muntin.runtime.state.arrived_keys import count_arrived
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
-from muntin.runtime.state.figures import state_figures
-from muntin.runtime.state.find_state import find_state
-from muntin.runtime.state.lane import EVENTS, START, Lane
-from muntin.runtime.state.late_rows import ALL, count_late
-from muntin.runtime.state.record_lane import RecordLane
-from muntin.runtime.state.segments import Store, from_bytes
+from muntin.runtime.state.figures import ALL, count_arrived, count_late, state_figures
+from muntin.runtime.state.find_state import TreeDefinition, find_state
+from muntin.runtime.state.segments import Store
+from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
 from muntin.runtime.storage.layout import cast_answer_rows
-from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
-from muntin.spark.stream.bucket_processor import FIGURE, LANE
+from muntin.spark.stream.bucket_processor import FIGURE, TREE
 
 _LONG_AGO = -(1 << 63)
 
@@ -33,29 +30,24 @@ class BucketStep:
     def __init__(
         self,
         *,
-        lanes: Sequence[Lane],
-        records: Sequence[RecordLane],
+        trees: Sequence[StreamTree],
         schema: pa.Schema,
         store: Store,
         state: bytes | None,
-        definitions: Mapping[int, LaneDefinition] | None = None,
+        definitions: Mapping[int, TreeDefinition] | None = None,
     ) -> None:
-        """`schema` is that of the answers of all lanes; `state` is that of the step before.
+        """`schema` is that of the answers of all trees; `state` is that of the step before.
 
-        With `definitions` of the lanes, their state is found by these, not by their numbers.
+        With `definitions` of the trees, their state is found by these, not by their numbers.
         """
         known = BucketState() if state is None else BucketState.from_bytes(state)
         if definitions is not None:
-            known, lanes = find_state(known, lanes, definitions)
-        self._lanes, self._records = lanes, records
-        self._bucket = BucketRuntime(lanes, store, known, records)
+            known, trees = find_state(known, trees, definitions)
+        self._trees = trees
+        self._bucket = BucketRuntime(trees, store, known)
         self._schema = schema
         self._columns: dict[int, tuple[str, ...]] = {ALL: (START, EVENTS)}
-        self._columns |= {lane.number: (*lane.columns, EVENTS) for lane in lanes}
-        self._columns |= {
-            lane.number: lane.arriving if lane.grains is None else (*lane.arriving, EVENTS)
-            for lane in records
-        }
+        self._columns |= {tree.number: tree.arriving for tree in trees}
 
     def is_done(self, watermark: int) -> bool:
         """Whether the answers up to a watermark were given."""
@@ -67,15 +59,15 @@ class BucketStep:
     ) -> Iterator[pd.DataFrame]:
         """Yields the answers of windows that a watermark has passed, and counts of events and keys.
 
-        `packed` has the slices or records of each lane.
+        `packed` has the slices or records of each tree.
         """
         for data in packed.get(WHOLLY_LATE, ()):
             yield self._as_it_is(data)
         arrived = {
-            lane: self._unpacked(lane, rows) for lane, rows in packed.items() if lane != WHOLLY_LATE
+            tree: self._unpacked(tree, rows) for tree, rows in packed.items() if tree != WHOLLY_LATE
         }
-        late = count_late(arrived, self._lanes, self._records, self._bucket.given)
-        counts = {**late, **count_arrived(arrived, self._lanes)}
+        late = count_late(arrived, self._trees, self._bucket.given)
+        counts = {**late, **count_arrived(arrived, self._trees)}
         given = self._bucket.step(arrived, watermark * MILLISECOND)
         first = [self._counted(counts)] if counts else []
         for batch in gather(chain(first, self._with_counts(given))):
@@ -84,7 +76,7 @@ class BucketStep:
 
     def figures(self) -> Iterator[pd.DataFrame]:
         """Yields what the bucket keeps, and how much it combined."""
-        figures = state_figures(self._bucket.state.levels, self._bucket.combined)
+        figures = state_figures(self._bucket.state.trees, self._bucket.combined)
         if figures:
             yield _frame(self._counted(figures))
 
@@ -93,28 +85,28 @@ class BucketStep:
         """The state to remember until the next step."""
         return self._bucket.state.to_bytes()
 
-    def _unpacked(self, lane: int, rows: Sequence[bytes]) -> pa.Table:
-        """Returns what has arrived for a lane, in the lane's columns."""
+    def _unpacked(self, tree: int, rows: Sequence[bytes]) -> pa.Table:
+        """Returns what has arrived for a tree, in its columns."""
         table = pa.concat_tables([from_bytes(data) for data in rows])
-        return table.rename_columns(self._columns[lane])
+        return table.rename_columns(self._columns[tree])
 
-    def _under(self, lane: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Returns answers with the number of their lane; columns that it does not have are null."""
-        numbers = pa.array(np.full(batch.num_rows, lane, np.int32))
-        return cast_answer_rows(batch.append_column(LANE, numbers), self._schema)
+    def _under(self, tree: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Returns answers with the number of their tree; columns that it does not have are null."""
+        numbers = pa.array(np.full(batch.num_rows, tree, np.int32))
+        return cast_answer_rows(batch.append_column(TREE, numbers), self._schema)
 
     def _with_counts(self, given: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """Yields answers and, behind them, how many each node has and their latest begin."""
         rows: Counter[tuple[int, int]] = Counter()
         latest: dict[tuple[int, int], int] = {}
-        for lane, batch in given:
+        for tree, batch in given:
             nodes = batch.column(NODE).to_numpy()
             begins = batch.column(BEGIN).to_numpy()
             for node in np.unique(nodes).tolist():
                 here = begins[nodes == node]
-                rows[lane, node] += len(here)
-                latest[lane, node] = max(latest.get((lane, node), _LONG_AGO), int(here.max()))
-            yield self._under(lane, batch)
+                rows[tree, node] += len(here)
+                latest[tree, node] = max(latest.get((tree, node), _LONG_AGO), int(here.max()))
+            yield self._under(tree, batch)
         if rows:
             yield self._counted(rows, latest)
 
@@ -123,19 +115,19 @@ class BucketStep:
         counts: Mapping[tuple[int, int], int],
         begins: Mapping[tuple[int, int], int] | None = None,
     ) -> pa.RecordBatch:
-        """Returns a row for each count, by lane and node; those of answers have a begin."""
-        lanes = pa.array([lane for lane, _ in counts], pa.int32())
+        """Returns a row for each count, by tree and node; those of answers have a begin."""
+        trees = pa.array([tree for tree, _ in counts], pa.int32())
         nodes = pa.array([node for _, node in counts], pa.int32())
-        there = {LANE: lanes, NODE: nodes, FIGURE: pa.array(counts.values(), pa.int64())}
+        there = {TREE: trees, NODE: nodes, FIGURE: pa.array(counts.values(), pa.int64())}
         if begins is not None:
             there[BEGIN] = pa.array([begins[place] for place in counts], pa.int64())
         return cast_answer_rows(pa.RecordBatch.from_pydict(there), self._schema)
 
     def _as_it_is(self, data: bytes) -> pd.DataFrame:
         """Returns a row with packed events that no window takes."""
-        lane, node = pa.array([WHOLLY_LATE], pa.int32()), pa.array([0], pa.int32())
+        tree, node = pa.array([WHOLLY_LATE], pa.int32()), pa.array([0], pa.int32())
         rows = pa.array([data], pa.binary())
-        batch = pa.RecordBatch.from_pydict({LANE: lane, NODE: node, ROWS: rows})
+        batch = pa.RecordBatch.from_pydict({TREE: tree, NODE: node, ROWS: rows})
         return _frame(cast_answer_rows(batch, self._schema))
 
 

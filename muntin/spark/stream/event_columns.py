@@ -1,4 +1,4 @@
-"""Selects what all lanes of a stream need of its events: time, keys, arguments, filters as bits."""
+"""Selects what all trees of a stream need of its events: time, keys, arguments, filters as bits."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -91,18 +91,18 @@ class EventColumns(Events):
         return micros(self._first.time, self._time_type)
 
     def guard(self, grouping: Grouping) -> str | None:
-        """Returns the filter of a lane, unless all events that are read have passed it."""
+        """Returns the filter of a tree, unless all events that are read have passed it."""
         return None if grouping.where == self._common else grouping.where
 
     def masks(self, grouping: Grouping) -> dict[str, int]:
-        """Returns the bits of events that a lane takes."""
+        """Returns the bits of events that a tree takes."""
         guard = self.guard(grouping)
         return {} if guard is None else self._bits.masks(conditions_of(guard, self._safe))
 
     def column(self, sql: str, kind: DataType, grouping: Grouping) -> str:
-        """Returns the column of a lane's key, or of what it carries.
+        """Returns the column of a tree's key, or of what it carries.
 
-        What is more than a column is computed only where the lane's filter holds.
+        What is more than a column is computed only where the tree's filter holds.
         """
         encoded = key_code(kind).encode(f"({sql})")
         guard = self.guard(grouping)
@@ -116,7 +116,7 @@ class EventColumns(Events):
         self._rows[ROW] = f"named_struct({', '.join(fields)})"
 
     def sql(self) -> SqlText:
-        """Returns the events of all lanes with all columns."""
+        """Returns the events of all trees with all columns."""
         columns = {
             TIME: self.time,
             **{name: sql for sql, name in self._others.items()},

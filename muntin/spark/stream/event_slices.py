@@ -1,4 +1,4 @@
-"""Hands the events of a stream to the slicer: one projection, and packed slices for all lanes.
+"""Hands the events of a stream to the slicer: one projection, and packed slices for all trees.
 
 Nothing of it is in the state. The rows that come out have no event time, so Spark drops none of
 them: the operator knows which windows were given out.
@@ -23,9 +23,8 @@ from muntin.runtime.slicer.late_rows import LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
 from muntin.runtime.slicer.slicer import Slicer
 from muntin.runtime.slicer.target import Target
-from muntin.runtime.state.lane import EVENTS, START, Lane
-from muntin.runtime.state.late_rows import ALL
-from muntin.runtime.state.record_lane import RecordLane
+from muntin.runtime.state.figures import ALL
+from muntin.runtime.state.stream_tree import EVENTS, START, StreamTree
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from muntin.spark.batch.pass_slices import PACKED
@@ -42,28 +41,27 @@ _EVENTS = component_storage(Component(kind="count"), value_type=INTEGER, name=EV
 
 
 def packed_slices(
-    lanes: Sequence[Lane],
-    records: Sequence[RecordLane],
-    carried: Mapping[int, Iterable[tuple[str, DataType]]],
+    trees: Sequence[StreamTree],
     bound: Mapping[int, BoundTree],
+    carried: Mapping[int, Iterable[tuple[str, DataType]]],
     events: Events,
     *,
     buckets: tuple[int, ...],
     late: StructType | None = None,
 ) -> DataFrame:
-    """Returns packed slices and records of all lanes, a row for each lane and bucket of keys.
+    """Returns packed slices and records of all trees, a row for each tree and bucket of keys.
 
-    By the number of a lane, `carried` has the Spark SQL and the type of all that its records carry,
-    and `bound` has the types of its tree. With `late`, the columns of whole rows, those that no
-    open window takes are packed, too.
+    By the number of a tree, `bound` has its types, and `carried` the Spark SQL and the type of all
+    that its records carry. With `late`, the columns of whole rows, those that no open window takes
+    are packed, too.
     """
-    targets = [_slices(lane, bound[lane.number], events) for lane in lanes]
-    for record_lane in records:
-        number = record_lane.number
-        if record_lane.grains is None:
+    targets = []
+    for tree in trees:
+        number = tree.number
+        if tree.slices is None:
             targets.append(_as_they_are(number, carried[number], bound[number], events))
         else:
-            targets.append(_grains(record_lane, bound[number], events))
+            targets.append(_partials(number, *tree.slices, bound[number], events))
     targets.append(_every_event([target.slicing for target in targets], events))
     filters = None
     if late is not None:
@@ -78,22 +76,10 @@ def packed_slices(
     )
 
 
-def _slices(lane: Lane, bound: BoundTree, events: Events) -> Target:
-    """Returns what the slicer makes for a lane of periodic windows."""
-    return _partials(lane.number, lane.layout, lane.tree.slicing, bound, events)
-
-
-def _grains(lane: RecordLane, bound: BoundTree, events: Events) -> Target:
-    """Returns what the slicer makes for a lane whose records are grains."""
-    slicing = lane.tree.grains
-    assert lane.grains is not None
-    assert slicing is not None
-    return _partials(lane.number, lane.grains, slicing, bound, events)
-
-
 def _partials(
     number: int, layout: Layout, slicing: Slicing, bound: BoundTree, events: Events
 ) -> Target:
+    """Returns what the slicer makes for a tree that reads partials."""
     grouping = bound.tree.grouping
     own = events.of(grouping)
     values = {
@@ -113,7 +99,7 @@ def _partials(
 def _as_they_are(
     number: int, carried: Iterable[tuple[str, DataType]], bound: BoundTree, events: Events
 ) -> Target:
-    """Returns what the slicer makes for a lane whose records are events."""
+    """Returns what the slicer makes for a tree whose records are events."""
     grouping = bound.tree.grouping
     own = events.of(grouping)
     return Target(

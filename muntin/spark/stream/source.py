@@ -17,32 +17,28 @@ from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
-from muntin.runtime.state.record_lane import RecordNeeds
+from muntin.runtime.state.find_state import TreeDefinition
 from muntin.runtime.stream_plan.change_plan import first_start, stores_alike
-from muntin.runtime.stream_plan.lane_definitions import LaneDefinition
-from muntin.runtime.stream_plan.stream_plan import Needs, StreamPlan
+from muntin.runtime.stream_plan.stored_tree import Needs
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.value_types import ValueTypes, retyped
-from muntin.spark.binding.bind_data_windows import bind_data_trees
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree, bind, is_compiled, is_order_known
+from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundTree
-from muntin.spark.binding.grouping_sql import value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, first_line, is_ansi, is_case_sensitive
 from muntin.spark.engine.watermarks import Watermarks, watermarks_of
 from muntin.spark.frames.stream_frames import WATERMARK
+from muntin.spark.stream.bound_stream_tree import (
+    BoundStreamTree,
+    bind_stream_tree,
+    check_classes,
+)
 from muntin.spark.stream.buckets import bucket_labels
 from muntin.spark.stream.event_columns import EventColumns, Events
 from muntin.spark.stream.event_slices import packed_slices
 from muntin.spark.stream.joined_events import JoinedEvents, JoinedStream
-from muntin.spark.stream.key_codes import key_code
 from muntin.spark.stream.operator import answer_slices
 from muntin.spark.stream.stream_answers import StreamAnswers
-from muntin.spark.stream.stream_records import (
-    BoundRecords,
-    bind_records,
-    check_classes,
-    record_lane,
-)
 from muntin.spark.stream.value_types import value_types
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
@@ -112,7 +108,6 @@ class Source:
         return first_start(
             bound.plan,
             bound.needs,
-            bound.record_needs,
             buckets=bucket_labels(self.session, buckets),
             delay=self.delay,
             retain=retain,
@@ -131,25 +126,18 @@ class Source:
             relations, watched, joined = self._read(plan)
         except AnalysisException as error:
             raise RunError(first_line(error)) from None
-        bound = bind(plan, relations)
-        whole, data_trees = bind_data_trees(bound.plan, relations, is_stream=True)
-        for query in whole.plain:
+        bound = bind(plan, relations, is_stream=True)
+        for query in bound.plan.plain:
             raise RunError(f"query {query.name!r} cannot be streamed: {query.reason}")
-        records = [bind_records(tree, relations) for tree in data_trees]
+        trees = [bind_stream_tree(tree, bound.plan, relations) for tree in bound.trees]
+        queries = [query for query in bound.plan.queries if isinstance(query, Query)]
         return BoundStream(
-            plan=whole,
-            trees=bound.trees,
-            needs=[_needs(tree, bound.plan, relations) for tree in bound.trees],
-            records=records,
+            plan=bound.plan,
+            trees=trees,
             relations=relations,
             watched=watched,
             joined=joined,
-            types=value_types(
-                [query for query in whole.queries if isinstance(query, Query)],
-                [*bound.trees, *data_trees],
-                records,
-                relations,
-            ),
+            types=value_types(queries, trees, relations),
             is_one_stream=self._watermarks.tell_what_was_read,
         )
 
@@ -230,12 +218,10 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundStream:
-    """A plan that can run on a stream, and what its trees need."""
+    """A plan that can run on a stream, and its trees, in their order."""
 
     plan: Plan
-    trees: tuple[BoundPeriodicTree, ...]
-    needs: Sequence[Needs]
-    records: Sequence[BoundRecords]
+    trees: Sequence[BoundStreamTree]
     relations: Relations
     # The column that the watermark follows.
     watched: str
@@ -246,15 +232,13 @@ class BoundStream:
     is_one_stream: bool
 
     @property
-    def record_needs(self) -> list[RecordNeeds]:
-        """What the trees of data windows need."""
-        return [bound.needs for bound in self.records]
+    def needs(self) -> list[Needs]:
+        """What each tree needs columns for."""
+        return [tree.needs for tree in self.trees]
 
     def has_types_of(self, running: StreamPlan) -> bool:
         """Whether what the plan reads has the types that a running plan of it was made for."""
-        return not retyped(running.types, self.types) and stores_alike(
-            running, self.needs, self.record_needs
-        )
+        return not retyped(running.types, self.types) and stores_alike(running, self.needs)
 
     def rows(self) -> StructType:
         """Returns the columns of the rows that the queries read."""
@@ -272,39 +256,27 @@ class BoundStream:
         running: StreamPlan,
         *,
         late: StructType | None = None,
-        definitions: Mapping[int, LaneDefinition] | None = None,
+        definitions: Mapping[int, TreeDefinition] | None = None,
     ) -> tuple[DataFrame, StreamAnswers]:
         """Returns the operator's answers as a streaming DataFrame, and how queries read them.
 
         With `late`, the columns of whole rows, those that no open window takes are among them. With
-        `definitions` of its lanes, their state is found by these.
+        `definitions` of its trees, their state is found by these.
         """
-        trees = {lane.number: tree for lane, tree in zip(running.lanes, self.trees, strict=True)}
-        records = {
-            lane.number: tree for lane, tree in zip(running.records, self.records, strict=True)
-        }
-        lanes = [
-            lane.at_run_time(ansi=running.ansi, retain=running.retain) for lane in running.lanes
-        ]
-        record_lanes = [
-            record_lane(lane, records[lane.number], ansi=running.ansi) for lane in running.records
-        ]
-        bound: dict[int, BoundTree] = {
-            **trees,
-            **{number: each.bound for number, each in records.items()},
-        }
+        pairs = list(zip(running.trees, self.trees, strict=True))
+        trees = [tree.at_run_time(stored, running) for stored, tree in pairs]
+        bound = {stored.number: tree.bound for stored, tree in pairs}
+        has_late = late is not None
         packed = packed_slices(
-            lanes,
-            record_lanes,
-            {lane.number: records[lane.number].carried(lane.columns) for lane in running.records},
+            trees,
             bound,
+            {stored.number: tree.carried(stored) for stored, tree in pairs},
             self._events(list(bound.values())),
             buckets=running.buckets,
             late=late,
         )
-        has_late = late is not None
-        answers = answer_slices(packed, lanes, record_lanes, late=has_late, definitions=definitions)
-        return answers, StreamAnswers(running, trees, records, self.relations, late=has_late)
+        answers = answer_slices(packed, trees, late=has_late, definitions=definitions)
+        return answers, StreamAnswers(running, trees, bound, self.relations, late=has_late)
 
     def _events(self, bound: Sequence[BoundTree]) -> Events:
         if self.joined is not None:
@@ -331,33 +303,3 @@ def _delay(own: Watermarks, watermark: Duration | None) -> int:
             f"{format_duration(longest)}, watermark= {format_duration(delay)}"
         )
     return longest
-
-
-def _needs(bound: BoundPeriodicTree, plan: Plan, relations: Relations) -> Needs:
-    """Returns what a tree needs columns for; an error names the query that cannot be streamed."""
-    queries = plan.queries_of(bound.tree)
-    try:
-        keys = tuple(key_code(field.dataType).kind for field in bound.keys)
-    except RunError as error:
-        first = next(iter(queries.values()))
-        raise RunError(f"query {first.asked.name!r}: {error}") from None
-    relation = bound.tree.grouping.relation
-    for query in queries.values():
-        for aggregate in query.aggregates.values():
-            # A batch also needs keys that Python takes as they are; here they are encoded.
-            if not is_compiled(aggregate, bound.types) or not is_order_known(
-                aggregate, relation, relations
-            ):
-                raise RunError(
-                    f"query {query.asked.name!r} cannot be streamed: {aggregate} is "
-                    f"{bound.types[aggregate].simpleString()}; streams take aggregates of numbers "
-                    f"and booleans, sums of decimals of up to 27 digits, and least and greatest "
-                    f"decimals, strings without a collation, binary, dates, timestamps and "
-                    f"intervals of days and seconds"
-                )
-    numbers = {
-        component: value_type_of(component, aggregate, bound.types)
-        for aggregate in bound.tree.aggregates
-        for component in aggregate.components
-    }
-    return Needs(keys=keys, numbers=numbers)

@@ -9,9 +9,9 @@ from pyspark.sql.functions import collect_list, expr
 
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.state.figures import COMBINED, bytes_at, rows_at
-from muntin.runtime.stream_plan.stream_plan import RunningLane
+from muntin.runtime.stream_plan.stored_tree import StoredTree
 from muntin.spark.pipeline.reports import Report
-from muntin.spark.stream.bucket_processor import FIGURE, LANE
+from muntin.spark.stream.bucket_processor import FIGURE, TREE
 
 # What Spark's reports call the figures.
 OBSERVED_FIGURES, _TOLD = "muntin_figures", "told"
@@ -41,27 +41,27 @@ def told() -> Column:
 
     Spark takes seconds to plan and compute some aggregates for each of a hundred queries.
     """
-    figure = f"CASE WHEN {FIGURE} IS NOT NULL THEN struct({LANE}, {NODE}, {FIGURE}, {BEGIN}) END"
+    figure = f"CASE WHEN {FIGURE} IS NOT NULL THEN struct({TREE}, {NODE}, {FIGURE}, {BEGIN}) END"
     return collect_list(expr(figure)).alias(_TOLD)
 
 
 def figures_in(report: Report) -> dict[tuple[int, int], int]:
-    """Returns the sums of figures over all buckets, by lane and what they are of."""
+    """Returns the sums of figures over all buckets, by tree and what they are of."""
     found: Counter[tuple[int, int]] = Counter()
     for each in _told_in(report):
         # Spark leaves nulls out of a report. The figures of answers have a begin.
         if each.get(BEGIN) is None:
-            found[each[LANE], each[NODE]] += each[FIGURE]
+            found[each[TREE], each[NODE]] += each[FIGURE]
     return dict(found)
 
 
 def answers_in(report: Report) -> dict[tuple[int, int], tuple[int, int]]:
-    """Returns how many answers each lane and node gave, and their latest begin."""
+    """Returns how many answers each tree and node gave, and their latest begin."""
     found: dict[tuple[int, int], tuple[int, int]] = {}
     for each in _told_in(report):
         if (begin := each.get(BEGIN)) is not None:
-            rows, last = found.get((each[LANE], each[NODE]), (0, begin))
-            found[each[LANE], each[NODE]] = rows + each[FIGURE], max(last, begin)
+            rows, last = found.get((each[TREE], each[NODE]), (0, begin))
+            found[each[TREE], each[NODE]] = rows + each[FIGURE], max(last, begin)
     return found
 
 
@@ -72,19 +72,19 @@ def _told_in(report: Report) -> Sequence[Report]:
     return figures
 
 
-def state_in(report: Report, lanes: Sequence[RunningLane]) -> StateReport:
+def state_in(report: Report, trees: Sequence[StoredTree]) -> StateReport:
     """Returns what a report says of the state."""
     figures = figures_in(report)
     levels = []
-    for lane in lanes:
-        for number, window in enumerate((None, *lane.tree.levels)):
+    for stored in trees:
+        for number, level in enumerate(stored.tree.level_names):
             levels.append(
                 LevelStatus(
-                    queries=lane.tree.queries,
-                    level="slices" if window is None else str(window),
-                    rows=figures.get((lane.number, rows_at(number)), 0),
-                    bytes=figures.get((lane.number, bytes_at(number)), 0),
+                    queries=stored.tree.queries,
+                    level=level,
+                    rows=figures.get((stored.number, rows_at(number)), 0),
+                    bytes=figures.get((stored.number, bytes_at(number)), 0),
                 )
             )
-    combined = sum(figures.get((lane.number, COMBINED), 0) for lane in lanes)
+    combined = sum(figures.get((stored.number, COMBINED), 0) for stored in trees)
     return StateReport(levels=tuple(levels), combined=combined)

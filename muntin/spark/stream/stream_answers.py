@@ -10,17 +10,14 @@ from pyspark.sql.functions import max as max_of
 from pyspark.sql.types import StructField
 
 from muntin.model.query import Grouping, Query, parts_of
-from muntin.model.trees import DataNode, Node
+from muntin.model.trees import Node, TreeNode
 from muntin.model.windows.window import Window
 from muntin.runtime.periodic.tree import BEGIN, NODE
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE
 from muntin.runtime.slicer.packing import ROWS
-from muntin.runtime.state.arrived_keys import ARRIVED, KEYS
-from muntin.runtime.state.late_rows import ALL
-from muntin.runtime.state.record_lane import RunningRecords
-from muntin.runtime.storage.layout import Layout
-from muntin.runtime.stream_plan.stream_plan import RunningLane, StreamPlan
-from muntin.spark.binding.bind_periodic import BoundPeriodicTree
+from muntin.runtime.state.figures import ALL, ARRIVED, KEYS
+from muntin.runtime.state.stream_tree import StreamTree
+from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.output.naming import NUMBER
@@ -37,7 +34,7 @@ from muntin.spark.output.together import (
     united,
 )
 from muntin.spark.pipeline.reports import Report
-from muntin.spark.stream.bucket_processor import FIGURE, LANE
+from muntin.spark.stream.bucket_processor import FIGURE, TREE
 from muntin.spark.stream.key_codes import KEY_TYPES, key_code
 from muntin.spark.stream.state_report import (
     OBSERVED_FIGURES,
@@ -47,7 +44,6 @@ from muntin.spark.stream.state_report import (
     state_in,
     told,
 )
-from muntin.spark.stream.stream_records import BoundRecords
 
 # What rows that no open window took are called among queries; no query's name has a slash.
 LATE_ROWS = "late/rows"
@@ -56,38 +52,30 @@ _OBSERVED = "muntin"
 
 
 class StreamAnswers:
-    """Projects the rows of each lane and node to the answers of their queries."""
+    """Projects the rows of each tree and node to the answers of their queries."""
 
     def __init__(
         self,
         running: StreamPlan,
-        bound: Mapping[int, BoundPeriodicTree],
-        records: Mapping[int, BoundRecords],
+        trees: Sequence[StreamTree],
+        bound: Mapping[int, BoundTree],
         relations: Relations,
         *,
         late: bool = False,
     ) -> None:
-        """With `late`, there are packed rows that no open window took, as if of one more query."""
+        """`bound` has the types of the trees, by their numbers. With `late`, there are packed rows
+        that no open window took, as if of one more query."""
         self._late = late
         self._running = running
-        self._bound: dict[int, BoundTree] = {
-            **bound,
-            **{number: lane_records.bound for number, lane_records in records.items()},
-        }
-        self._layouts = {lane.number: self._layout(lane) for lane in running.lanes}
-        self._layouts |= {
-            number: lane_records.layout.layout for number, lane_records in records.items()
-        }
+        self._trees, self._bound = trees, bound
         self._relations = relations
-        self._lanes: list[RunningLane | RunningRecords] = [*running.lanes, *running.records]
         # Where each part of a query, a grouping set, is answered; most queries have one part.
-        self.places: dict[str, tuple[RunningLane | RunningRecords, int]] = {}
-        for lane in self._lanes:
-            nodes: Sequence[Node | DataNode] = lane.tree.nodes
-            for number, node in enumerate(nodes):
-                self.places.update(dict.fromkeys(node.queries, (lane, number)))
+        self.places: dict[str, tuple[StreamTree, int]] = {}
+        for tree in trees:
+            for number, node in enumerate(tree.tree.nodes):
+                self.places.update(dict.fromkeys(node.queries, (tree, number)))
         self._parts = {part.name: part for part in parts_of(running.plan.queries)}
-        # What a query that leaves a lane gives is the answer of the query that has moved.
+        # What a query that leaves a tree gives is the answer of the query that has moved.
         self._called = {part: running.called(self._parts[part].asked.name) for part in self.places}
         self.queries = list(dict.fromkeys(self._called.values()))
         self._projections = {name: self._projection(name) for name in self.places}
@@ -129,26 +117,26 @@ class StreamAnswers:
 
     def state_in(self, report: Report) -> StateReport:
         """Returns what is kept after a batch."""
-        return state_in(report, self._running.lanes)
+        return state_in(report, self._running.trees)
 
     def arrived_in(self, report: Report) -> dict[Grouping, tuple[int, int]]:
         """Returns how many events, and keys among them, a batch had for each grouping."""
         figures = figures_in(report)
         return {
-            lane.tree.grouping: (events, figures[lane.number, KEYS])
-            for lane in self._running.lanes
-            if (events := figures.get((lane.number, ARRIVED)))
+            tree.tree.grouping: (events, figures[tree.number, KEYS])
+            for tree in self._trees
+            if (events := figures.get((tree.number, ARRIVED)))
         }
 
     def late_in(self, report: Report) -> dict[str | None, int]:
         """Returns how many events came too late in a batch, for each query and, under None, for
         any."""
         # An event is late for all parts of a query, or for none: they have one window and filter. A
-        # query that leaves a lane counts in the one that it has moved to.
+        # query that leaves a tree counts in the one that it has moved to.
         places: dict[str | None, tuple[int, int]] = {None: (ALL, ALL)}
-        for part, (lane, node) in self.places.items():
+        for part, (tree, node) in self.places.items():
             if part not in self._running.leaving:
-                places.setdefault(self._called[part], (lane.number, node))
+                places.setdefault(self._called[part], (tree.number, node))
         figures = figures_in(report)
         return {name: figures.get(place, 0) for name, place in places.items()}
 
@@ -169,8 +157,8 @@ class StreamAnswers:
             return {}
         given = answers_in(report)
         found: dict[str, tuple[int, int | None]] = {}
-        for part, (lane, node) in self.places.items():
-            rows, begin = given.get((lane.number, node), (0, None))
+        for part, (tree, node) in self.places.items():
+            rows, begin = given.get((tree.number, node), (0, None))
             window = self._parts[part].window
             if begin is not None and isinstance(window, Window):
                 begin = window.begin_of(begin)
@@ -203,7 +191,7 @@ class StreamAnswers:
 
     @cached_property
     def _filtered(self) -> list[str]:
-        """The queries that leave out rows of their nodes: by HAVING, or windows of other lanes."""
+        """The queries that leave out rows of their nodes: by HAVING, or windows of other trees."""
         return list(
             dict.fromkeys(
                 self._called[part]
@@ -234,8 +222,8 @@ class StreamAnswers:
         }
 
     @cached_property
-    def _nodes(self) -> list[Node | DataNode]:
-        nodes: list[Node | DataNode] = [node for lane in self._lanes for node in lane.tree.nodes]
+    def _nodes(self) -> list[TreeNode]:
+        nodes: list[TreeNode] = [node for tree in self._trees for node in tree.tree.nodes]
         if self._late:
             instant = Window(size=1, slide=1)
             nodes.append(Node(window=instant, aggregates=(), queries=(LATE_ROWS,)))
@@ -243,20 +231,20 @@ class StreamAnswers:
 
     @cached_property
     def _any_size(self) -> dict[str, Projection]:
-        """Each query's projection over rows of any node, by its number among those of all lanes."""
+        """Each query's projection over rows of any node, by its number among those of all trees."""
         bounds = Bounds.of([node.window for node in self._nodes], NODE)
         return {name: self._projection(name, bounds) for name in self.places}
 
     def _nodes_numbered(self, answers: DataFrame) -> DataFrame:
-        """Numbers the nodes of all lanes together, so that a plan has the operator only once."""
-        if len(self._lanes) == 1 and not self._late:
+        """Numbers the nodes of all trees together, so that a plan has the operator only once."""
+        if len(self._trees) == 1 and not self._late:
             return answers
         first, cases = 0, []
-        for lane in self._lanes:
-            cases.append(f"WHEN {LANE} = {lane.number} THEN {NODE} + {first}")
-            first += len(lane.tree.nodes)
+        for tree in self._trees:
+            cases.append(f"WHEN {TREE} = {tree.number} THEN {NODE} + {first}")
+            first += len(tree.tree.nodes)
         if self._late:
-            cases.append(f"WHEN {LANE} = {WHOLLY_LATE} THEN {first}")
+            cases.append(f"WHEN {TREE} = {WHOLLY_LATE} THEN {first}")
         return answers.withColumn(NODE, expr(f"CASE {' '.join(cases)} END"))
 
     def _query(self, name: str) -> Query:
@@ -266,27 +254,27 @@ class StreamAnswers:
 
     def _here(self, name: str) -> str:
         """Whether a row of answers belongs to a query's node."""
-        lane, number = self.places[name]
-        return f"{LANE} = {lane.number} AND {NODE} = {number}"
+        tree, number = self.places[name]
+        return f"{TREE} = {tree.number} AND {NODE} = {number}"
 
     def _projection(self, name: str, bounds: Bounds | None = None) -> Projection:
-        lane, number = self.places[name]
-        bound = self._bound[lane.number]
+        tree, number = self.places[name]
+        bound = self._bound[tree.number]
         query = self._parts[name]
         with blaming(query.asked):
             projected = projection(
                 query,
-                from_slots(lane.tree.nodes[number], self._layouts[lane.number], bound),
+                from_slots(tree.tree.nodes[number], tree.layout, bound),
                 bound,
                 bounds=bounds if isinstance(query.window, Window) else None,
                 plain=self._relations.names_of(query.asked),
                 keys=[
                     _decoded(slot, field)
-                    for slot, field in zip(lane.key_columns, bound.keys, strict=True)
+                    for slot, field in zip(tree.layout.key_columns, bound.keys, strict=True)
                 ],
                 left_out={name: self._null(query, key) for name, key in query.left_out.items()},
             )
-        # Windows that its lane saw only in part, or that another lane gives, are left out.
+        # Windows that its tree saw only in part, or that another tree gives, are left out.
         first, until = self._running.limits(query.asked.name)
         conditions = [] if first is None else [f"{BEGIN} >= {first}L"]
         conditions += [] if until is None else [f"{BEGIN} < {until}L"]
@@ -295,9 +283,6 @@ class StreamAnswers:
     def _null(self, part: Query, key: str) -> str:
         """Returns the null of a key that a grouping set leaves out."""
         return f"CAST(NULL AS {self._relations.type_of(part.source, key).simpleString()})"
-
-    def _layout(self, lane: RunningLane) -> Layout:
-        return lane.at_run_time(ansi=self._running.ansi, retain=self._running.retain).layout
 
 
 def _decoded(slot: str, field: StructField) -> str:

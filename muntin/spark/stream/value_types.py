@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from muntin.model.query import Query
 from muntin.model.sql_text import SqlText
 from muntin.runtime.stream_plan.value_types import ValueTypes, read_by
-from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations
-from muntin.spark.stream.stream_records import BoundRecords
+from muntin.spark.stream.bound_stream_tree import BoundStreamTree
 
 
 def value_types(
     queries: Sequence[Query],
-    bound: Sequence[BoundTree],
-    records: Sequence[BoundRecords],
+    trees: Sequence[BoundStreamTree],
     relations: Relations,
 ) -> ValueTypes:
     """Returns the types of times, keys, arguments and the columns of records, by their Spark SQL.
@@ -23,15 +21,15 @@ def value_types(
     other query of one over the stream.
     """
     found: dict[SqlText, dict[str, str]] = {}
-    for of_tree in records:
-        types = found.setdefault(of_tree.bound.tree.grouping.relation, {})
-        for name, sql in of_tree.columns.items():
-            types[sql] = of_tree.types[name].simpleString()
-    for tree in bound:
-        grouping = tree.tree.grouping
+    for tree in trees:
+        types = found.setdefault(tree.bound.tree.grouping.relation, {})
+        for name, sql in tree.columns.items():
+            types[sql] = tree.types[name].simpleString()
+    for tree in trees:
+        grouping = tree.bound.tree.grouping
         types = found.setdefault(grouping.relation, {})
-        types[grouping.time] = tree.time_type.simpleString()
-        for key, field in zip(grouping.keys, tree.keys, strict=True):
+        types[grouping.time] = tree.bound.time_type.simpleString()
+        for key, field in zip(grouping.keys, tree.bound.keys, strict=True):
             types[key] = field.dataType.simpleString()
     others: dict[SqlText, dict[str, None]] = {}
     for query in queries:

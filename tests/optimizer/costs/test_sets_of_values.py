@@ -65,10 +65,10 @@ def test_plain_spark_pays_for_each_value_in_each_window():
     }
     distinct, top = plain["count_distinct"], plain["max"]
     # A minute, and an hour every minute: each event is in 61 windows.
-    more = distinct.prices.counted * 50 * 61
+    more = distinct.workload.prices.counted * 50 * 61
     assert distinct.plain_cost - top.plain_cost == pytest.approx(more)
     spent = [
         sum(cost.alone_cost(WINDOWS[0], [aggregate], with_values(None)))
         for aggregate in (USERS, mt.max("temp"))
     ]
-    assert spent[0] - spent[1] == pytest.approx(distinct.prices.counted * 50)
+    assert spent[0] - spent[1] == pytest.approx(distinct.workload.prices.counted * 50)

@@ -13,7 +13,7 @@ from muntin.optimizer.evolve.measured import Measured
 from muntin.optimizer.evolve.move_queries import moving, staying, without
 from muntin.optimizer.evolve.outlook import outlook
 from muntin.optimizer.evolve.replan import Replanner
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.optimizer.weave_share.incremental import ReweavingPlan
 
@@ -29,7 +29,7 @@ OTHER = ask("other", tumbling("1 minute"), key="site")
 
 
 def plan(*queries, strategy="shared"):
-    return on_slices(optimize(workload(queries), strategy))
+    return plan_for_stream(optimize(workload(queries), strategy))
 
 
 def trees(found):
@@ -74,10 +74,10 @@ def test_the_outlook_compares_both_plans_for_what_was_measured():
     assert found.saves == pytest.approx(1 - found.best.cost / found.now.cost)
     assert found.saves > 0
     work = measured.of(workload([A, B, C, OTHER]))
-    costs = [on_slices(optimize(work, strategy)).cost for strategy in STRATEGIES]
+    costs = [plan_for_stream(optimize(work, strategy)).cost for strategy in STRATEGIES]
     assert found.best.cost == min(costs) == cheapest(work).cost
     # A plan costs the same whether it is made for the figures or looked at with them.
-    alone = on_slices(optimize(work, "unshared"))
+    alone = plan_for_stream(optimize(work, "unshared"))
     assert found.now.cost == pytest.approx(alone.cost)
     assert found.now.unshared_cost == pytest.approx(alone.unshared_cost)
     assert found.now.plain_cost == pytest.approx(alone.plain_cost)

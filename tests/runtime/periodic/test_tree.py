@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from muntin.errors import PlanError
 from muntin.model.aggregates.aggregate import count, max_
+from muntin.model.options import PlanOptions
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import Node, PeriodicTree
@@ -163,7 +164,7 @@ def test_memory_is_bounded_by_the_longest_window():
     rows = [("a", start, 1.0, 1) for start in range(5000)]
     for batch in batch_of(rows, layout).to_batches(max_chunksize=100):
         list(runtime.push(batch))
-        kept = runtime._feeds[None].kept
+        kept = runtime._feeds[None].pending
         assert kept is None or len(kept) <= 10
 
 
@@ -191,7 +192,7 @@ def test_whatever_technique_a_plan_names_the_answers_are_the_same(technique):
         Query(name=f"q{i}", window=window, aggregates=asked, keys=["k"], time="ts")
         for i, window in enumerate([Window(size=6, slide=6), Window(size=15, slide=3)])
     ]
-    (tree,) = optimize(workload(queries, technique=technique), "shared").trees
+    (tree,) = optimize(workload(queries, options=PlanOptions(technique=technique)), "shared").trees
     assert {name for node in tree.nodes for each in node.techniques for name in each} == {technique}
     layout = layout_of(tree)
     values = np.random.default_rng(7).integers(-30, 30, 90).tolist()

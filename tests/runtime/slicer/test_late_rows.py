@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muntin.model.windows.window import Window
+from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.late_rows import WHOLLY_LATE, LateRows, OpenWindowFilter
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
-from muntin.runtime.state.segments import from_bytes
 from tests.support.examples import examples
 
 rows = st.tuples(

@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
+from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET, by_bucket, pack
-from muntin.runtime.state.segments import from_bytes
 
 
 def test_many_partials_of_a_bucket_are_several_rows():

@@ -14,14 +14,14 @@ from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
+from muntin.runtime.arrow_bytes import from_bytes
 from muntin.runtime.columns.row_order import sort_slices
 from muntin.runtime.periodic.rollups import is_cut
 from muntin.runtime.periodic.tree import TreeRuntime
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
-from muntin.runtime.state.lane import Lane
-from muntin.runtime.state.segments import from_bytes
+from muntin.runtime.state.periodic_tree import PeriodicStreamTree
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from tests.support.examples import examples
@@ -54,7 +54,7 @@ def tree_of(windows, strategy="shared") -> PeriodicTree:
         Query(name=f"q{n}", window=one, aggregates=AGGREGATES, keys=["k"], time="t")
         for n, one in enumerate(windows)
     ]
-    return on_slices(optimize(workload(queries), strategy)).trees[0]
+    return plan_for_stream(optimize(workload(queries), strategy)).trees[0]
 
 
 values = st.one_of(st.none(), st.integers(-9, 9))
@@ -106,7 +106,7 @@ def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps
     # An event is in the slice from the last edge to the next.
     table = batch_of([(k, edge(time, -1), x, i) for k, time, x, i in events], layout)
     ends = [edge(start + 1, 1) for start in table.column("start").to_pylist()]
-    lane = Lane(number=3, tree=tree, layout=layout, retain=retain)
+    stream_tree = PeriodicStreamTree(number=3, tree=tree, layout=layout, retain=retain)
     store, state = Memory(), BucketState()
     watermarks = list(accumulate(steps))
     # A slice arrives when the watermark passes its end, or some batches earlier.
@@ -115,7 +115,7 @@ def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps
     found = []
     for number, watermark in enumerate(watermarks):
         arrived = {3: table.filter(pa.array([at == number for at in comes], pa.bool_()))}
-        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        bucket = BucketRuntime([stream_tree], store, BucketState.from_bytes(state.to_bytes()))
         found += [batch for _, batch in bucket.step(arrived, watermark)]
         state = bucket.state
     seen = table.filter(pa.array([end <= watermark for end in ends], pa.bool_()))
@@ -133,25 +133,25 @@ def test_pieces_give_what_one_pass_gives(cells, windows, strategy, events, steps
 def test_a_batch_writes_what_is_new_drops_what_is_old_and_reads_little():
     tree = tree_of([Window(size=300, slide=1), Window(size=1, slide=1)])
     layout = layout_of(tree)
-    lane = Lane(number=3, tree=tree, layout=layout)
+    stream_tree = PeriodicStreamTree(number=3, tree=tree, layout=layout)
     store, state = Memory(), BucketState()
     # Some more than the longest window holds.
     written, read, steps = [], [], 360
     for at in range(steps):
         before = store.writes, store.rows
         rows = batch_of([(key, at, 1.0, 1) for key in "abcdefghij"], layout)
-        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        bucket = BucketRuntime([stream_tree], store, BucketState.from_bytes(state.to_bytes()))
         answers = list(bucket.step({3: rows}, at + 1))
         assert sum(len(batch) for _, batch in answers) == 20
         state = bucket.state
         written.append(store.writes - before[0])
         read.append(store.rows - before[1])
-    assert len(state.levels[3]) > 1
-    runs = [run for level in state.levels[3] for run in level.segments]
+    assert len(state.trees[3].levels) > 1
+    runs = [run for level in state.trees[3].levels for run in level.segments]
     assert store.data.keys() == {run.number for run in runs}
     assert [run.bytes for run in runs] == [len(store.data[run.number]) for run in runs]
     # A level is kept for a cell of the next one longer than windows need it.
-    cells = [level.level.width for level in state.levels[3][1:]]
+    cells = [level.level.width for level in state.trees[3].levels[1:]]
     assert min(run.last for run in runs) >= steps - 300 - max(cells)
     assert len(runs) < 150
     # Rows are written when they come and when they are merged, and cells when they are over.
@@ -166,14 +166,14 @@ def test_what_a_batch_combines_does_not_depend_on_the_length_of_windows(late):
     for size in (300, 3_000, 30_000):
         tree = tree_of([Window(size=size, slide=1), Window(size=1, slide=1)])
         layout = layout_of(tree)
-        lane = Lane(number=3, tree=tree, layout=layout)
+        stream_tree = PeriodicStreamTree(number=3, tree=tree, layout=layout)
         store, state = Memory(), BucketState()
         # All but the last steps at once.
         steps = [range(size), *(range(at, at + 1) for at in range(size, size + 30))]
         most = 0
         for step in steps:
             starts = [*step, step[0] - late * size // 2]
-            bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+            bucket = BucketRuntime([stream_tree], store, BucketState.from_bytes(state.to_bytes()))
             rows = {3: batch_of([("a", at, 1.0, 1) for at in starts], layout)}
             given = bucket.step(rows, step[-1] + 1)
             answers = [row for _, batch in given for row in batch.to_pylist()]
@@ -189,15 +189,15 @@ def test_slices_are_merged_as_soon_as_no_window_to_come_needs_their_edges():
     # An hour by the minute needs minutes for an hour; a day by ten minutes needs tens for a day.
     tree = tree_of([Window(size=60, slide=1), Window(size=1440, slide=10)])
     layout = layout_of(tree)
-    lane = Lane(number=3, tree=tree, layout=layout)
+    stream_tree = PeriodicStreamTree(number=3, tree=tree, layout=layout)
     store, state = Memory(), BucketState()
     for at in range(0, 1500, 10):
-        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        bucket = BucketRuntime([stream_tree], store, BucketState.from_bytes(state.to_bytes()))
         rows = batch_of([("a", at + minute, 1.0, 1) for minute in range(10)], layout)
         list(bucket.step({3: rows}, at + 9))
         state = bucket.state
-    widths = [level.level.cells and level.level.cells.size for level in state.levels[3]]
-    rows = [sum(run.rows for run in level.segments) for level in state.levels[3]]
+    widths = [level.level.cells and level.level.cells.size for level in state.trees[3].levels]
+    rows = [sum(run.rows for run in level.segments) for level in state.trees[3].levels]
     assert widths == [None, 10, 120]
     # Segments expire whole, so there are some more.
     assert all(low <= found <= low + 25 for low, found in zip([60, 143, 11], rows, strict=True))
@@ -206,14 +206,14 @@ def test_slices_are_merged_as_soon_as_no_window_to_come_needs_their_edges():
 def test_a_slice_that_comes_in_many_batches_is_merged_into_one_row():
     tree = tree_of([Window(size=600, slide=60)])
     layout = layout_of(tree)
-    lane = Lane(number=3, tree=tree, layout=layout)
+    stream_tree = PeriodicStreamTree(number=3, tree=tree, layout=layout)
     store, state = Memory(), BucketState()
     for _ in range(64):
-        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        bucket = BucketRuntime([stream_tree], store, BucketState.from_bytes(state.to_bytes()))
         assert not list(bucket.step({3: batch_of([("a", 60, 1.0, 1)], layout)}, 61))
         state = bucket.state
-    assert sum(segment.rows for segment in state.levels[3][0].segments) < 8
-    bucket = BucketRuntime([lane], store, state)
+    assert sum(segment.rows for segment in state.trees[3].levels[0].segments) < 8
+    bucket = BucketRuntime([stream_tree], store, state)
     answers = [row for _, batch in bucket.step({}, 700) for row in batch.to_pylist()]
     assert {row["begin"] for row in answers} == set(range(-480, 61, 60))
     assert {row["i0"] for row in answers} == {64}
@@ -235,13 +235,13 @@ def test_levels_hold_values_of_other_types():
         Query(name=name, window=window, aggregates={"last": max_("name")}, keys=["k"], time="t")
         for name, window in [("two", Window(size=2, slide=2)), ("long", Window(size=240, slide=10))]
     ]
-    (tree,) = on_slices(optimize(workload(queries), "shared")).trees
+    (tree,) = plan_for_stream(optimize(workload(queries), "shared")).trees
     (component,) = tree.aggregates[0].components
     held = component_storage(component, value_type="string", name="c0", ansi=False)
-    lane = Lane(
+    stream_tree = PeriodicStreamTree(
         number=3, tree=tree, layout=Layout(key_columns=("k",), start="start", storages=(held,))
     )
-    assert len(lane.levels) > 1
+    assert len(stream_tree.levels) > 1
     store, state, found = Memory(), BucketState(), []
     for at in range(0, 500, 20):
         names = [None if at == 40 else f"é{minute:03d}" for minute in range(at, at + 20)]
@@ -251,7 +251,7 @@ def test_levels_hold_values_of_other_types():
             "start": [*range(at, at + 20), at - 60],
             "c0": [*names, f"ÿ{at:03d}"],
         }
-        bucket = BucketRuntime([lane], store, BucketState.from_bytes(state.to_bytes()))
+        bucket = BucketRuntime([stream_tree], store, BucketState.from_bytes(state.to_bytes()))
         for _, batch in bucket.step({3: pa.table(rows)}, at):
             found += [row for row in batch.to_pylist() if row["node"] == len(tree.nodes) - 1]
         state = bucket.state

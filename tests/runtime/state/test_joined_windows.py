@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from muntin.model.windows.data_windows import Delta
 from muntin.model.windows.window import Window
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
-from muntin.runtime.state.lane import START
-from muntin.runtime.state.record_lane import RecordLane
+from muntin.runtime.state.data_tree import DataStreamTree
+from muntin.runtime.state.stream_tree import START
 from muntin.runtime.storage.layout import slots_of
 from tests.support.data_trees import (
     AGGREGATES,
@@ -38,8 +38,8 @@ JOINING = {
 }
 
 
-def lane_of(windows, table):
-    """A lane of windows, each by its name with the instant at which it joins, if it does."""
+def stream_tree_of(windows, table):
+    """A tree of windows, each by its name with the instant at which it joins, if it does."""
     kinds = [JOINING[name.rstrip("'")] for name in windows]
     tree = tree_of(kinds, AGGREGATES)
     named = zip(tree.nodes, windows, strict=True)
@@ -47,10 +47,10 @@ def lane_of(windows, table):
     layout = replace(layout_of(tree), measures={})
     layout = replace(layout, layout=replace(layout.layout, start=START)).of_tree(tree)
     kinds = {field.name: field.type for field in table.schema}
-    return RecordLane(
+    return DataStreamTree(
         number=0,
         tree=tree,
-        layout=layout,
+        record_layout=layout,
         columns={name: (name, kinds[name]) for name in kinds if name in layout.names},
         joined={name: since for name, since in windows.items() if since is not None},
     )
@@ -66,17 +66,17 @@ class Run:
         self.rng, self.seen, self.rows = rng, -(10**6), {}
 
     def step(self, windows, until):
-        lane = lane_of(windows, self.table)
+        tree = stream_tree_of(windows, self.table)
         new = [n for n, time in enumerate(self.times) if self.seen <= time < until + AHEAD]
         self.rng.shuffle(new)
         self.seen = until + AHEAD
-        rows = self.table.take(pa.array(new, pa.int64())).select(lane.arriving)
+        rows = self.table.take(pa.array(new, pa.int64())).select(tree.arriving)
         known = BucketState.from_bytes(self.state.to_bytes())
-        runtime = BucketRuntime([], self.store, known, [lane])
+        runtime = BucketRuntime([tree], self.store, known)
         for _, batch in runtime.step({0: rows} if new else {}, until):
             for row in batch.to_pylist():
-                node = lane.tree.nodes[row["node"]]
-                values = [row[place[0]] for place in slots_of(node, lane.layout.layout)]
+                node = tree.tree.nodes[row["node"]]
+                values = [row[place[0]] for place in slots_of(node, tree.layout)]
                 given = (row["k"], row["begin"], row["end"], *values)
                 self.rows.setdefault(node.queries[0], []).append(given)
         self.state = runtime.state

@@ -8,13 +8,13 @@ import pytest
 import muntin as mt
 from muntin.model.aggregates.representations import FLOAT
 from muntin.model.workload import workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
-from muntin.runtime.records.read_records import RecordLayout
+from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.state.bucket import BucketRuntime, BucketState
-from muntin.runtime.state.lane import START
-from muntin.runtime.state.late_rows import count_late
-from muntin.runtime.state.record_lane import RecordLane
+from muntin.runtime.state.data_tree import DataStreamTree
+from muntin.runtime.state.figures import count_late
+from muntin.runtime.state.stream_tree import START
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
 from tests.support.simulated_streams import Memory
@@ -38,8 +38,8 @@ QUERIES = [
 ]
 
 
-def lane(**more):
-    (tree,) = on_slices(optimize(workload(QUERIES), "shared")).data_trees
+def stream_tree(**more):
+    (tree,) = plan_for_stream(optimize(workload(QUERIES), "shared")).data_trees
     (component,) = MAPS.components
     layout = Layout(
         key_columns=("k",),
@@ -48,7 +48,7 @@ def lane(**more):
     )
     columns = {"x": ("x", pa.float64()), "y": ("y", pa.float64())}
     records = RecordLayout(layout=layout, values={component: ("x", "y")})
-    return RecordLane(number=0, tree=tree, layout=records, columns=columns, **more)
+    return DataStreamTree(number=0, tree=tree, record_layout=records, columns=columns, **more)
 
 
 def batches(seed):
@@ -100,14 +100,14 @@ def test_every_record_counts_for_the_windows_that_are_open(seed):
     made = batches(seed)
     marks = watermarks(made, delay=10 * MILLISECOND)
     store, state, found, late = Memory(), BucketState(), {}, 0
-    one = lane()
+    one = stream_tree()
     names = [node.queries[0] for node in one.tree.nodes]
     for batch, watermark in zip([*made, []], [*marks, 10**9], strict=True):
         columns = {name: [row[i] for row in batch] for i, name in enumerate(("k", START, "x", "y"))}
         table = pa.table(columns) if batch else None
-        runtime = BucketRuntime([], store, BucketState.from_bytes(state.to_bytes()), [one])
+        runtime = BucketRuntime([one], store, BucketState.from_bytes(state.to_bytes()))
         if table is not None:
-            counted = count_late({0: table}, [], [one], runtime.given)
+            counted = count_late({0: table}, [one], runtime.given)
             late += sum(counted.values())
         for _, answers in runtime.step({} if table is None else {0: table}, watermark):
             for row in answers.to_pylist():
@@ -121,13 +121,13 @@ def test_every_record_counts_for_the_windows_that_are_open(seed):
 
 
 def test_records_are_kept_for_as_long_as_windows_are_open_in_few_segments():
-    store, state, one = Memory(), BucketState(), lane()
+    store, state, one = Memory(), BucketState(), stream_tree()
     for number in range(400):
         table = pa.table({"k": ["a"], START: [number * MILLISECOND], "x": [1.0], "y": [1.0]})
-        runtime = BucketRuntime([], store, state, [one])
+        runtime = BucketRuntime([one], store, state)
         list(runtime.step({0: table}, number * MILLISECOND))
         state = runtime.state
-        segments = state.records[0].kept
+        segments = state.trees[0].kept
         assert len(segments) <= 24
         assert sum(segment.rows for segment in segments) <= 40 + 2 * 5
     assert min(segment.first for segment in segments) > (399 - 40 - 5) * MILLISECOND

@@ -13,10 +13,9 @@ from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload
 from muntin.optimizer.evolve.pin_running_queries import pinned
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import STRATEGIES, optimize
-from muntin.runtime.stream_plan.change_plan import changed, first_start
-from muntin.runtime.stream_plan.change_records import resumed
+from muntin.runtime.stream_plan.change_plan import changed, first_start, resumed
 from muntin.runtime.stream_plan.stream_plan_json import stream_plan_from_json, stream_plan_to_json
 from tests.support.examples import examples
 from tests.support.simulated_streams import Engine, many_levels, needs_of
@@ -136,7 +135,7 @@ def test_answers_are_whole_and_said_once_whatever_changes(cells, data):
         retain=data.draw(st.sampled_from([0, 0, 12, 40])) * UNIT,
         buckets=data.draw(st.sampled_from([1, 3])),
         # Earlier versions started with slices for factor windows, too.
-        form=data.draw(st.sampled_from([on_slices, replace])),
+        form=data.draw(st.sampled_from([plan_for_stream, replace])),
     )
     now = 100 * UNIT
     for _ in range(data.draw(st.integers(1, 8))):
@@ -174,7 +173,7 @@ def ask(name, window, **aggregates):
     )
 
 
-def test_a_new_query_before_the_others_takes_nobodys_lane():
+def test_a_new_query_before_the_others_takes_nobodys_tree():
     one, two = ask("one", tumbling(4 * UNIT)), ask("two", tumbling(6 * UNIT))
     watched = Watched([one, two], strategy="unshared", delay=0, retain=0, buckets=1)
     watched.batch([("a", 1000 + UNIT, 1)])
@@ -260,12 +259,12 @@ def test_a_checkpoint_with_slices_for_factor_windows_goes_on_without_them():
     ]
     settings = {"strategy": "factor", "delay": 0, "retain": 0, "buckets": 1}
     watched = Watched(queries, **settings, form=replace)
-    (before,) = watched.engine.running.lanes
+    (before,) = watched.engine.running.trees
     assert any(node.is_factor for node in before.tree.nodes)
     for time in range(0, 75, 5):
         watched.batch([("a", time * UNIT, 1)])
     watched.change(queries)
-    (after,) = watched.engine.running.lanes
+    (after,) = watched.engine.running.trees
     assert after.number == before.number
     assert after.tree.is_flat
     assert 8 * after.tree.slicing.rate <= before.tree.slicing.rate
@@ -277,15 +276,17 @@ def test_a_checkpoint_with_slices_for_factor_windows_goes_on_without_them():
 
 
 def test_what_an_earlier_version_left_to_the_runtime_is_named_when_it_goes_on():
-    plan = on_slices(optimize(workload([ask("one", hopping(40 * UNIT, every=4 * UNIT))]), "shared"))
+    plan = plan_for_stream(
+        optimize(workload([ask("one", hopping(40 * UNIT, every=4 * UNIT))]), "shared")
+    )
     running = first_start(plan, needs_of(plan), buckets=(0,), delay=0, retain=0, ansi=False)
     data = stream_plan_to_json(running)
     for tree in (data["plan"]["trees"][0], data["lanes"][0]["tree"]):
         tree["nodes"][0]["techniques"] = ["best"]
     stored = stream_plan_from_json(data)
-    assert stored.lanes[0].tree.nodes[0].techniques == (("recalc",),)
+    assert stored.trees[0].tree.nodes[0].techniques == (("recalc",),)
     found = resumed(stored, plan)
-    assert found.lanes[0].tree.nodes[0].techniques == (("subtract",),)
+    assert found.trees[0].tree.nodes[0].techniques == (("subtract",),)
     assert found == running
 
 
@@ -296,5 +297,5 @@ def test_another_type_under_the_same_name_starts_anew():
     running = first_start(plan, [need], buckets=(0,), delay=0, retain=0, ansi=False)
     floats = replace(need, numbers=dict.fromkeys(need.numbers, "float"))
     found = changed(running, plan, [floats], watermark=100 * UNIT, given=90 * UNIT)
-    assert found.lanes[0].number != running.lanes[0].number
+    assert found.trees[0].number != running.trees[0].number
     assert found.complete_from["one"] > 100 * UNIT

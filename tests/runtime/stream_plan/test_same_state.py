@@ -1,18 +1,22 @@
 from dataclasses import replace
 
 from muntin.model.aggregates.aggregate import max_
+from muntin.model.options import PlanOptions
 from muntin.model.workload import workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
-from muntin.runtime.stream_plan.same_state import state_of_plan, state_of_running
-from muntin.runtime.stream_plan.stream_plan_json import stream_plan_to_json
+from muntin.runtime.stream_plan.stream_plan_json import (
+    state_of_plan,
+    state_of_running,
+    stream_plan_to_json,
+)
 from tests.support.queries import query
 from tests.support.simulated_streams import needs_of
 
 
 def running(*queries, **figures):
-    plan = on_slices(optimize(workload(queries, **figures)))
+    plan = plan_for_stream(optimize(workload(queries, **figures)))
     return first_start(plan, needs_of(plan), buckets=(0,), delay=0, retain=0, ansi=True)
 
 
@@ -21,7 +25,7 @@ def test_costs_and_techniques_are_no_state():
     assert stream_plan_to_json(slow) != stream_plan_to_json(fast)
     assert state_of_running(slow) == state_of_running(fast)
     assert state_of_plan(slow.plan) == state_of_plan(fast.plan)
-    forced = running(query(), technique="two_stacks_lite")
+    forced = running(query(), options=PlanOptions(technique="two_stacks_lite"))
     assert state_of_running(forced) == state_of_running(slow)
 
 

@@ -13,7 +13,7 @@ from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.model.query import Column, Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.spark.settings import settings as configured
 from tests.support.answers import assert_equal_answers, assert_same, plain
@@ -163,7 +163,7 @@ def test_the_plan_that_ran_says_what_spark_does(readings):
         assert tree.time_part is not None
         assert "few keys: split by time" in results.plan.explain()
         # A stream does nothing of that.
-        (streamed,) = on_slices(results.plan).trees
+        (streamed,) = plan_for_stream(results.plan).trees
         assert (streamed.native, streamed.time_part) == ((), None)
     with run([MINUTE], readings) as results:
         assert "in a batch Spark alone answers it" in results.plan.explain()

@@ -116,15 +116,15 @@ def test_a_filter_by_folders_is_left_apart(folders):
     asked = [tumbling("all", ["device"]), tumbling("part", ["device"], where="part = 3")]
     plan = planned(asked, folders)
     assert alone(plan) == ["all", "part"]
-    assert plan.shares["part = 3"] == pytest.approx(1 / 20, rel=0.2)
+    assert plan.workload.shares["part = 3"] == pytest.approx(1 / 20, rel=0.2)
 
 
 def test_rows_are_looked_at_only_where_something_may_share(folders, monkeypatch):
     monkeypatch.setattr("muntin.spark.binding.estimate.MANY_ROWS", 0)
     asked = [tumbling("all", ["device"]), tumbling("part", ["device"], where="part = 3")]
-    assert not planned(asked, folders).rate_known
+    assert not planned(asked, folders).workload.rate_known
     both = [tumbling("a", ["device"]), tumbling("b", ["device"])]
-    assert planned(both, folders).rate_known
+    assert planned(both, folders).workload.rate_known
 
 
 def test_a_small_join_is_left_apart_and_not_stored(spark, folders):

@@ -51,7 +51,7 @@ def test_rate_and_keys_of_data_windows_are_measured(files):
     )
     plan = mt.plan([visits], sample=files[0])
     assert plan.rate == pytest.approx(50, rel=0.1)
-    assert (plan.keys, plan.rate_known, plan.keys_known) == (20, True, True)
+    assert (plan.keys, plan.workload.rate_known, plan.workload.keys_known) == (20, True, True)
 
 
 def test_values_in_sets_are_counted_with_their_keys(files):

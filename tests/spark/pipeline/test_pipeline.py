@@ -13,7 +13,7 @@ from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping
-from muntin.optimizer.on_slices import plan_for_stream
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.pipeline.stream_options import StreamOptions
@@ -162,7 +162,7 @@ def test_a_checkpoint_comes_back_as_it_was(spark, stored):
     found = Checkpoint(spark, str(folder)).latest()
     assert found.mark == "abc"
     assert found.running.complete_from == {"minute": None}
-    assert [one.number for one in found.running.lanes] == [0]
+    assert [one.number for one in found.running.trees] == [0]
 
 
 def test_a_plan_counts_from_the_first_batch_that_was_finished_under_it(spark, stored):

@@ -9,10 +9,10 @@ from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.windows.window import hopping
 from muntin.model.workload import workload
-from muntin.optimizer.on_slices import on_slices
+from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
-from muntin.runtime.stream_plan.stream_plan import Needs
+from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
@@ -131,7 +131,7 @@ def test_a_batch_computed_again_under_another_plan_finds_no_state_of_its_first_t
 
 def test_plans_of_long_ago_are_deleted(spark, tmp_path):
     needs = [Needs(keys=("text",), numbers={})]
-    plan = on_slices(optimize(workload([MINUTE])))
+    plan = plan_for_stream(optimize(workload([MINUTE])))
     running = first_start(plan, needs, buckets=(0,), delay=0, retain=0, ansi=True)
     commits = tmp_path / "spark" / "commits"
     with configured(spark, {"spark.sql.streaming.minBatchesToRetain": "12"}):

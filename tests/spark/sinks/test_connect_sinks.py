@@ -74,12 +74,12 @@ def test_a_report_of_a_server_is_read_as_that_of_a_jvm():
         {
             "batchId": 7,
             "sources": [source, source],
-            "observedMetrics": {"m": row(told=[row(lane=1, begin=None)], n=4)},
+            "observedMetrics": {"m": row(told=[row(tree=1, begin=None)], n=4)},
         }
     )
     assert told["numInputRows"] == 6
     assert told["processedRowsPerSecond"] == 4.0
-    assert told["observedMetrics"] == {"m": {"told": [{"lane": 1}], "n": 4}}
+    assert told["observedMetrics"] == {"m": {"told": [{"tree": 1}], "n": 4}}
     assert told["batchId"] == 7
 
 

@@ -1,4 +1,4 @@
-"""Grouping sets in streams: each set is a lane, and the answers are those of Spark's own query."""
+"""Grouping sets in streams: each set is a tree, and the answers are those of Spark's own query."""
 
 import pytest
 

@@ -1,0 +1,109 @@
+"""Turns a plan into one that a stream runs: windows read slices, or levels made of them."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+from muntin.model.options import NO_OPTIONS, PlanOptions
+from muntin.model.plan import Plan
+from muntin.model.query import Query, parts_of
+from muntin.model.trees import DataTree, PeriodicTree, group_by_pass
+from muntin.model.windows.window import Window
+from muntin.model.workload import workload
+from muntin.optimizer.groupings.choose_passes import by_the_slicer
+from muntin.optimizer.levels import in_levels
+from muntin.optimizer.shared import shared
+from muntin.optimizer.strategies import STEADY, optimize
+from muntin.optimizer.trees import flat_tree
+
+
+def plan_for_stream(
+    queries: Any, strategy: str = STEADY, options: PlanOptions = NO_OPTIONS
+) -> Plan:
+    """Returns the plan of a stream: a given plan, or that of a strategy, in which all periodic
+    windows read slices, never records.
+
+    A query stays in the tree in which it runs, so whether it reads slices or records must not
+    depend on the other queries or on the rate.
+    """
+    if isinstance(queries, Plan):
+        plan = queries
+    else:
+        plan = optimize(workload(queries).with_options(options), strategy)
+    guests = [
+        query
+        for tree in plan.data_trees
+        for query in plan.queries_of(tree).values()
+        if query.is_periodic
+    ]
+    plan = move_to_slices(plan, guests) if guests else plan
+    return read_slices_or_levels(unite_groups_of_pass(split_mixed_trees(plan)))
+
+
+def split_mixed_trees(plan: Plan) -> Plan:
+    """Returns the plan with no periodic window in a tree with data windows.
+
+    Those that are left among records have aggregates of the user's own. They take late rows for as
+    long as they are open, as all periodic windows do, and data windows take none.
+    """
+    trees: list[DataTree] = []
+    for tree in plan.data_trees:
+        for is_periodic in (False, True):
+            nodes = [node for node in tree.nodes if isinstance(node.window, Window) == is_periodic]
+            if nodes:
+                trees.append(replace(tree, nodes=tuple(nodes)))
+    if len(trees) == len(plan.data_trees):
+        return plan
+    return plan.with_trees(data=trees)
+
+
+def unite_groups_of_pass(plan: Plan) -> Plan:
+    """Returns the plan with the groups of TriWeave in one tree, whose slices all of them read.
+
+    As trees of their own, the groups would be cut from the events, each for itself.
+    """
+    groups = group_by_pass(plan.periodic_trees)
+    if "triweave" not in (plan.strategy, *plan.taken) or len(groups) == len(plan.periodic_trees):
+        return plan
+    trees = (group[0] if len(group) == 1 else _flat(group, plan) for group in groups)
+    return plan.with_trees(periodic=trees, considered={}, taken=())
+
+
+def read_slices_or_levels(plan: Plan) -> Plan:
+    """Returns the plan with every window reading the slices, or levels of the state that are made
+    of them (`levels`), and the slices of all trees made by the slicer.
+
+    Slices are cut only at edges of asked windows. A stream answers only the windows that have just
+    closed, so a window whose intervals overlap is not worth keeping for others.
+    """
+    trees = (_levelled(tree, plan) for tree in plan.periodic_trees)
+    found = by_the_slicer(plan.with_trees(periodic=trees))
+    if found.periodic_trees == plan.periodic_trees:
+        return plan
+    # The costs of other strategies are of plans that a stream does not run.
+    return replace(found, considered={}, taken=())
+
+
+def _levelled(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
+    """Returns the tree as a stream runs it, without what is decided for batches only."""
+    tree = replace(tree, native=(), time_part=None, made_in=None)
+    found = in_levels(tree, plan)
+    # A flat tree stays as it was planned, with its costs.
+    return tree if tree.is_flat and not found.levels else found
+
+
+def _flat(trees: Iterable[PeriodicTree], plan: Plan) -> PeriodicTree:
+    """Returns one tree for the queries of some trees of one grouping; all nodes read its slices."""
+    queries = [query for tree in trees for query in plan.queries_of(tree).values()]
+    return flat_tree(queries, plan.workload_of(queries))
+
+
+def move_to_slices(plan: Plan, guests: Collection[Query]) -> Plan:
+    """Moves some queries with periodic windows from records to slices of their own."""
+    names = {query.name for query in guests}
+    left = [query for query in parts_of(plan.queries) if query.name not in names]
+    trees = [tree.answering(left) for tree in plan.data_trees]
+    return plan.with_trees(
+        periodic=(*plan.periodic_trees, *shared(plan.workload_of(guests)).periodic_trees),
+        data=(tree for tree in trees if tree.nodes),
+    )

@@ -1,0 +1,149 @@
+"""Windows that a user's class finds, which gets each record of a key in order."""
+
+from collections import namedtuple
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from muntin.errors import RunError
+from muntin.model.windows.data_windows import Custom
+from muntin.runtime.columns.partials import Int64s
+from muntin.runtime.data_windows.record_batch import NO_END, DiscretizerState, Records, WindowEdges
+from muntin.runtime.data_windows.window_stream import Discretizer
+
+
+class CustomDiscretizer(Discretizer):
+    """What both classes of the paper share: records as objects, and a user's object per key."""
+
+    forgets = False
+
+    def __init__(self, window: Custom) -> None:
+        super().__init__()
+        self.window = window
+        names = ("time", *(name for name, _ in window.columns))
+        self._record: Any = namedtuple("Record", names)  # type: ignore[misc]
+
+    def _stretches(
+        self, records: Records, carried: DiscretizerState
+    ) -> Iterator[tuple[int, int, int, Any]]:
+        """Yields (stretch, first row, stop row, the user's object for its key), key by key."""
+        pairs = zip(records.lows.tolist(), records.stops.tolist(), strict=True)
+        for home, (low, high) in enumerate(pairs):
+            if carried.made[home] is None and low < high:
+                carried.made[home] = self.window.make()
+            yield home, low, high, carried.made[home]
+
+    def _columns(self, records: Records, low: int, high: int) -> list[Any]:
+        seen = [records.columns[sql][low:high] for _, sql in self.window.columns]
+        return [records.times[low:high], *seen]
+
+    def _rows(self, records: Records, low: int, high: int) -> Iterator[Any]:
+        """Yields the records of a stretch as objects."""
+        columns = [column.tolist() for column in self._columns(records, low, high)]
+        return map(self._record._make, zip(*columns, strict=True))
+
+
+class CountedDiscretizer(CustomDiscretizer):
+    """Deterministic: `f_disc` returns how many windows begin and end with each record.
+
+    If the class has `f_disc_batch`, it gets whole stretches: a record of arrays in, two arrays out.
+    """
+
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
+        """Windows end in the order in which they began (Cutty, section 2.1)."""
+        begins, reads, timed, homes = [], [], [], []
+        for home, low, high, made in self._stretches(records, carried):
+            began, ended = self._counts(made, records, low, high)
+            before = int(carried.open[home])
+            self._check(began, ended, before)
+            begins.append(np.repeat(np.arange(low, high), began))
+            reads.append(np.repeat(np.arange(low, high), ended))
+            left = before + int(began.sum() - ended.sum()) if home < len(records.firsts) else 0
+            reads.append(np.full(left, high))
+            timed += [np.ones(len(reads[-2]), np.bool_), np.zeros(left, np.bool_)]
+            homes.append(np.full(len(reads[-2]) + left, home))
+        rows = np.concatenate(begins)
+        ends = np.concatenate(reads)
+        return WindowEdges(
+            begins=rows,
+            starts=records.times[rows],
+            reads=ends,
+            ends=records.times_at(ends, np.concatenate(timed)),
+            stretches=np.concatenate(homes),
+        )
+
+    def _counts(self, made: Any, records: Records, low: int, high: int) -> tuple[Int64s, Int64s]:
+        if low == high:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        batch_counts = None
+        if hasattr(made, "f_disc_batch"):
+            batch_counts = made.f_disc_batch(self._record(*self._columns(records, low, high)))
+        else:
+            counts = [made.f_disc(record) for record in self._rows(records, low, high)]
+        try:
+            pair = zip(*counts, strict=True) if batch_counts is None else batch_counts
+            began, ended = (np.asarray(part, np.int64) for part in pair)
+        except (TypeError, ValueError):
+            raise RunError(
+                f"{self.window} must give two counts for each record: windows that begin with it, "
+                f"and windows that end before it"
+            ) from None
+        if len(began) != high - low or len(ended) != high - low:
+            raise RunError(f"{self.window} gave {len(began)} counts for {high - low} records")
+        return began, ended
+
+    def _check(self, began: Int64s, ended: Int64s, before: int) -> None:
+        """Refuse to end a window that has not begun with an earlier record."""
+        begun = before + np.concatenate([[0], np.cumsum(began)[:-1]])[: len(began)]
+        if (began < 0).any() or (ended < 0).any() or (np.cumsum(ended) > begun).any():
+            raise RunError(f"{self.window} ended a window that had not begun before")
+
+
+class EvictingDiscretizer(CustomDiscretizer):
+    """Not deterministic: keeps a partial for every record, as the Reactive Aggregator does.
+
+    For the cutter each record begins a window, which ends unread when the record is evicted.
+    """
+
+    def __init__(self, window: Custom) -> None:
+        super().__init__(window)
+        self._oldest = 0
+
+    def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
+        """Before each record, read all that are there if it triggers, then evict the oldest."""
+        # Row, stretch, window, whether it closes, end.
+        marks: list[tuple[int, int, int, bool, int]] = []
+        oldest = self._oldest
+        for home, low, high, made in self._stretches(records, carried):
+            size = int(carried.open[home])
+            for row, record in enumerate(self._rows(records, low, high), low):
+                if made.trigger(record) and size:
+                    marks.append((row, home, oldest, False, record.time))
+                leaving = self._leaving(made.evict(record, size), size)
+                marks += [(row, home, oldest + index, True, 0) for index in range(leaving)]
+                oldest += leaving
+                size += 1 - leaving
+            if home < len(records.firsts) and size:
+                marks.append((high, home, oldest, False, int(NO_END)))
+                marks += [(high, home, oldest + index, True, int(NO_END)) for index in range(size)]
+                oldest += size
+        self._oldest = oldest
+        reads, homes, numbers, closes, ends = (
+            np.array(part, np.int64) for part in (zip(*marks, strict=True) if marks else [()] * 5)
+        )
+        return WindowEdges(
+            begins=np.arange(records.rows),
+            starts=records.times,
+            reads=reads,
+            ends=ends,
+            stretches=homes,
+            numbers=numbers,
+            closes=closes.astype(np.bool_),
+            asks=~closes.astype(np.bool_),
+        )
+
+    def _leaving(self, leaving: int, size: int) -> int:
+        if not 0 <= leaving <= size:
+            raise RunError(f"{self.window} cannot evict {leaving} of {size} records")
+        return int(leaving)

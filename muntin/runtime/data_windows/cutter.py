@@ -1,0 +1,247 @@
+"""Cuts slices and keeps their partials, for streams that ask for the same components."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from muntin.model.aggregates.aggregate import Component
+from muntin.model.aggregates.monoids import Monoid
+from muntin.runtime.columns.partials import (
+    Bools,
+    Column,
+    Int64s,
+    PartialColumn,
+    Scalars,
+    scalars_of,
+)
+from muntin.runtime.data_windows.record_batch import WindowEdges
+from muntin.runtime.data_windows.waiting_windows import NOTHING, WaitingWindows, WindowReads
+from muntin.runtime.storage.scalars import without_gaps
+from muntin.techniques import b_int, cutty, flat_fat, panes, suffixes
+from muntin.techniques.compiled.compile import bind, bind_python
+
+# How slices are stored: the paper's eager and lazy store, and two that need fewer combines.
+STORES: dict[str, ModuleType] = {
+    "suffixes": suffixes,
+    "b_int": b_int,
+    "flat_fat": flat_fat,
+    "lazy": panes,
+}
+DEFAULT = "suffixes"
+
+
+@dataclass
+class _Column:
+    """One component at run time: its store, its open partial, and how many values it has seen."""
+
+    component: Component
+    monoid: Monoid
+    run: Any
+    memory: Any
+    cursor: Any
+    opened: Any
+    # How many values it has seen, and had seen when each slice began; nulls do not count.
+    seen: int = 0
+    seen_at: Int64s = field(default_factory=lambda: NOTHING)
+    # Partials, none in fact, in the codes in which the store has its own.
+    stored: PartialColumn | None = None
+
+    def in_codes_of_store(self, given: PartialColumn) -> PartialColumn:
+        """Returns partials in codes that those in the store have, too, from now on."""
+        if self.stored is not None:
+            given, codes = given.in_codes_of(self.stored)
+            if codes is not None:
+                for partials in (*self.memory, self.opened):
+                    _recode(partials, codes)
+        self.stored = given.where(NOTHING)
+        return given
+
+
+class Cutter:
+    """Runs algorithm 1 of Cutty for some streams and the components that all of them ask for.
+
+    `tally`, if given, counts combines and inverses.
+    """
+
+    def __init__(
+        self,
+        monoids: Mapping[Component, tuple[Monoid, Any]],
+        streams: int,
+        *,
+        store: str = DEFAULT,
+        tally: Int64s | None = None,
+    ) -> None:
+        """`monoids` has each component's monoid and the type of its scalars, `object` for any."""
+        self._tally = tally
+        algorithm = STORES[store]
+        self._columns = [
+            _column(component, *kind, algorithm, tally) for component, kind in monoids.items()
+        ]
+        self.state = np.zeros(cutty.STATE, np.int64)
+        # For every slice since the oldest that is needed, whose number is `_base`.
+        self._leaves: Int64s = NOTHING
+        self._alive: Int64s = NOTHING
+        self._base = 0
+        self._waiting = [WaitingWindows() for _ in range(streams)]
+
+    def feed(
+        self,
+        rows: int,
+        marks: Sequence[WindowEdges],
+        values: Mapping[Component, Column],
+        edges: Int64s = NOTHING,
+    ) -> list[WindowReads]:
+        """Run a batch of records, given where each stream's windows begin and are read.
+
+        `edges` are rows at which a slice starts although no window begins there, as other ways to
+        slice would do.
+        """
+        begins = np.concatenate([stream_marks.begins for stream_marks in marks])
+        is_cut = np.zeros(rows, np.bool_)
+        is_cut[begins] = is_cut[edges] = True
+        cuts = np.flatnonzero(is_cut)
+        place = (np.cumsum(is_cut) - 1)[begins]
+        begun = np.bincount(place, minlength=len(cuts))
+        known = self._base + len(self._leaves)
+        splits = np.cumsum([len(stream_marks.begins) for stream_marks in marks])[:-1]
+        pairs = zip(self._waiting, marks, np.split(known + place, splits), strict=True)
+        read = [waiting.take(stream_marks, slices) for waiting, stream_marks, slices in pairs]
+        reads = np.concatenate([stream_marks.reads for stream_marks in marks])
+        order = np.argsort(reads, kind="stable")
+        slices = np.concatenate([taken.slices for taken in read])[order] - self._base
+        closes = np.concatenate([taken.closes for taken in read])[order]
+        asks = np.concatenate([taken.asks for taken in read])[order]
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        where = (cuts, begun, reads[order], slices, closes, asks)
+        partials = self._run(rows, where, values)
+        limits = np.cumsum([len(stream_marks.reads) for stream_marks in marks])[:-1]
+        chosen = [
+            part[taken.asks] for part, taken in zip(np.split(back, limits), read, strict=True)
+        ]
+        return [
+            WindowReads(
+                rows=stream_marks.reads[taken.asks],
+                starts=taken.starts[taken.asks],
+                ends=stream_marks.ends[taken.asks],
+                columns={component: column.where(part) for component, column in partials.items()},
+            )
+            for stream_marks, taken, part in zip(marks, read, chosen, strict=True)
+        ]
+
+    def _run(
+        self, rows: int, where: tuple[Any, ...], values: Mapping[Component, Column]
+    ) -> dict[Component, PartialColumn]:
+        cuts, _, reads, slices, _, _ = where
+        leaves = np.concatenate([self._leaves, np.empty(len(cuts), np.int64)])
+        alive = np.concatenate([self._alive, np.empty(len(cuts), np.int64)])
+        partials = {}
+        for column in self._columns:
+            given = column.in_codes_of_store(scalars_of(values[column.component]))
+            # Every component makes the same decisions; keep those of the last.
+            state, after, living = self.state.copy(), leaves.copy(), alive.copy()
+            scalars, answers = _scalars(column.monoid, given, len(reads), column.opened)
+            if self._tally is not None:
+                scalars, answers = (scalars, self._tally), (answers, self._tally)
+            column.memory, column.cursor = column.run(
+                column.memory,
+                column.cursor,
+                column.opened,
+                state,
+                after,
+                living,
+                scalars,
+                rows,
+                *where,
+                answers,
+            )
+            if self._tally is not None:
+                answers = answers[0]
+            partials[column.component] = replace(
+                given,
+                scalars=_arrays(column.monoid, answers),
+                present=_present(column, given, rows, cuts, reads, slices),
+            )
+        oldest = int(state[cutty.OLDEST])
+        state[cutty.SLICES] -= oldest
+        state[cutty.OLDEST] = 0
+        self.state, self._leaves, self._alive = state, after[oldest:], living[oldest:]
+        self._base += oldest
+        for column in self._columns:
+            column.seen_at = column.seen_at[oldest:]
+        return partials
+
+
+def _recode(codes: Int64s, new_codes: Int64s) -> None:
+    """Replaces codes by their new ones; other integers stand for no value."""
+    is_code = (codes >= 0) & (codes < len(new_codes))
+    codes[is_code] = new_codes[codes[is_code]]
+
+
+def _column(
+    component: Component, monoid: Monoid, dtype: Any, store: ModuleType, tally: Int64s | None
+) -> _Column:
+    counted = tally is not None
+
+    def bound(function: Any) -> Any:
+        if dtype is object:
+            return bind_python(function, monoid.combine, algorithm=store, counted=counted)
+        return bind(function, monoid, algorithm=store, counted=counted)
+
+    if dtype is object:
+        opened: Any = [None]
+    elif monoid.width == 1:
+        opened = np.empty(1, dtype)
+    else:
+        opened = tuple(np.empty(1, dtype) for _ in range(monoid.width))
+    if counted:
+        opened = (opened, tally)
+    memory, cursor = bound(cutty.new_store)(opened)
+    return _Column(
+        component=component,
+        monoid=monoid,
+        run=bound(cutty.cut),
+        memory=memory,
+        cursor=cursor,
+        opened=opened,
+    )
+
+
+def _scalars(monoid: Monoid, given: PartialColumn, reads: int, opened: Any) -> tuple[Any, Any]:
+    """Returns a column's partials, missing ones neutral, and empty arrays for answers."""
+    scalars = given.scalars
+    if isinstance(opened, list):
+        # Combined as Python objects.
+        parts = [scalar.tolist() for scalar in scalars]
+        return parts[0] if monoid.width == 1 else list(zip(*parts, strict=True)), [None] * reads
+    scalars = without_gaps(given, monoid).scalars
+    answers = tuple(np.zeros(reads, scalar.dtype) for scalar in scalars)
+    return (scalars, answers) if monoid.width > 1 else (scalars[0], answers[0])
+
+
+def _arrays(monoid: Monoid, answers: Any) -> Scalars:
+    """Returns answers as an array for each scalar; those that nobody asked for are arbitrary."""
+    if not isinstance(answers, list):
+        return answers if isinstance(answers, tuple) else (answers,)
+    nothing = 0.0 if monoid.width == 1 else (0.0,) * monoid.width
+    filled = np.array([nothing if answer is None else answer for answer in answers], np.float64)
+    return tuple(filled.reshape(len(answers), monoid.width).T)
+
+
+def _present(
+    column: _Column, given: PartialColumn, rows: int, cuts: Int64s, reads: Int64s, slices: Int64s
+) -> Bools | None:
+    """Returns for each read whether its window has a value; None if missing ones count as zero."""
+    if column.component.is_never_null:
+        return None
+    if given.present is None:
+        counts = column.seen + np.arange(rows + 1)
+    else:
+        counts = column.seen + np.concatenate([[0], np.cumsum(given.present)])
+    column.seen = int(counts[-1])
+    column.seen_at = np.concatenate([column.seen_at, counts[cuts]])
+    present: Bools = counts[reads] > column.seen_at[slices]
+    return present

@@ -1,0 +1,60 @@
+"""Windows that have begun and not ended yet, stream by stream, and the reads that end them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from muntin.model.aggregates.aggregate import Component
+from muntin.runtime.columns.partials import Bools, Column, Int64s
+from muntin.runtime.data_windows.record_batch import WindowEdges
+
+NOTHING = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowReads:
+    """The answers of a stream's windows that were read in a batch, in order."""
+
+    rows: Int64s
+    starts: Int64s
+    ends: Int64s
+    columns: Mapping[Component, Column]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadWindows:
+    """The windows that the reads of a batch are of, and what each read does."""
+
+    slices: Int64s
+    starts: Int64s
+    closes: Int64s
+    asks: Bools
+
+
+class WaitingWindows:
+    """The open windows of one stream: the slice or the row that each began with, and its start."""
+
+    def __init__(self) -> None:
+        self.slices: Int64s = NOTHING
+        self._starts: Int64s = NOTHING
+        # The number of the first of them.
+        self._first = 0
+
+    def take(self, marks: WindowEdges, slices: Int64s) -> ReadWindows:
+        """Add the windows that begin in a batch, and return those that are read."""
+        open_slices = np.concatenate([self.slices, slices])
+        starts = np.concatenate([self._starts, marks.starts])
+        count = len(marks.reads)
+        places = np.arange(count) if marks.numbers is None else marks.numbers - self._first
+        closed = count if marks.closes is None else int(marks.closes.sum())
+        self.slices, self._starts = open_slices[closed:], starts[closed:]
+        self._first += closed
+        return ReadWindows(
+            slices=open_slices[places],
+            starts=starts[places],
+            closes=np.ones(count, np.int64)
+            if marks.closes is None
+            else marks.closes.astype(np.int64),
+            asks=np.ones(count, np.bool_) if marks.asks is None else marks.asks,
+        )
