@@ -15,8 +15,13 @@ from benchmarks.papers.rivals import (
     random_groups,
     share_all,
 )
-from benchmarks.papers.weave_checks import incremental, optimum
-from benchmarks.papers.weave_time import effort, incremental_time, scale
+from benchmarks.papers.weave_planning import (
+    effort,
+    incremental,
+    incremental_time,
+    optimum,
+    scale,
+)
 from muntin.measure.progress import Steps
 from muntin.model.windows.window import Window
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
