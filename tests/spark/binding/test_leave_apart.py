@@ -3,6 +3,7 @@
 import pytest
 
 import muntin as mt
+from muntin.model.engine import Engine
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.normalise import normalise
 from muntin.optimizer.strategies import DEFAULT, may_share, optimize
@@ -15,7 +16,7 @@ LONG, SHORT = 1e7, 1.0
 
 def alone(plan):
     """Returns the queries that Spark's own statements answer."""
-    return sorted(name for tree in plan if tree.is_alone for name in tree.queries)
+    return sorted(name for tree in plan if tree.engine is Engine.SPARK for name in tree.queries)
 
 
 def planned(queries, data):
