@@ -1,8 +1,9 @@
 """`python -m benchmarks NAME`: runs one benchmark, and puts out its tables, JSON and pictures."""
 
+import inspect
 import json as json_text
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +28,7 @@ from benchmarks.spark.stream_long import BATCHES, long_run
 from benchmarks.spark.stream_state import state_costs
 from benchmarks.spark.streaming import SESSION, STREAMED, read_streamed_sets, streaming
 from muntin.cli.command import run_command
-from muntin.cli.options import Strategy, with_option_groups
+from muntin.cli.options import Strategy, flag, option, with_option_groups
 from muntin.cli.paths import check_file
 from muntin.measure.processes import measured_session
 from muntin.optimizer.strategies import DEFAULT, STEADY
@@ -37,6 +38,7 @@ bench = typer.Typer(
 )
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repeats, for a first look.")]
+Repeats = Annotated[int, typer.Option(metavar="N", min=1, help="Timed runs of each.")]
 Events = Annotated[int, typer.Option(metavar="N", min=1, help="How many events.")]
 Devices = Annotated[int, typer.Option(metavar="N", min=1, help="How many devices.")]
 Workloads = Annotated[
@@ -48,13 +50,8 @@ Workloads = Annotated[
 class OutputOptions:
     """Where figures go, besides the terminal."""
 
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the figures to a file, too.")
-    ] = None
-    pictures: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Draw the figures, too, if there are any (matplotlib)."),
-    ] = None
+    json: Path | None = option("FILE", "Write the figures to a file, too.")
+    pictures: Path | None = option("DIR", "Draw the figures, too, if there are any (matplotlib).")
 
     def check(self) -> None:
         """Refuses a JSON file that cannot be written, before anything runs."""
@@ -76,9 +73,26 @@ class OutputOptions:
                 print(f"drawn: {path}")
 
 
-def _command(name: str, summary: str) -> Callable[[Callable[..., None]], None]:
-    def register(verb: Callable[..., None]) -> None:
-        bench.command(name, short_help=summary)(with_option_groups(verb))
+def _command(name: str, summary: str) -> Callable[[Callable[..., Any]], None]:
+    """Registers a function that returns a report as a command that publishes it."""
+
+    def register(verb: Callable[..., Any]) -> None:
+        def command(output: OutputOptions, **values: Any) -> None:
+            output.check()
+            report = verb(**values)
+            if isinstance(report, Iterator):
+                # A long benchmark yields the report so far after each part.
+                for part in report:
+                    output.write_json(part)
+                    report = part
+            output.publish(report)
+
+        signature = inspect.signature(verb)
+        own = inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, annotation=OutputOptions)
+        parameters = [each.replace(kind=own.kind) for each in signature.parameters.values()]
+        command.__doc__ = verb.__doc__
+        command.__signature__ = inspect.Signature([own, *parameters])  # type: ignore[attr-defined]
+        bench.command(name, short_help=summary)(with_option_groups(command))
 
     return register
 
@@ -91,89 +105,55 @@ def _show_help(context: typer.Context) -> None:
 
 @_command("sharing", "Sets of queries, plain Spark beside muntin.")
 def sharing_verb(
-    output: OutputOptions,
     sets: Annotated[
         str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(SETS)}.")
     ] = ",".join(PERIODIC),
     events: Events = 5_000_000,
     keys: Devices = 100,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Timed runs of each, after some to warm up.")
-    ] = REPEATS,
+    repeats: Repeats = REPEATS,
     strategy: Strategy = None,
-) -> None:
+) -> Any:
     """Sets of window queries as plain Spark and as muntin: CPU, wall time, rows, equality.
 
     \b
     $ python -m benchmarks sharing --sets one,dash10 --events 1000000
     $ python -m benchmarks sharing --json sharing.json
 
-    \b
-    one       tumbling 1 min
-    tumb5     tumbling 1, 2, 3, 5, 10 min
-    slide3    hopping 1 h by 1 min, 30 min by 1 min, 15 min by 5 min
-    dash10    tumbling 1 to 60 min (seven), hopping 1 h and 15 min by 1 min, 24 h by 10 min
-    mix100    a hundred windows of both kinds up to 24 h; plain Spark would take hours, so
-              it answers a few events, for the comparison
-    teams10   ten queries by six sets of keys, four of them with a filter
-    teams100  a hundred queries by twelve sets of keys, with twenty-five filters; plain Spark
-              answers a few events, as for mix100
-    sparse10  the windows of dash10 over two fifths of the events, with 8,000 keys whatever
-              --keys is
-    distinct1, distinct10  count(DISTINCT user), of 10,000 users, tumbling 1 min, and over
-              the windows of dash10; only if named. Plain Spark runs distinct10 over the
-              events of one device in twenty, and its seconds are scaled up
-    quantile1, quantile10  percentile(temp, 0.95), likewise
-    sketch1, sketch10  approx_count_distinct(user), likewise
-    sess, sess10  sessions 60 s apart, and of ten gaps from 5 to 900 s; only if named. More
-              keys make them short: 100 has an event of each every 2 s
+    docs/benchmarks.md describes the sets. Plain Spark would take hours for mix100 and teams100, so
+    it answers a few events, for the comparison. For distinct10, quantile10 and sketch10 it answers
+    the events of one device in twenty, and its seconds are scaled up.
 
     The first five over five million events take about half an hour on two cores, most of it plain
     Spark's dash10.
     """
     names = read_sets(sets)
-    output.check()
     scale = {"events": events, "keys": keys, "repeats": repeats}
-    output.publish(sharing(measured_session(), names, strategy=strategy or DEFAULT, **scale))
+    return sharing(measured_session(), names, strategy=strategy or DEFAULT, **scale)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OtherStreams:
     """What `streaming` may measure instead of the sets."""
 
-    state: Annotated[
-        bool,
-        typer.Option(
-            "--state", help="Instead: what retained state, 100,000 keys and an added query cost."
-        ),
-    ] = False
-    live_keys: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="With --state: also dash10 by so many keys, such as a million."
-        ),
-    ] = 0
-    long: Annotated[
-        bool,
-        typer.Option("--long", help="Instead: what memory and files are after many batches."),
-    ] = False
-    batches: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many batches, with --long.")
-    ] = BATCHES
+    state: bool = flag("Instead: what retained state, 100,000 keys and an added query cost.")
+    live_keys: int = option(
+        "N", "With --state: also dash10 by so many keys, such as a million.", default=0, min=0
+    )
+    long: bool = flag("Instead: what memory and files are after many batches.")
+    batches: int = option("N", "How many batches, with --long.", default=BATCHES, min=1)
 
 
 @_command("streaming", "The same sets as streams.")
 def streaming_verb(
-    output: OutputOptions,
     other: OtherStreams,
     sets: Annotated[
         str, typer.Option(metavar="NAMES", help=f"Sets of queries: {', '.join(STREAMED)}.")
     ] = ",".join(name for name in STREAMED if name in PERIODIC),
     events: Events = 5_000_000,
     keys: Devices = 100,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 3,
+    repeats: Repeats = 3,
     strategy: Strategy = None,
-) -> None:
+) -> Any:
     """Sets of window queries as plain Spark's streams and as one pipeline: CPU of warm batches.
 
     \b
@@ -187,20 +167,17 @@ def streaming_verb(
     Spark refuses count(DISTINCT) in streams, so beside distinct10 it runs the query of `one`.
     """
     names = read_streamed_sets(sets)
-    output.check()
     session = measured_session(more=SESSION)
     if other.long:
-        output.publish(long_run(session, batches=other.batches))
-    elif other.state:
-        output.publish(state_costs(session, dash10_keys=other.live_keys))
-    else:
-        scale = {"events": events, "keys": keys, "repeats": repeats}
-        output.publish(streaming(session, names, strategy=strategy or STEADY, **scale))
+        return long_run(session, batches=other.batches)
+    if other.state:
+        return state_costs(session, dash10_keys=other.live_keys)
+    scale = {"events": events, "keys": keys, "repeats": repeats}
+    return streaming(session, names, strategy=strategy or STEADY, **scale)
 
 
 @_command("memory", "A million keys; 50 million events of one.")
 def memory_verb(
-    output: OutputOptions,
     keys: Annotated[
         int, typer.Option(metavar="N", min=1, help="Keys, with an event each, of two shapes.")
     ] = 1_000_000,
@@ -208,26 +185,22 @@ def memory_verb(
         int, typer.Option(metavar="N", min=1, help="Events of the one key of another shape.")
     ] = 50_000_000,
     strategy: Strategy = None,
-) -> None:
+) -> Any:
     """Many keys, one key with many events, a hundred queries that differ: memory of all processes.
 
     \b
     $ python -m benchmarks memory
     $ python -m benchmarks memory --keys 100000 --events 5000000 --json memory.json
     """
-    output.check()
     session = measured_session(HEAP)
-    output.publish(measure_peaks(session, keys=keys, events=events, strategy=strategy or DEFAULT))
+    return measure_peaks(session, keys=keys, events=events, strategy=strategy or DEFAULT)
 
 
 @_command("cold", "The first queries of a new process.")
 def cold_verb(
-    output: OutputOptions,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Processes of each kind; the cheapest counts.")
-    ] = 3,
+    repeats: Repeats = 3,
     events: Events = EVENTS,
-) -> None:
+) -> Any:
     """Two and ten queries in new processes: CPU without compiled kernels, with them, and after.
 
     \b
@@ -236,12 +209,11 @@ def cold_verb(
 
     Takes about five minutes on two cores.
     """
-    output.check()
-    output.publish(cold_starts(measured_session(), events=events, repeats=repeats))
+    return cold_starts(measured_session(), events=events, repeats=repeats)
 
 
 @_command("techniques", "What a slide costs by each technique.")
-def techniques_verb(output: OutputOptions, quick: Quick = False) -> None:
+def techniques_verb(quick: Quick = False) -> Any:
     """Every technique on one core: time per slide, tail latency, memory. Spark is not started.
 
     \b
@@ -250,17 +222,15 @@ def techniques_verb(output: OutputOptions, quick: Quick = False) -> None:
 
     All of it takes some five minutes.
     """
-    output.check()
-    output.publish(techniques(quick=quick))
+    return techniques(quick=quick)
 
 
 @_command("udw", "User-defined windows: Cutty beside other ways to slice.")
 def udw_verb(
-    output: OutputOptions,
     records: Annotated[
         int, typer.Option(metavar="N", min=1000, help="How many records the stream has.")
     ] = 1_000_000,
-) -> None:
+) -> Any:
     """Periodic windows and sessions, 1 to 100 queries: combines, partials stored, records a second.
 
     \b
@@ -269,19 +239,17 @@ def udw_verb(
 
     One core, without Spark: figures 8 and 9 of the Cutty paper. A million records take a minute.
     """
-    output.check()
-    output.publish(user_defined(records=records))
+    return user_defined(records=records)
 
 
 @_command("weave", "Weave Share beside its rivals, by cost and time.")
 def weave_verb(
-    output: OutputOptions,
     quick: Quick = False,
     queries: Annotated[
         int, typer.Option(metavar="N", min=1_000, help="Plan up to so many queries, for time.")
     ] = 100_000,
     repeats: Workloads = 1,
-) -> None:
+) -> Any:
     """The figures of Weave Share: costs of plans, and time to plan. Spark is not started.
 
     \b
@@ -291,42 +259,37 @@ def weave_verb(
 
     All of it takes minutes.
     """
-    output.check()
-    output.publish(weave(weave_ranges(queries, repeats, quick=quick)))
+    return weave(weave_ranges(queries, repeats, quick=quick))
 
 
 @_command("techniques-in-optimizers", "Plans by each technique's cost.")
-def optimizer_techniques_verb(output: OutputOptions, repeats: Workloads = 10) -> None:
+def optimizer_techniques_verb(repeats: Workloads = 10) -> Any:
     """Weave Share and TriWeave with each technique's operations. Spark is not started.
 
     \b
     $ python -m benchmarks techniques-in-optimizers --repeats 1
     $ python -m benchmarks techniques-in-optimizers --json optimizers.json --pictures pictures
     """
-    output.check()
-    output.publish(optimizer_techniques(repeats=repeats))
+    return optimizer_techniques(repeats=repeats)
 
 
 @_command("subsume", "Subsumption's groups, state and time.")
 def subsume_verb(
-    output: OutputOptions,
     seconds: Annotated[
         int, typer.Option(metavar="N", min=1, help="How long the timed stream is.")
     ] = 120,
-) -> None:
+) -> Any:
     """Thousands of windows grouped by subsumption: groups, state, cost, time. Spark is not started.
 
     \b
     $ python -m benchmarks subsume
     $ python -m benchmarks subsume --json subsume.json --pictures pictures
     """
-    output.check()
-    output.publish(subsume(seconds=seconds))
+    return subsume(seconds=seconds)
 
 
 @_command("factor", "Factor Windows' window sets on Spark.")
 def factor_verb(
-    output: OutputOptions,
     settings: Annotated[
         str,
         typer.Option(
@@ -337,16 +300,14 @@ def factor_verb(
     sets: Annotated[
         int, typer.Option(metavar="N", min=1, help="Window sets of each setting; the paper has 10.")
     ] = 1,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Timed runs of each; the first warms up.")
-    ] = 2,
+    repeats: Repeats = 2,
     earlier: Annotated[
         list[Path] | None,
         typer.Option(
             "--with", metavar="FILE", help="Show the figures of an earlier --json, too. Repeatable."
         ),
     ] = None,
-) -> None:
+) -> Any:
     """Window sets of Factor Windows: plain Spark, plans without and with factor windows.
 
     \b
@@ -363,18 +324,10 @@ def factor_verb(
     """
     reports = read_reports(earlier or ())
     names = read_settings(settings) if settings or not reports else []
-    output.check()
-    if names:
-        scale = {"events": events, "sets": sets, "repeats": repeats}
-        reports.append(
-            run_factor(
-                measured_session(),
-                names,
-                keep=lambda report: output.write_json(join_reports([*reports, report])),
-                **scale,
-            )
-        )
-    output.publish(join_reports(reports))
+    if not names:
+        return join_reports(reports)
+    parts = run_factor(measured_session(), names, events=events, sets=sets, repeats=repeats)
+    return (join_reports([*reports, part]) for part in parts)
 
 
 if __name__ == "__main__":

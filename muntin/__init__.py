@@ -50,16 +50,16 @@ from muntin.model.workload import Workload
 if TYPE_CHECKING:
     from muntin.api.batch import plan, run, share
     from muntin.api.compare import compare
+    from muntin.api.stream import start, stream
     from muntin.measure.compare import Comparison
     from muntin.optimizer.strategies import STRATEGIES
     from muntin.spark.batch.results import Results
-    from muntin.spark.pipeline.pipeline import Pipeline, start
+    from muntin.spark.pipeline.pipeline import Pipeline
     from muntin.spark.pipeline.status import Status
     from muntin.spark.pipeline.stream_options import StreamOptions
     from muntin.spark.sinks.folder_sink import Files
     from muntin.spark.sinks.sink import Sink
     from muntin.spark.sinks.tables import Tables
-    from muntin.spark.stream.long_form import stream
     from muntin.sql import parse_sql
 
 # Loaded when first used: a Spark worker starts sooner without parser, optimizers and pipelines.
@@ -72,8 +72,8 @@ _LATER = {
     "run": "muntin.api.batch",
     "share": "muntin.api.batch",
     "Pipeline": "muntin.spark.pipeline.pipeline",
-    "start": "muntin.spark.pipeline.pipeline",
-    "stream": "muntin.spark.stream.long_form",
+    "start": "muntin.api.stream",
+    "stream": "muntin.api.stream",
     "Status": "muntin.spark.pipeline.status",
     "Files": "muntin.spark.sinks.folder_sink",
     "Sink": "muntin.spark.sinks.sink",

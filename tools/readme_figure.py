@@ -27,8 +27,8 @@ def title(table: list[Pair]) -> str:
     """Returns the result of the largest set that plain Spark answers in time."""
     best = max(table, key=lambda pair: pair.ratio or 0)
     return (
-        f"muntin answers the {best.queries} queries of {best.name} with {best.ratio:.0f} times less"
-        f" CPU than plain Spark\n5 million events, 100 keys"
+        f"muntin answers the {best.queries} queries of {best.name} with {best.ratio:.0f} times "
+        f"less CPU than plain Spark\n5 million events, 100 keys"
     )
 
 

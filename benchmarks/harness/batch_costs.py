@@ -32,7 +32,7 @@ class BatchCosts(ReportListener):
             self._terminated.wait(_TIMEOUT_S)
         self._session.streams.removeListener(self)
 
-    def after(self, batches: int) -> Cost:
+    def cost_after(self, batches: int) -> Cost:
         """Returns the cost from the end of the first `batches` batches to the end of the stream."""
         return self._end - self._ends[batches - 1]
 

@@ -24,7 +24,7 @@ def picture(
     legend: bool = True,
     size: tuple[float, float] = (8.0, 5.0),
 ) -> Path:
-    """Writes one set of axes, which `fill` draws, as a PNG."""
+    """Writes axes, which `fill` draws, as a PNG; the first line of the title is the result."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -32,11 +32,14 @@ def picture(
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
-    axes.set(title=title, xlabel=across, ylabel=up)
+    result, _, details = title.partition("\n")
+    figure.suptitle(result, x=0.01, ha="left", weight="bold", fontsize=12)
+    axes.set_title(details, loc="left", fontsize=10)
+    axes.set(xlabel=across, ylabel=up)
     axes.grid(alpha=0.3)
     fill(axes)
     if legend:
-        figure.legend(loc="outside right upper", frameon=False)
+        figure.legend(loc="outside right center", frameon=False)
     figure.savefig(path, dpi=120)
     return path
 

@@ -12,7 +12,7 @@ import pyspark
 from rich.box import SIMPLE
 from rich.table import Table
 
-from benchmarks.harness.pictures import draw_lines, picture
+from benchmarks.harness.pictures import draw_lines, picture, plain_number
 from muntin.errors import RunError, nearest
 
 Lines = dict[str, list[tuple[float, float]]]
@@ -86,10 +86,8 @@ class Figure:
         low, high = min(ends, key=ends.__getitem__), max(ends, key=ends.__getitem__)
         if low == high or ends[low] <= 0:
             return self.up
-        ratio = ends[high] / ends[low]
-        return (
-            f"{low} has {ratio:,.3g} times fewer {self.up} than {high}, at {last:,g} {self.across}"
-        )
+        ratio = plain_number(ends[high] / ends[low])
+        return f"{low}: {ratio} times less than {high}, at {plain_number(last)} {self.across}"
 
     def table(self) -> Table:
         """Returns a column for each line, and a row for each point across."""

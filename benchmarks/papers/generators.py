@@ -77,7 +77,7 @@ def weave_share_gen(
     Sizes are slides times a uniform overlap, with `whole` in whole slides. Windows may repeat.
     """
     slides = zipf(random, range(1, longest_slide + 1), skew, count)
-    return [_overlapping(random, slide, most_overlap, whole, unit) for slide in slides]
+    return [_draw_window(random, slide, most_overlap, whole, unit) for slide in slides]
 
 
 def draw_weave(count: int, seed: int, *, skew: float = 0.6, overlap: float = 50) -> list[Window]:
@@ -111,10 +111,10 @@ def incremental_gen(
 ) -> list[Window]:
     """Incremental MQO, table 4: slides are divisors of the longest; defaults are its middle."""
     slides = zipf(random, divisors(longest_slide), skew, count)
-    return [_overlapping(random, slide, most_overlap, whole, unit) for slide in slides]
+    return [_draw_window(random, slide, most_overlap, whole, unit) for slide in slides]
 
 
-def _overlapping(random: Random, slide: int, most: float, whole: bool, unit: int) -> Window:
+def _draw_window(random: Random, slide: int, most: float, whole: bool, unit: int) -> Window:
     overlap = random.randint(1, int(most)) if whole else random.uniform(1, most)
     return Window(size=int(overlap * slide) * unit, slide=slide * unit)
 

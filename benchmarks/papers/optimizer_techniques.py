@@ -27,6 +27,9 @@ TECHNIQUES = {
 }
 BEST = ("slick_deque", "subtract")
 PAPER = "Incremental MQO, "
+_TENS = tuple(10**power for power in range(7))
+# Trees in a plan, averaged over all runs; the paper has one number for SlickDeque.
+_PAPER_TREES = {"panes": "16.0", "flat_fat": "15.7", "flat_fit": "10.3"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,7 @@ class Load:
     rate: float = 1.0
     skew: float = 0.0
 
-    def drawn(self, seed: int) -> list[Window]:
+    def draw(self, seed: int) -> list[Window]:
         """Draws the distinct windows of one workload."""
         windows = incremental_gen(
             Random(seed),
@@ -66,38 +69,15 @@ def _vary(name: str, values: Sequence[Any]) -> dict[float, Load]:
     return {value: replace(Load(), **{name: value}) for value in values}
 
 
-SWEEPS = (
-    Sweep(
-        figure=17,
-        across="queries",
-        loads=_vary("queries", (1, 10, 100, 1_000, 10_000)),
-        paper="panes up to 5,000x, FlatFIT up to 3x",
-    ),
-    Sweep(
-        figure=18,
-        across="longest slide",
-        loads=_vary("longest_slide", (10, 100, 1_000, 10_000, 100_000)),
-        paper="panes up to 4,300x",
-    ),
-    Sweep(
-        figure=19,
-        across="greatest overlap",
-        loads=_vary("most_overlap", (100, 1_000, 10_000, 100_000, 1_000_000)),
-        paper="panes up to 270,000x",
-    ),
-    Sweep(
-        figure=20,
-        across="events per second",
-        loads=_vary("rate", (0.01, 0.1, 1, 10, 100)),
-        paper="panes up to 3,000x",
-    ),
-    Sweep(
-        figure=21,
-        across="skew of slides",
-        loads=_vary("skew", (-1.0, -0.5, 0.0, 0.5, 1.0)),
-        paper="panes up to 4,200x",
-        log_x=False,
-    ),
+SWEEPS = tuple(
+    Sweep(figure=figure, across=across, loads=_vary(name, values), paper=paper, log_x=log_x)
+    for figure, across, name, values, paper, log_x in (
+        (17, "queries", "queries", _TENS[0:5], "panes up to 5,000x, FlatFIT up to 3x", True),
+        (18, "longest slide", "longest_slide", _TENS[1:6], "panes up to 4,300x", True),
+        (19, "greatest overlap", "most_overlap", _TENS[2:7], "panes up to 270,000x", True),
+        (20, "events per second", "rate", (0.01, 0.1, 1, 10, 100), "panes up to 3,000x", True),
+        (21, "skew of slides", "skew", (-1.0, -0.5, 0.0, 0.5, 1.0), "panes up to 4,200x", False),
+    )
 )
 
 
@@ -137,8 +117,9 @@ def run(*, repeats: int = 10, sweeps: Sequence[Sweep] = SWEEPS) -> Experiment:
                 )
                 whole.figures.append(figure)
                 whole.claims.append(_others_by_best(sweep, optimizer, lines))
-    whole.claims.extend(_middle(whole.figures))
-    whole.claims.extend(_trees(trees))
+    for figure in whole.figures:
+        whole.claims.extend(_middle(figure))
+    whole.claims.extend(_tree_claims(trees))
     return whole
 
 
@@ -147,7 +128,7 @@ def _lines(
 ) -> Lines:
     lines: Lines = {name: [] for name in TECHNIQUES.values()}
     for across, load in sweep.loads.items():
-        drawn = [same_edges(load.drawn(seed)) for seed in range(repeats)]
+        drawn = [same_edges(load.draw(seed)) for seed in range(repeats)]
         for technique, name in TECHNIQUES.items():
             plans = [OPTIMIZERS[optimizer](groups, load.rate, technique) for groups in drawn]
             lines[name].append((across, mean(cost for cost, _ in plans)))
@@ -169,40 +150,27 @@ def _others_by_best(sweep: Sweep, optimizer: str, lines: Lines) -> Claim:
     )
 
 
-def _middle(figures: Sequence[Figure]) -> list[Claim]:
-    """Returns the claims of figure 17 at a hundred queries."""
-    claims = []
-    for figure in figures:
-        middle = {name: dict(line).get(100) for name, line in figure.lines.items()}
-        panes = middle["panes"]
-        if not figure.name.startswith("techniques_17") or panes is None:
-            continue
-        claims.append(
-            Claim(
-                what=f"panes / SlickDeque in the middle, {figure.title.removeprefix(PAPER)}",
-                paper="three orders of magnitude",
-                found=", ".join(
-                    f"{name} {panes / cost:,.0f}x"
-                    for name, cost in middle.items()
-                    if cost is not None and name.startswith("SlickDeque")
-                ),
-            )
-        )
-    return claims
+def _middle(figure: Figure) -> list[Claim]:
+    """Returns the claim about figure 17 at a hundred queries."""
+    middle = {name: dict(line).get(100) for name, line in figure.lines.items()}
+    panes = middle["panes"]
+    if not figure.name.startswith("techniques_17") or panes is None:
+        return []
+    found = ", ".join(
+        f"{name} {panes / cost:,.0f}x"
+        for name, cost in middle.items()
+        if cost is not None and name.startswith("SlickDeque")
+    )
+    what = f"panes / SlickDeque in the middle, {figure.title.removeprefix(PAPER)}"
+    return [Claim(what=what, paper="three orders of magnitude", found=found)]
 
 
-# Trees in a plan, averaged over all runs; the paper gives one figure for SlickDeque.
-_PAPER_TREES = {"panes": "16.0", "flat_fat": "15.7", "flat_fit": "10.3", "slick_deque": "4.8"}
-
-
-def _trees(trees: dict[tuple[str, str], list[int]]) -> list[Claim]:
+def _tree_claims(trees: dict[tuple[str, str], list[int]]) -> list[Claim]:
     return [
         Claim(
             what=f"trees in a plan, {name}",
-            paper=_PAPER_TREES.get(technique, _PAPER_TREES["slick_deque"]),
-            found=", ".join(
-                f"{optimizer} {mean(trees[optimizer, technique]):.1f}" for optimizer in OPTIMIZERS
-            ),
+            paper=_PAPER_TREES.get(technique, "4.8"),
+            found=", ".join(f"{each} {mean(trees[each, technique]):.1f}" for each in OPTIMIZERS),
         )
         for technique, name in TECHNIQUES.items()
     ]

@@ -1,7 +1,7 @@
 """`udw`: Cutty beside other ways to share slices (figures 8 and 9 of the paper).
 
 The stream is like that of the DEBS 2012 challenge: energy readings of a machine at 100 Hz, and
-sensor bits that flip now and then. Measured are combines, stored partials and throughput of one
+sensor bits that flip now and then. WayFigures are combines, stored partials and throughput of one
 core.
 """
 
@@ -58,7 +58,7 @@ PAIRS, PAIRS_OURS = WAYS[1].name, WAYS[2].name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class WayFigures:
     """The figures of one way for some queries; `folds` are combines into the open slice."""
 
     combines: int
@@ -70,7 +70,7 @@ class Measured:
 
 
 # Figures by windows, way and number of queries.
-Found = dict[tuple[str, str, int], Measured]
+Found = dict[tuple[str, str, int], WayFigures]
 
 
 def run(*, records: int, queries: Sequence[int] = QUERIES, seed: int = 12) -> Experiment:
@@ -213,7 +213,7 @@ def _batches(records: int) -> Iterator[Records]:
         )
 
 
-def _measure(way: Way, energy: NDArray[np.float64], marks: Sequence[Batches]) -> Measured:
+def _measure(way: Way, energy: NDArray[np.float64], marks: Sequence[Batches]) -> WayFigures:
     tally = np.zeros(2, np.int64)
     counting = Cutter({_ENERGY: (ADD_FLOAT, np.float64)}, len(marks), store=way.store, tally=tally)
     _drive(counting, way, energy, marks)
@@ -224,7 +224,7 @@ def _measure(way: Way, energy: NDArray[np.float64], marks: Sequence[Batches]) ->
         before = time.perf_counter()
         _drive(plain, way, energy, marks)
         fastest = min(fastest, time.perf_counter() - before)
-    return Measured(
+    return WayFigures(
         combines=int(tally.sum()) - folds,
         folds=folds,
         stored=int(counting.state[cutty.MOST_STORED]),
@@ -242,7 +242,7 @@ def _drive(cutter: Cutter, way: Way, energy: NDArray[np.float64], marks: Sequenc
         cutter.feed(len(values), batch, {_ENERGY: PartialColumn(scalars=(values,))}, edges)
 
 
-def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> Measured:
+def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> WayFigures:
     """Computes every window of every query from its records."""
     combines = 0
     before = time.perf_counter()
@@ -254,4 +254,4 @@ def _naive(windows: Sequence[CountWindow], energy: NDArray[np.float64]) -> Measu
     spent = time.perf_counter() - before
     stored = sum(window.size for window in windows)
     speed = len(energy) / spent
-    return Measured(combines=combines, folds=0, stored=stored, beyond=stored, per_second=speed)
+    return WayFigures(combines=combines, folds=0, stored=stored, beyond=stored, per_second=speed)

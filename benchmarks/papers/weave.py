@@ -15,8 +15,13 @@ from benchmarks.papers.rivals import (
     random_groups,
     share_all,
 )
-from benchmarks.papers.weave_checks import incremental, optimum
-from benchmarks.papers.weave_time import effort, incremental_time, scale
+from benchmarks.papers.weave_planning import (
+    effort,
+    incremental,
+    incremental_time,
+    optimum,
+    scale,
+)
 from muntin.measure.progress import Steps
 from muntin.model.windows.window import Window
 from muntin.optimizer.weave_share.groups import Group, GroupCost, same_edges
@@ -138,7 +143,7 @@ def _beside_rivals(figure: Figure, rate: float, most: int) -> Claim:
     )
 
 
-def _normalized(
+def _relative_cost(
     count: int, rate: float, repeats: int, *, skew: float = 0.6, overlap: float = 50
 ) -> tuple[float, float]:
     """Returns the average cost of Weave Share, relative to one shared tree, and its trees."""
@@ -155,7 +160,7 @@ def _against_shared(ranges: Ranges) -> Experiment:
     """Figures 6 to 10."""
     repeats, last = ranges.repeats, ranges.many[-1]
     by_queries = {
-        f"{rate:g} per second": [(n, *_normalized(n, rate, repeats)) for n in ranges.queries]
+        f"{rate:g} per second": [(n, *_relative_cost(n, rate, repeats)) for n in ranges.queries]
         for rate in (LOW, MEDIUM, HIGH)
     }
     ratios: Lines = {
@@ -163,18 +168,19 @@ def _against_shared(ranges: Ranges) -> Experiment:
     }
     trees: Lines = {name: [(n, count) for n, _, count in line] for name, line in by_queries.items()}
     rates: Lines = {
-        f"{count:,} queries": [(r, _normalized(count, r, repeats)[0]) for r in ranges.rates]
+        f"{count:,} queries": [(r, _relative_cost(count, r, repeats)[0]) for r in ranges.rates]
         for count in ranges.many
     }
     overlaps: Lines = {
         f"{rate:,g} per second": [
-            (overlap, _normalized(last, rate, 1, overlap=overlap)[0]) for overlap in ranges.overlaps
+            (overlap, _relative_cost(last, rate, 1, overlap=overlap)[0])
+            for overlap in ranges.overlaps
         ]
         for rate in ranges.high_rates
     }
     skews: Lines = {
         f"{count:,} queries": [
-            (skew, _normalized(count, 100.0, repeats, skew=skew, overlap=10)[0])
+            (skew, _relative_cost(count, 100.0, repeats, skew=skew, overlap=10)[0])
             for skew in ranges.skews
         ]
         for count in ranges.many

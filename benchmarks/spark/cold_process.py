@@ -25,7 +25,7 @@ def main(side: str, names: list[str], sql: Path, events: str) -> None:
     costs = {"session": _spent()}
     for run in RUNS:
         frames = _frames(session, sql, names)
-        for frame in (_shared(frames) if side == "muntin" else frames).values():
+        for frame in (_share_frames(frames) if side == "muntin" else frames).values():
             frame.write.format("noop").mode("overwrite").save()
         costs[run] = _spent() - sum(costs.values())
     print(json.dumps(costs))
@@ -42,7 +42,7 @@ def _frames(session: SparkSession, sql: Path, names: list[str]) -> dict[str, Dat
     return {name: session.sql(statements[name]) for name in names}
 
 
-def _shared(frames: dict[str, DataFrame]) -> Mapping[str, DataFrame]:
+def _share_frames(frames: dict[str, DataFrame]) -> Mapping[str, DataFrame]:
     from muntin.api.batch import share
 
     return share(frames)

@@ -1,6 +1,6 @@
 """`factor`: the window sets of Factor Windows on Spark, plain queries beside plans."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,17 +26,11 @@ _FEW = 20_000
 
 
 def run_factor(
-    session: SparkSession,
-    settings: Sequence[str],
-    *,
-    events: int,
-    sets: int,
-    repeats: int = 2,
-    keep: Callable[[FactorReport], None] = lambda report: None,
-) -> FactorReport:
+    session: SparkSession, settings: Sequence[str], *, events: int, sets: int, repeats: int = 2
+) -> Iterator[FactorReport]:
     """Runs `sets` window sets of each setting, plain Spark and plans; the best of `repeats`.
 
-    `keep` gets the report so far after each window set, since the whole takes long.
+    Yields the report so far after each window set, because the whole takes long.
     """
     steps = 1 + len(settings) * sets
     with TemporaryDirectory(prefix="muntin-bench-") as folder, Steps(steps) as bar:
@@ -49,8 +43,7 @@ def run_factor(
             for number in range(sets):
                 with bar.step(f"{name}, window set {number + 1} of {sets}"):
                     report.runs.append(_run(name, number, data, few, scan.cpu_s, repeats))
-                keep(report)
-    return report
+                yield report
 
 
 def _events(session: SparkSession, events: int, folder: Path) -> DataFrame:
@@ -68,7 +61,7 @@ def _run(
     sides["plain"] = _time(lambda: plain_spark(queries, data), repeats)
     for strategy, shared in plans.items():
         _compute_hash(run(shared, few).together())
-        sides[strategy] = _time(_together(shared, data), repeats)
+        sides[strategy] = _time(_answers_of(shared, data), repeats)
     slices = [
         _least_cost(partial(_slices, tree, data), repeats) for tree in plans["auto"].periodic_trees
     ]
@@ -76,17 +69,14 @@ def _run(
         setting=setting,
         number=number,
         windows=[str(query.window) for query in queries],
-        plain=sides["plain"],
-        coverage=sides["coverage"],
-        factor=sides["factor"],
-        auto=sides["auto"],
+        sides=sides,
         scan_cpu_s=scan_s,
         slices_cpu_s=sum(cost.cpu_s for cost in slices),
         predicted={name: shared.plain_cost / shared.cost for name, shared in plans.items()},
     )
 
 
-def _together(shared: Plan, data: DataFrame) -> Callable[[], DataFrame]:
+def _answers_of(shared: Plan, data: DataFrame) -> Callable[[], DataFrame]:
     return lambda: run(shared, data).together()
 
 

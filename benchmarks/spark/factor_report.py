@@ -38,10 +38,8 @@ class Run:
     setting: str
     number: int
     windows: list[str]
-    plain: Side
-    coverage: Side
-    factor: Side
-    auto: Side
+    # By "plain" and the names of the strategies.
+    sides: dict[str, Side]
     # To read every event once.
     scan_cpu_s: float
     # To cut the events into the slices of auto's plan.
@@ -51,17 +49,12 @@ class Run:
 
     def boost(self, strategy: str) -> float:
         """Returns plain Spark's CPU divided by the strategy's: the gain in throughput per core."""
-        side: Side = getattr(self, strategy)
-        return self.plain.cpu_s / side.cpu_s
+        return self.sides["plain"].cpu_s / self.sides[strategy].cpu_s
 
     @property
     def equal(self) -> bool:
         """Whether all contenders gave the same answers."""
-        return len({(side.rows, side.hashes) for side in self._sides}) == 1
-
-    @property
-    def _sides(self) -> tuple[Side, ...]:
-        return self.plain, self.coverage, self.factor, self.auto
+        return len({(side.rows, side.hashes) for side in self.sides.values()}) == 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +86,7 @@ class FactorReport:
         return {
             "scan": scan,
             "slices": max(0.0, slices - scan),
-            "answers": max(0.0, mean(run.auto.cpu_s for run in runs) - slices),
+            "answers": max(0.0, mean(run.sides["auto"].cpu_s for run in runs) - slices),
         }
 
     def pearson(self, *strategies: str) -> float | None:
@@ -171,10 +164,10 @@ class FactorReport:
         runs, parts = self.of(name), self.parts(name)
         return [
             name,
-            f"{mean(run.plain.cpu_s for run in runs):.1f}",
-            f"{mean(run.auto.cpu_s for run in runs):.1f}",
+            f"{mean(run.sides['plain'].cpu_s for run in runs):.1f}",
+            f"{mean(run.sides['auto'].cpu_s for run in runs):.1f}",
             *(f"{part:.1f}" for part in parts.values()),
-            f"{mean(run.auto.rows for run in runs):,.0f}",
+            f"{mean(run.sides['auto'].rows for run in runs):,.0f}",
             max(parts, key=parts.__getitem__),
         ]
 
@@ -200,8 +193,8 @@ class FactorReport:
             picture(
                 folder / "factor_boost.png",
                 partial(draw_bars, names=self.settings, series=bars, log=False),
-                title=f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than queries"
-                "\nFactor windows: mean boost over plain queries",
+                title=f"Plans need {min(auto):.1f} to {max(auto):.1f} times less CPU than plain "
+                "Spark\nFactor windows: mean boost",
                 across="",
                 up="times the throughput",
             ),
@@ -227,7 +220,7 @@ def _read_report(file: Path) -> FactorReport:
         runs = [
             Run(
                 **{field.name: run[field.name] for field in fields(Run)}
-                | {side: Side(**run[side]) for side in ("plain", *STRATEGIES)}
+                | {"sides": {name: Side(**side) for name, side in run["sides"].items()}}
             )
             for run in data["runs"]
         ]

@@ -129,16 +129,9 @@ def _measure_shape(
 
     with memory() as peak:
         cost = measure(work)
-    return Shape(
-        events=events,
-        keys=keys,
-        rows=answers.get["rows"],
-        wall_s=cost.wall_s,
-        cpu_s=cost.cpu_s,
-        peak_bytes=peak.total,
-        jvm_bytes=peak.jvm,
-        python_bytes=peak.python,
-    )
+    peaks = {"peak_bytes": peak.total, "jvm_bytes": peak.jvm, "python_bytes": peak.python}
+    rows = answers.get["rows"]
+    return Shape(events=events, keys=keys, rows=rows, **asdict(cost), **peaks)
 
 
 def _gigabytes(size: int) -> str:

@@ -18,7 +18,7 @@ from benchmarks.harness.sets import (
     Scale,
     scale_of,
 )
-from benchmarks.spark.sharing_report import Measured, SharingReport, Side
+from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
 from muntin.api.batch import run
 from muntin.measure.equality import compare_rows
 from muntin.measure.events import RATE, compute, readings, store
@@ -149,7 +149,9 @@ class _Bench:
     bar: Steps
     strategy: str
 
-    def measure(self, sets: Sequence[str], repeats: int, warm_up_turns: int) -> dict[str, Measured]:
+    def measure(
+        self, sets: Sequence[str], repeats: int, warm_up_turns: int
+    ) -> dict[str, SetFigures]:
         """Measures every set, its contenders timed in turns."""
         contenders = {
             (name, way): self._contender(name, way)
@@ -198,14 +200,14 @@ class _Bench:
         costs: Mapping[str, Cost],
         ours: _Contender,
         theirs: _Contender | None,
-    ) -> Measured:
+    ) -> SetFigures:
         queries, scale = SETS[name](), self.scales[name]
         if theirs is not None:
             with self.bar.step(f"{name}: comparing"):
                 is_scaled = theirs.times != 1
                 answers = of_few_keys(ours.answers, scale.keys) if is_scaled else ours.answers
                 equal = equal_answers(answers, theirs.answers)
-            return Measured(
+            return SetFigures(
                 plain=theirs.side(costs),
                 muntin=ours.side(costs),
                 equal=equal,
@@ -217,7 +219,9 @@ class _Bench:
             data = self._few_events(name, few)
             muntin = self._build("muntin", queries, data)()
             equal = equal_answers(muntin, self._one_by_one(name, data))
-        return Measured(plain=None, muntin=ours.side(costs), equal=equal, equal_on=few, scale=scale)
+        return SetFigures(
+            plain=None, muntin=ours.side(costs), equal=equal, equal_on=few, scale=scale
+        )
 
     def _one_by_one(self, name: str, data: DataFrame) -> DataFrame:
         """Answers with plain Spark, a job per query: to plan a hundred at once takes minutes."""

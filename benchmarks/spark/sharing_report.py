@@ -27,7 +27,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class SetFigures:
     """One set: both contenders, or muntin alone, and whether their answers are equal."""
 
     plain: Side | None
@@ -50,7 +50,7 @@ class Measured:
 class SharingReport:
     """All sets of a run, and what they ran on."""
 
-    sets: dict[str, Measured]
+    sets: dict[str, SetFigures]
     events: int
     keys: int
     repeats: int
@@ -151,7 +151,7 @@ class SharingReport:
         return notes
 
 
-def _mark(measured: Measured) -> str:
+def _mark(measured: SetFigures) -> str:
     if measured.instead is not None:
         return _INSTEAD
     return _SCALED if measured.plain and measured.plain.times != 1 else ""

@@ -14,11 +14,11 @@ from benchmarks.harness.report import make_table
 from benchmarks.harness.sets import SETS
 from benchmarks.spark.sharing import plain_spark
 from benchmarks.spark.streaming import WATERMARK, stream_settings
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.processes import private_memory
 from muntin.measure.progress import Steps
 from muntin.spark.engine.jvm import live_bytes
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.settings import settings
 
@@ -40,32 +40,28 @@ _WATCHED = 25
 _TIMEOUT_S = 7200.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Size:
-    """What a stream takes after a number of batches.
-
-    Memory is that after a collection; files and state are the most in the last of these batches.
-    """
-
-    batch: int
-    # Live objects of the JVM.
-    heap_bytes: int
-    # Memory of this process's own, and of the Python workers together.
-    driver_bytes: int
-    worker_bytes: int
-    checkpoint_files: int
-    checkpoint_bytes: int
-    state_rows: int
-    # What RocksDB holds: the state, and a cache of its files that it fills up to a bound.
-    rocksdb_bytes: int
+# Figures of a stream after a number of batches, with captions and units. Memory is that after a
+# collection; files and state are the most in the last batches. RocksDB has the state and a cache of
+# its files that it fills up to a bound.
+_FIGURES = {
+    "heap_bytes": ("JVM heap, MB", 1e6),
+    "driver_bytes": ("driver's Python, MB", 1e6),
+    "worker_bytes": ("Python workers, MB", 1e6),
+    "checkpoint_files": ("files of the checkpoint", 1),
+    "checkpoint_bytes": ("their size, MB", 1e6),
+    "state_rows": ("rows of state", 1),
+    "rocksdb_bytes": ("RocksDB's memory, MB", 1e6),
+}
+# By the number of batches, early and late.
+Sizes = dict[int, dict[str, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LongReport:
     """A stream early and late: plain Spark's one query, and a pipeline of ten."""
 
-    plain: tuple[Size, Size]
-    muntin: tuple[Size, Size]
+    plain: Sizes
+    muntin: Sizes
 
     def to_json(self) -> dict[str, object]:
         """Returns all figures by name."""
@@ -75,25 +71,17 @@ class LongReport:
         """Returns a row for each figure, early and late."""
         columns = ["after so many batches"]
         for side in ("plain, 1 query", "muntin, 10 queries"):
-            columns += [f">{side}\n{size.batch}" for size in self.plain] + [">\ngrowth"]
-        rows = []
-        for what, name, unit in (
-            ("JVM heap, MB", "heap_bytes", 1e6),
-            ("driver's Python, MB", "driver_bytes", 1e6),
-            ("Python workers, MB", "worker_bytes", 1e6),
-            ("files of the checkpoint", "checkpoint_files", 1),
-            ("their size, MB", "checkpoint_bytes", 1e6),
-            ("rows of state", "state_rows", 1),
-            ("RocksDB's memory, MB", "rocksdb_bytes", 1e6),
-        ):
-            cells = [what]
-            for pair in (self.plain, self.muntin):
-                early, late = (getattr(size, name) / unit for size in pair)
-                digits = ".0f" if unit == 1 else ".1f"
-                cells += [f"{early:{digits}}", f"{late:{digits}}"]
-                cells.append(f"{late / early - 1:+.0%}" if early else "")
-            rows.append(cells)
-        return [make_table("", columns, rows)]
+            columns += [f">{side}\n{batch}" for batch in self.plain] + [">\ngrowth"]
+        return [make_table("", columns, (self._row(name) for name in _FIGURES))]
+
+    def _row(self, name: str) -> list[str]:
+        caption, unit = _FIGURES[name]
+        digits, cells = ".0f" if unit == 1 else ".1f", [caption]
+        for sizes in (self.plain, self.muntin):
+            early, late = (size[name] / unit for size in sizes.values())
+            cells += [f"{early:{digits}}", f"{late:{digits}}"]
+            cells.append(f"{late / early - 1:+.0%}" if early else "")
+        return cells
 
 
 def long_run(session: SparkSession, *, batches: int = BATCHES) -> LongReport:
@@ -119,7 +107,7 @@ class _LongRun:
     folder: Path
     looks: tuple[int, int]
 
-    def plain(self) -> tuple[Size, Size]:
+    def plain(self) -> Sizes:
         """One of the queries as a streaming query of Spark's that writes files."""
         place = self.folder / "plain"
         query = SETS["dash10"]()[0]
@@ -135,7 +123,7 @@ class _LongRun:
         finally:
             running.stop()
 
-    def muntin(self) -> tuple[Size, Size]:
+    def muntin(self) -> Sizes:
         """All queries as one pipeline."""
         place = self.folder / "muntin"
         with start(
@@ -160,27 +148,15 @@ class _LongRun:
             "timestamp AS ts", f"value % {_KEYS} AS device", "CAST(value % 101 AS DOUBLE) AS temp"
         )
 
-    def _sizes(self, check: Path, reports: QueryReports) -> tuple[Size, Size]:
-        early, late = (self._size(check, reports, batch) for batch in self.looks)
-        return early, late
+    def _sizes(self, check: Path, reports: QueryReports) -> Sizes:
+        return {batch: self._size(check, reports, batch) for batch in self.looks}
 
-    def _size(self, check: Path, reports: QueryReports, batch: int) -> Size:
-        watched = [
-            self._checkpoint_size(check, reports, batch - _WATCHED + i) for i in range(_WATCHED + 1)
-        ]
-        files, file_bytes, rows, rocksdb = map(max, zip(*watched, strict=True))
+    def _size(self, check: Path, reports: QueryReports, batch: int) -> dict[str, int]:
+        batches = range(batch - _WATCHED, batch + 1)
+        watched = [self._checkpoint_size(check, reports, number) for number in batches]
         gc.collect()
-        driver, workers = private_memory()
-        return Size(
-            batch=batch,
-            heap_bytes=live_bytes(self.session),
-            driver_bytes=driver,
-            worker_bytes=workers,
-            checkpoint_files=files,
-            checkpoint_bytes=file_bytes,
-            state_rows=rows,
-            rocksdb_bytes=rocksdb,
-        )
+        memory = (live_bytes(self.session), *private_memory())
+        return dict(zip(_FIGURES, (*memory, *map(max, zip(*watched, strict=True))), strict=True))
 
     def _checkpoint_size(
         self, check: Path, reports: QueryReports, batch: int

@@ -19,6 +19,7 @@ from benchmarks.spark.streaming import (
     stream_settings,
 )
 from muntin.api.batch import run as run_batch
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.measure.equality import compare_rows
 from muntin.measure.events import RATE, readings, write_stream_files
@@ -27,7 +28,6 @@ from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 
@@ -107,75 +107,60 @@ def state_costs(
 
     With `dash10_keys`, it also streams dash10 with so many live keys, which takes long.
     """
-    hours, files = _FILLING + _TIMED, _FILLING + _TIMED
+    files, dash10 = _FILLING + _TIMED, SETS["dash10"]()
     with (
         TemporaryDirectory(prefix="muntin-bench-") as name,
         Steps(8 if dash10_keys else 7) as bar,
         settings(session, stream_settings()),
     ):
-        folder = Path(name)
-        slow, many = folder / "slow", folder / "many"
+        bench = _StateRun(session, Path(name))
         with bar.step("making events"):
-            # Few events a second, so that they cover many hours and slices hold one or two.
-            write_stream_files(
-                readings(session, events, _KEYS, events / (hours * 3600), files), slow
-            )
-            write_stream_files(readings(session, events, keys, RATE * 10, FILES), many)
-        bench = _StateRun(session, folder)
-        short, long = ([_sliding(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG))
+            # Few events a second, so that they cover many hours and slices have one or two.
+            slow = bench.write("slow", events, _KEYS, events / (files * 3600), files)
+            many = bench.write("many", events, keys, RATE * 10, FILES)
+        short, long = (
+            [_sliding_query(60 * hours), *SETS["slide3"]()[1:]] for hours in (_SHORT, _LONG)
+        )
         # Many keys run first, and the short state second of three, so that it is warm.
         with bar.step(f"{keys:,} keys"):
             queries = [_query("minute", 1), _query("five", 5)]
-            many_state = bench.run(
-                "keys", many, queries, "0 seconds", WARM_UP_BATCHES, FILES_PER_BATCH
-            )
-            equal = all(_is_equal(session, folder / "keys", many, query) for query in queries)
+            many_state = bench.run("keys", many, queries)
+            equal = all(_is_equal(session, bench.folder / "keys", many, query) for query in queries)
         costs = {}
-        for label, queries, retain in (
+        for label, asked, hours in (
             ("kept", short, _LONG),
             ("short", short, _SHORT),
             ("long", long, _SHORT),
         ):
             with bar.step(f"retained state: {label}"):
-                costs[label] = bench.run(label, slow, queries, f"{retain} hours", _FILLING, 1)
+                retain = f"{hours} hours"
+                costs[label] = bench.run(label, slow, asked, retain, warm_up=_FILLING, files=1)
         with bar.step("dash10"):
             # An event a minute for each of some keys, over more than a day.
-            minutes = (_DAY_FILES * _FILES_HOURS) * 60
-            place = folder / "day"
-            rows = readings(session, minutes * _DAY_KEYS, _DAY_KEYS, _DAY_KEYS / 60, _DAY_FILES)
-            write_stream_files(rows, place)
-            day = bench.run("dash10", place, SETS["dash10"](), "0 seconds", 1, 1)
-        dash10 = None
+            rows = _DAY_FILES * _FILES_HOURS * 60 * _DAY_KEYS
+            day = bench.write("day", rows, _DAY_KEYS, _DAY_KEYS / 60, _DAY_FILES)
+            day_state = bench.run("dash10", day, dash10, warm_up=1, files=1)
+        keyed = None
         if dash10_keys:
             with bar.step(f"dash10 by {dash10_keys:,} keys"):
-                place = folder / "dash10s"
-                each = max(events, 5 * dash10_keys)
-                write_stream_files(readings(session, each, dash10_keys, RATE * 10, FILES), place)
-                dash10 = bench.run(
-                    "dash10-keys",
-                    place,
-                    SETS["dash10"](),
-                    "0 seconds",
-                    WARM_UP_BATCHES,
-                    FILES_PER_BATCH,
-                )
+                rows = max(events, 5 * dash10_keys)
+                place = bench.write("dash10s", rows, dash10_keys, RATE * 10, FILES)
+                keyed = bench.run("dash10-keys", place, dash10)
         with bar.step("adding a query"):
-            add_s = _time_to_add(session, folder / "adding", slow)
+            add_s = _time_to_add(session, bench.folder / "adding", slow)
     return StateReport(
-        short=costs["short"],
-        kept=costs["kept"],
-        long=costs["long"],
+        **costs,
         keys=keys,
         many=many_state,
         many_equal=equal,
-        dash10_bytes_per_key=round(day.kept_bytes / _DAY_KEYS, 1),
+        dash10_bytes_per_key=round(day_state.kept_bytes / _DAY_KEYS, 1),
         dash10_keys=dash10_keys,
-        dash10=dash10,
+        dash10=keyed,
         add_s=add_s,
     )
 
 
-def _sliding(minutes: int) -> Query:
+def _sliding_query(minutes: int) -> Query:
     """Returns the first query of slide3, with another size."""
     window = hopping(f"{minutes} minutes", every="1 minute")
     return replace(SETS["slide3"]()[0], window=window)
@@ -202,16 +187,23 @@ class _StateRun:
     session: SparkSession
     folder: Path
 
+    def write(self, name: str, events: int, keys: int, rate: float, files: int) -> Path:
+        """Writes the files of a stream, and returns their folder."""
+        folder = self.folder / name
+        write_stream_files(readings(self.session, events, keys, rate, files), folder)
+        return folder
+
     def run(
         self,
         label: str,
         events: Path,
         queries: list[Query],
-        retain: str,
-        warm_up_batches: int,
-        files: int,
+        retain: str = "0 seconds",
+        *,
+        warm_up: int = WARM_UP_BATCHES,
+        files: int = FILES_PER_BATCH,
     ) -> State:
-        """Streams the events, `files` per batch; measures the batches after the warm-up."""
+        """Streams the events, `files` per batch; measures the batches after `warm_up` batches."""
         place = self.folder / label
         settle()
         with BatchCosts(self.session) as costs:
@@ -224,7 +216,7 @@ class _StateRun:
                 trigger="available now",
                 options=StreamOptions(retain=retain),
             ).await_termination()
-        cost = costs.after(warm_up_batches)
+        cost = costs.cost_after(warm_up)
         return State(
             cpu_s=round(cost.cpu_s, 2),
             wall_s=round(cost.wall_s, 2),

@@ -15,7 +15,8 @@ from pyspark.sql.functions import min as min_
 from benchmarks.harness.batch_costs import BatchCosts
 from benchmarks.harness.sets import SETS
 from benchmarks.spark.sharing import equal_answers, of_few_keys, plain_spark, read_sets
-from benchmarks.spark.sharing_report import Measured, SharingReport, Side
+from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
+from muntin.api.stream import start
 from muntin.errors import RunError, nearest
 from muntin.measure.events import RATE, readings, write_stream_files
 from muntin.measure.processes import Cost, measure_in_turns
@@ -23,7 +24,6 @@ from muntin.measure.progress import Steps
 from muntin.model.query import Query
 from muntin.optimizer.strategies import STEADY
 from muntin.spark.output.together import QUERY, named
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings
 from muntin.spark.stream.source import SETTINGS
@@ -121,7 +121,7 @@ class _Bench:
 
     def measure(
         self, sets: Sequence[str], repeats: int, warm_up_turns: int, events: int
-    ) -> dict[str, Measured]:
+    ) -> dict[str, SetFigures]:
         """Measures every set, its contenders timed in turns, and compares the last answers."""
         ways: dict[str, Callable[[Sequence[Query], Path], Cost]] = {
             "plain": self._plain,
@@ -149,7 +149,7 @@ class _Bench:
                     equal, equal_on = self._equal_to_batch(name, ours)
                 else:
                     equal, equal_on = _equal(name, ours, theirs), events
-                measured[name] = Measured(
+                measured[name] = SetFigures(
                     plain=_side(costs[labels[0]], theirs),
                     muntin=_side(costs[labels[1]], ours),
                     equal=equal,
@@ -175,7 +175,7 @@ class _Bench:
                 writer.trigger(availableNow=True).start(
                     str(place / "answers" / query.name)
                 ).awaitTermination()
-            spent += costs.after(WARM_UP_BATCHES)
+            spent += costs.cost_after(WARM_UP_BATCHES)
         return spent
 
     def _muntin(self, queries: Sequence[Query], place: Path) -> Cost:
@@ -190,7 +190,7 @@ class _Bench:
                 trigger="available now",
                 options=StreamOptions(strategy=self.strategy),
             ).await_termination()
-        return costs.after(WARM_UP_BATCHES)
+        return costs.cost_after(WARM_UP_BATCHES)
 
     def _equal_to_batch(self, name: str, ours: DataFrame) -> tuple[bool, int]:
         """Compares the windows of one key that have closed with those of plain Spark's batch;

@@ -10,7 +10,7 @@ import typer
 
 from muntin import explain
 from muntin.cli.inputs import InputOptions, Inputs
-from muntin.cli.options import ClusterOptions, File, PlanningOptions, Udf
+from muntin.cli.options import ClusterOptions, File, PlanningOptions, Udf, flag, option
 from muntin.cli.paths import check_file
 from muntin.cli.sql_file import SqlFile
 from muntin.measure.progress import show_spark_start
@@ -29,26 +29,15 @@ from muntin.spark.session import SparkOptions, session_at
 class CostOptions:
     """What costs are computed with."""
 
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            metavar="N",
-            help="Events per second that costs are computed for.",
-            show_default="measured with --input, else 1000",
-        ),
-    ] = None
-    keys: Annotated[
-        float | None,
-        typer.Option(
-            metavar="N",
-            help="Keys that are live at a time.",
-            show_default="measured with --input, else 1",
-        ),
-    ] = None
-    prices: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Prices that `muntin calibrate` wrote."),
-    ] = None
+    rate: float | None = option(
+        "N",
+        "Events per second that costs are computed for.",
+        show_default="measured with --input, else 1000",
+    )
+    keys: float | None = option(
+        "N", "Keys that are live at a time.", show_default="measured with --input, else 1"
+    )
+    prices: Path | None = option("FILE", "Prices that `muntin calibrate` wrote.")
 
     def read_prices(self) -> Prices:
         """Returns the prices of the file, or the shipped ones if there is no file."""
@@ -61,26 +50,12 @@ class CostOptions:
 class DisplayOptions:
     """Which plan is shown, and how."""
 
-    strategies: Annotated[
-        bool, typer.Option("--strategies", help="Show what every strategy would cost.")
-    ] = False
-    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON instead.")] = False
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Print the plan as Spark SQL statements instead.")
-    ] = False
-    together: Annotated[
-        bool,
-        typer.Option(
-            "--together",
-            help="Print one statement for all queries, which reads each relation once.",
-        ),
-    ] = False
-    svg: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the plan as a picture, too.")
-    ] = None
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Show the plan as `muntin stream` runs it.")
-    ] = False
+    strategies: bool = flag("Show what every strategy would cost.")
+    json: bool = flag("Print the plan as JSON instead.")
+    sql: bool = flag("Print the plan as Spark SQL statements instead.")
+    together: bool = flag("Print one statement for all queries, which reads each relation once.")
+    svg: Path | None = option("FILE", "Write the plan as a picture, too.")
+    stream: bool = flag("Show the plan as `muntin stream` runs it.")
 
     def render(self, plan: Plan) -> str:
         """Returns the plan as it is printed."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from pyspark.sql import DataFrame, SparkSession
 
+from muntin.cli.options import option
 from muntin.cli.paths import check_input
 from muntin.errors import RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
@@ -15,12 +16,7 @@ from muntin.model.sql_text import is_same_table
 from muntin.spark.files import INPUT_FORMATS, InputFormat
 
 InputFormatName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="|".join(INPUT_FORMATS),
-        help="Format of the inputs.",
-        show_default="what their names tell",
-    ),
+    str | None, typer.Option(metavar="|".join(INPUT_FORMATS), help="Format of the inputs.")
 ]
 
 
@@ -28,21 +24,17 @@ InputFormatName = Annotated[
 class InputOptions:
     """The inputs as a command line names them."""
 
-    input: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]PATH",
-            help="Events: a file or folder of parquet, csv or json. Repeat it, with names, where "
-            "the queries read several relations.",
-        ),
-    ] = None
-    table: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]TABLE", help="Events: a table of a catalog of Spark's. Repeatable."
-        ),
-    ] = None
-    input_format: InputFormatName = None
+    input: list[str] | None = option(
+        "[NAME=]PATH",
+        "Events: a file or folder of parquet, csv or json. Repeat it, with names, where the "
+        "queries read several relations.",
+    )
+    table: list[str] | None = option(
+        "[NAME=]TABLE", "Events: a table of a catalog of Spark's. Repeatable."
+    )
+    input_format: str | None = option(
+        "|".join(INPUT_FORMATS), "Format of the inputs.", show_default="what their names tell"
+    )
 
     def __bool__(self) -> bool:
         return bool(self.input or self.table)
@@ -53,20 +45,20 @@ class InputOptions:
         Raises an error if several inputs have the same name, or none.
         """
         paths, tables = self.input or [], self.table or []
-        options: dict[str, str] = {}
-        for option, texts in (("--input", paths), ("--table", tables)):
+        switches: dict[str, str] = {}
+        for switch, texts in (("--input", paths), ("--table", tables)):
             for text in texts:
                 name, place = _name_and_place(text)
-                if name in options:
+                if name in switches:
                     raise RunError(
                         f"two inputs are called {name!r}; one is enough"
                         if name
-                        else f"several inputs need names, as in {option} readings={place}"
+                        else f"several inputs need names, as in {switch} readings={place}"
                     )
-                options[name] = option
-        if len(options) > 1 and "" in options:
+                switches[name] = switch
+        if len(switches) > 1 and "" in switches:
             (place,) = (text for text in (*paths, *tables) if _name_and_place(text)[0] == "")
-            raise RunError(f"{place} needs a name, as in {options['']} readings={place}")
+            raise RunError(f"{place} needs a name, as in {switches['']} readings={place}")
         return Inputs(
             paths=dict(map(_name_and_place, paths)),
             tables=dict(map(_name_and_place, tables)),

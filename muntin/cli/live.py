@@ -1,7 +1,6 @@
 """Shows the status of a pipeline while it runs: a table on a terminal, lines in a pipe."""
 
 from datetime import UTC, datetime
-from typing import Protocol
 
 from rich.box import SIMPLE
 from rich.console import Console, Group
@@ -14,31 +13,42 @@ from muntin.spark.pipeline.status import Status
 _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 
 
-class StatusView(Protocol):
-    """Shows a pipeline's status and events while the block runs."""
+class StatusView:
+    """Prints a line for each batch and each message while its block runs."""
 
-    def __enter__(self) -> "StatusView": ...
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._batches = 0
 
-    def __exit__(self, *_: object) -> None: ...
+    def __enter__(self) -> "StatusView":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def show(self, status: Status) -> None:
-        """Shows the current status."""
+        """Shows the current status, if there was a batch since the last call."""
+        if status.batches != self._batches:
+            self._batches = status.batches
+            rows = ", ".join(f"{name} {query.rows}" for name, query in status.queries.items())
+            self._print(f"{_totals(status)}; rows out: {rows}")
 
     def say(self, text: str, *, wrong: bool = False) -> None:
         """Shows a message; `wrong` marks an error."""
+        self._print(f"error: {text}" if wrong else text)
+
+    def _print(self, text: str) -> None:
+        self._console.print(f"{_clock()} {text}", soft_wrap=True, markup=False, highlight=False)
+        self._console.file.flush()
 
 
-def status_view(console: Console) -> StatusView:
-    """Returns a live table for a terminal, and plain lines for a pipe."""
-    return LiveTable(console) if console.is_terminal else StatusLines(console)
-
-
-class LiveTable:
+class LiveTable(StatusView):
     """A table that is redrawn in place, with the last message below it."""
 
     def __init__(self, console: Console) -> None:
+        super().__init__(console)
         self._message = Text("")
-        self._status: Status | None = None
+        self._table: list[Table] = []
         self._live = Live(console=console, auto_refresh=False)
 
     def __enter__(self) -> "LiveTable":
@@ -50,46 +60,18 @@ class LiveTable:
 
     def show(self, status: Status) -> None:
         """Redraws the table."""
-        self._status = status
-        self._draw()
+        self._table = [_status_table(status)]
+        self._live.update(Group(*self._table, self._message), refresh=True)
 
     def say(self, text: str, *, wrong: bool = False) -> None:
         """Shows the message below the table."""
         self._message = Text(f"{_clock()}  {text}", style="red" if wrong else "dim")
-        self._draw()
-
-    def _draw(self) -> None:
-        parts = [_status_table(self._status)] if self._status is not None else []
-        self._live.update(Group(*parts, self._message), refresh=True)
+        self._live.update(Group(*self._table, self._message), refresh=True)
 
 
-class StatusLines:
-    """Prints a line for each batch and each message."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._batches = 0
-
-    def __enter__(self) -> "StatusLines":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def show(self, status: Status) -> None:
-        """Prints a line if there was a batch since the last call."""
-        if status.batches != self._batches:
-            self._batches = status.batches
-            rows = ", ".join(f"{name} {query.rows}" for name, query in status.queries.items())
-            self._print(f"{_totals(status)}; rows out: {rows}")
-
-    def say(self, text: str, *, wrong: bool = False) -> None:
-        """Prints the message."""
-        self._print(f"error: {text}" if wrong else text)
-
-    def _print(self, text: str) -> None:
-        self._console.print(f"{_clock()} {text}", soft_wrap=True, markup=False, highlight=False)
-        self._console.file.flush()
+def status_view(console: Console) -> StatusView:
+    """Returns a live table for a terminal, and plain lines for a pipe."""
+    return LiveTable(console) if console.is_terminal else StatusView(console)
 
 
 def _status_table(status: Status) -> Table:

@@ -1,12 +1,12 @@
 """Options that several verbs share.
 
-An option group is a dataclass whose fields are typer options. A verb takes a group as one
-parameter, and `with_option_groups` gives typer the fields.
+An option group is a dataclass whose fields are made by `option` and `flag`. A verb takes a group as
+one parameter, and `with_option_groups` gives typer the fields.
 """
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,18 +24,36 @@ File = Annotated[
         metavar="FILE.sql", help="Spark SQL statements, separated by `;`. `-` is standard input."
     ),
 ]
-Strategy = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=lambda: list(STRATEGIES),
-        help=f"How to share: {', '.join(STRATEGIES)}.",
-        show_default=f"{DEFAULT}; {STEADY} for a stream",
-    ),
-]
 Udf = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="A function of your own that the queries call."),
+]
+
+
+def option(metavar: str, help: str, *, default: Any = None, **more: Any) -> Any:
+    """Returns a field of an option group; it is required if its default is `MISSING`.
+
+    `more` are further arguments of `typer.Option`.
+    """
+    return field(default=default, metadata={"metavar": metavar, "help": help, **more})
+
+
+def flag(help: str) -> Any:
+    """Returns a field of an option group that is False without the option."""
+    return field(default=False, metadata={"help": help})
+
+
+def _names(known: dict[str, Any]) -> dict[str, Any]:
+    return {"metavar": "NAME", "autocompletion": lambda: list(known)}
+
+
+Strategy = Annotated[
+    str | None,
+    typer.Option(
+        help=f"How to share: {', '.join(STRATEGIES)}.",
+        show_default=f"{DEFAULT}; {STEADY} for a stream",
+        **_names(STRATEGIES),
+    ),
 ]
 
 
@@ -44,26 +62,15 @@ class PlanningOptions:
     """How queries are planned."""
 
     strategy: Strategy = None
-    technique: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=lambda: list(TECHNIQUES),
-            help=f"How windows are computed, for all of them: {', '.join(TECHNIQUES)}.",
-            show_default="chosen by the plan",
-        ),
-    ] = None
-    latency: Annotated[
-        bool,
-        typer.Option("--latency", help="Choose techniques that never take long for one answer."),
-    ] = False
-    approximate: Annotated[
-        bool,
-        typer.Option(
-            "--approximate",
-            help="Share sketches, too, whose answers may differ from Spark's within their errors.",
-        ),
-    ] = False
+    technique: str | None = option(
+        help=f"How windows are computed, for all of them: {', '.join(TECHNIQUES)}.",
+        show_default="chosen by the plan",
+        **_names(TECHNIQUES),
+    )
+    latency: bool = flag("Choose techniques that never take long for one answer.")
+    approximate: bool = flag(
+        "Share sketches, too, whose answers may differ from Spark's within their errors."
+    )
 
     def arguments(self, default_strategy: str = DEFAULT) -> dict[str, Any]:
         """Returns the keyword arguments for `plan`, `run`, `start` and `compare`."""
@@ -79,29 +86,16 @@ class PlanningOptions:
 class OutputOptions:
     """Where answers go, and in which format."""
 
-    output: Annotated[
-        str, typer.Option(metavar="DIR", help="Where to put a folder for each query.")
-    ]
-    format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(FORMATS),
-            help="Format of the answers, and of inputs whose names do not tell theirs.",
-        ),
-    ] = None
-    output_format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(FORMATS), help="Format of the answers.", show_default="parquet"
-        ),
-    ] = None
-    flatten: Annotated[
-        bool,
-        typer.Option(
-            "--flatten",
-            help="Write the fields of structs as columns: window_start and window_end, not window.",
-        ),
-    ] = False
+    output: str = option("DIR", "Where to put a folder for each query.", default=MISSING)
+    format: str | None = option(
+        "|".join(FORMATS), "Format of the answers, and of inputs whose names do not tell theirs."
+    )
+    output_format: str | None = option(
+        "|".join(FORMATS), "Format of the answers.", show_default="parquet"
+    )
+    flatten: bool = flag(
+        "Write the fields of structs as columns: window_start and window_end, not window."
+    )
 
     @property
     def answer_format(self) -> str:
@@ -128,17 +122,10 @@ class OutputOptions:
 class SessionOptions:
     """Settings of the Spark session."""
 
-    conf: Annotated[
-        list[str] | None,
-        typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's. Repeatable."),
-    ] = None
-    packages: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP:NAME:VERSION",
-            help="A package for Spark, by its Maven name. Repeatable.",
-        ),
-    ] = None
+    conf: list[str] | None = option("KEY=VALUE", "A setting of Spark's. Repeatable.")
+    packages: list[str] | None = option(
+        "GROUP:NAME:VERSION", "A package for Spark, by its Maven name. Repeatable."
+    )
 
     def to_spark(self, remote: str | None = None, master: str | None = None) -> SparkOptions:
         """Returns the options of the session; raises an error if they contradict each other."""
@@ -151,21 +138,14 @@ class SessionOptions:
 class ClusterOptions(SessionOptions):
     """Where Spark runs, and its settings."""
 
-    remote: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="A server of Spark Connect, such as sc://host:15002; paths are the server's.",
-        ),
-    ] = None
-    master: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="A cluster, such as yarn or spark://host:7077.",
-            show_default="all cores of this machine",
-        ),
-    ] = None
+    remote: str | None = option(
+        "URL", "A server of Spark Connect, such as sc://host:15002; paths are the server's."
+    )
+    master: str | None = option(
+        "URL",
+        "A cluster, such as yarn or spark://host:7077.",
+        show_default="all cores of this machine",
+    )
 
     @property
     def is_here(self) -> bool:
@@ -182,23 +162,15 @@ def with_option_groups(verb: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
     for parameter in inspect.signature(verb).parameters.values():
-        if not is_dataclass(parameter.annotation):
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            parameters += map(_parameter, fields(parameter.annotation))
+        else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        groups[parameter.name] = parameter.annotation
-        parameters += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if field.default is MISSING else field.default,
-                annotation=field.type,
-            )
-            for field in fields(parameter.annotation)
-        ]
 
     def command(**values: Any) -> None:
         grouped = {
-            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            name: group(**{each.name: values.pop(each.name) for each in fields(group)})
             for name, group in groups.items()
         }
         verb(**grouped, **values)
@@ -207,3 +179,17 @@ def with_option_groups(verb: Callable[..., None]) -> Callable[..., None]:
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return command
+
+
+def _parameter(option: Field[Any]) -> inspect.Parameter:
+    """Returns the parameter of typer for a field of an option group."""
+    kind: Any = option.type
+    if option.metadata:
+        name = f"--{option.name.replace('_', '-')}"
+        kind = Annotated[kind, typer.Option(name, **option.metadata)]
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if option.default is MISSING else option.default,
+        annotation=kind,
+    )

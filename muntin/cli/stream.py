@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
+from muntin.api.stream import start
 from muntin.cli.edits import Edits, QueryChanges
 from muntin.cli.interrupt import stop_event
 from muntin.cli.live import StatusView, format_start, status_view
@@ -19,7 +20,7 @@ from muntin.model.query import PlainQuery, Query
 from muntin.spark.engine.session_kind import cores_of
 from muntin.spark.files import FileKind, stream_files
 from muntin.spark.folder import texts_in
-from muntin.spark.pipeline.pipeline import Pipeline, start
+from muntin.spark.pipeline.pipeline import Pipeline
 from muntin.spark.pipeline.status import Status
 from muntin.spark.session import one_line, session_at
 from muntin.spark.settings import settings

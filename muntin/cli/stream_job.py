@@ -1,20 +1,17 @@
 """The options of `muntin stream`, and the checks that need no Spark."""
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from muntin.api.batch import plan
-from muntin.cli.inputs import InputFormatName, Inputs
-from muntin.cli.options import ClusterOptions, OutputOptions, PlanningOptions
+from muntin.cli.inputs import Inputs
+from muntin.cli.options import ClusterOptions, OutputOptions, PlanningOptions, flag, option
 from muntin.cli.paths import check_folder, is_remote
 from muntin.cli.sql_file import STDIN, SqlFile
 from muntin.errors import RunError
 from muntin.model.time import parse_duration
 from muntin.optimizer.strategies import STEADY
-from muntin.spark.files import InputFormat
+from muntin.spark.files import INPUT_FORMATS, InputFormat
 from muntin.spark.frames.stream_frames import WATERMARK
 from muntin.spark.pipeline.stream_options import DROP_QUERY, STOP, StreamOptions
 from muntin.spark.sinks.folder_sink import Files
@@ -28,61 +25,37 @@ INPUT = "_input.json"
 class StreamArguments:
     """The options that only `muntin stream` has."""
 
-    checkpoint: Annotated[
-        str, typer.Option(metavar="DIR", help="Where the stream keeps how far it is, to go on.")
-    ]
-    input: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Where files of parquet, csv or json arrive."),
-    ] = None
-    table: Annotated[
-        str | None,
-        typer.Option(metavar="TABLE", help="Instead: a table of a catalog of Spark's."),
-    ] = None
-    input_format: InputFormatName = None
-    name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What Spark's web page calls the stream.",
-            show_default="the checkpoint's folder",
-        ),
-    ] = None
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Follow edits of FILE.sql while it runs.")
-    ] = False
-    watermark: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help=f"How late events may be (without it: {WATERMARK})."),
-    ] = None
-    trigger: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION", help='Time between batches, or "available now": all, then an end.'
-        ),
-    ] = "1 second"
-    retain: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help="How long slices are kept for queries to come."),
-    ] = "0 seconds"
-    files: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="At most so many files in a batch.")
-    ] = None
-    late: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Where to put rows that came too late for any window."),
-    ] = None
-    compact: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, help="Put answers in place every N batches, in one file."),
-    ] = 1
-    on_error: Annotated[
-        str,
-        typer.Option(
-            metavar=f'{STOP}|"{DROP_QUERY}"',
-            help="What to do if a query fails: stop, or go on with the others.",
-        ),
-    ] = STOP
+    checkpoint: str = option(
+        "DIR", "Where the stream keeps how far it is, to go on.", default=MISSING
+    )
+    input: str | None = option("DIR", "Where files of parquet, csv or json arrive.")
+    table: str | None = option("TABLE", "Instead: a table of a catalog of Spark's.")
+    input_format: str | None = option(
+        "|".join(INPUT_FORMATS), "Format of the inputs.", show_default="what their names tell"
+    )
+    name: str | None = option(
+        "NAME", "What Spark's web page calls the stream.", show_default="the checkpoint's folder"
+    )
+    watch: bool = flag("Follow edits of FILE.sql while it runs.")
+    watermark: str | None = option("DURATION", f"How late events may be (without it: {WATERMARK}).")
+    trigger: str = option(
+        "DURATION",
+        'Time between batches, or "available now": all, then an end.',
+        default="1 second",
+    )
+    retain: str = option(
+        "DURATION", "How long slices are kept for queries to come.", default="0 seconds"
+    )
+    files: int | None = option("N", "At most so many files in a batch.", min=1)
+    late: str | None = option("DIR", "Where to put rows that came too late for any window.")
+    compact: int = option(
+        "N", "Put answers in place every N batches, in one file.", default=1, min=1
+    )
+    on_error: str = option(
+        f'{STOP}|"{DROP_QUERY}"',
+        "What to do if a query fails: stop, or go on with the others.",
+        default=STOP,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,9 +131,9 @@ class StreamJob:
 
     def _check_remote(self) -> None:
         is_set = {"--late": self.stream.late is not None, "--compact": self.stream.compact > 1}
-        for option in (option for option, is_set in is_set.items() if is_set):
+        for name in (name for name, is_used in is_set.items() if is_used):
             raise RunError(
-                f"{option} does not go with --remote: a client of Spark Connect reaches neither "
+                f"{name} does not go with --remote: a client of Spark Connect reaches neither "
                 f"the batches of a stream nor its files"
             )
 

@@ -11,8 +11,6 @@ from muntin.demo.dashboard import Demo
 from muntin.demo.readings import HERTZ, MACHINES
 from muntin.explain.words import ratio
 from muntin.measure.compare import MUNTIN, PLAIN
-from muntin.measure.processes import Cost
-from muntin.model.query import Query
 
 
 def print_demo(demo: Demo, console: Console) -> None:
@@ -23,12 +21,11 @@ def print_demo(demo: Demo, console: Console) -> None:
         f"ten dashboard queries"
     )
     console.print()
-    console.print(_times(demo))
-    wall, cpu = _seconds(demo.comparison.first)
-    plan = demo.comparison.plan
+    console.print(*demo.comparison.tables())
+    first, plan = demo.comparison.first, demo.comparison.plan
     console.print(
         f"Both were warmed up, and short runs count by the best of three. muntin's first run over "
-        f"all readings took {wall} s and {cpu} CPU s.\n"
+        f"all readings took {first.wall_s:.1f} s and {first.cpu_s:.1f} CPU s.\n"
         f"The cost model of `muntin explain` says {ratio(plan.cost, plan.plain_cost)}: it leaves "
         f"out fixed costs, such as starting jobs and writing ten folders, which so few readings do "
         f"not outweigh.",
@@ -54,40 +51,6 @@ def commands(demo: Demo) -> tuple[str, ...]:
         f"muntin run {file} --input {events} --output {again} --mode overwrite",
         "python -m benchmarks sharing --sets one,dash10 --events 1000000",
     )
-
-
-def _times(demo: Demo) -> Table:
-    comparison = demo.comparison
-    table = Table(box=SIMPLE, title="plain Spark, a query at a time", title_justify="left")
-    for column in ("query", "window", "rows", "equal", "wall s", "CPU s"):
-        is_number = column in ("rows", "wall s", "CPU s")
-        table.add_column(column, justify="right" if is_number else "left", no_wrap=True)
-    for query in comparison.plan.queries:
-        assert isinstance(query, Query)
-        counts, cost = comparison.rows[query.name], comparison.plain_queries[query.name]
-        window = _short_units(str(query.window))
-        equal = "yes" if counts.equal else "NO"
-        table.add_row(query.name, window, f"{counts.left:,}", equal, *_seconds(cost))
-    table.add_section()
-    rows = f"{sum(counts.left for counts in comparison.rows.values()):,}"
-    equal = "yes" if comparison.equal else "NO"
-    table.add_row(f"{PLAIN}, all", "", rows, "", *_seconds(comparison.plain))
-    table.add_row(f"{MUNTIN}, all", "", rows, equal, *_seconds(comparison.muntin))
-    plain, muntin = comparison.plain, comparison.muntin
-    gains = (plain.wall_s / muntin.wall_s, plain.cpu_s / muntin.cpu_s)
-    table.add_row("ratio", "", "", "", *(f"{gain:.1f}x" for gain in gains), style="bold")
-    return table
-
-
-def _short_units(window: str) -> str:
-    """Abbreviates units, so that the table fits into eighty columns."""
-    for unit, sign in (("minute", "min"), ("second", "s")):
-        window = window.replace(f"{unit}s", sign).replace(unit, sign)
-    return window
-
-
-def _seconds(cost: Cost) -> tuple[str, str]:
-    return f"{cost.wall_s:.1f}", f"{cost.cpu_s:.1f}"
 
 
 def _sample(demo: Demo) -> Table:

@@ -6,12 +6,12 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 from muntin.api.batch import run
+from muntin.api.stream import start
 from muntin.demo.dashboard import dashboard_queries
 from muntin.demo.readings import machine_readings
 from muntin.measure.events import compute, store
 from muntin.measure.progress import Steps
 from muntin.model.query import Query
-from muntin.spark.pipeline.pipeline import start
 from muntin.sql import parse_sql
 from muntin.techniques.compiled.kernel_cache import stored_kernels
 

@@ -10,6 +10,9 @@ from xml.sax.saxutils import escape, quoteattr
 from muntin.explain import words
 
 INK, MUTED, FAINT, CARD, BAND = "#1f2933", "#5f6c7b", "#d5dbe3", "#ffffff", "#f5f7fa"
+MARGIN, PADDING = 24.0, 18.0
+# A part of a picture: its elements, and its height.
+Block = tuple[list[str], float]
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 # The mean width of a character, as a part of the font size, in the widest font that pages use.
 _CHARACTER, _BOLD_CHARACTER = 0.6, 0.68

@@ -174,7 +174,7 @@ class _Family:
         keys = {key: self._key(key, depth) for key in self._events.keys}
         columns = ["target.node AS node", "target.at AS at", "any_value(origin) AS origin"]
         columns += [key if text == key else f"{text} AS {key}" for key, text in keys.items()]
-        columns += [f"{part.combined(name)} AS {name}" for name, part in names.items()]
+        columns += [f"{part.combine_sql(name)} AS {name}" for name, part in names.items()]
         array = targets[0] if len(targets) == 1 else "concat(\n  " + ",\n  ".join(targets) + ")"
         inner = indent(f"SELECT *, explode({array}) AS target\nFROM {source}")
         groups = ", ".join(["target.node", "target.at", *keys.values()])
@@ -306,7 +306,7 @@ def _bounds(window: Window, size: int) -> tuple[str, str]:
     encoding of `Window`."""
     before = window.size - size
     first = f"at - {before}L + pmod({window.offset + before}L - at, {window.slide}L)"
-    return first, f"at - {_since(window.offset, window.begin_period)}"
+    return first, f"at - {_time_since(window.offset, window.begin_period)}"
 
 
 def _intervals(window: Window, size: int) -> str:
@@ -320,10 +320,10 @@ def _start_of(window: Window) -> str:
     if not window.grows:
         return "at"
     lead = window.size - window.slide
-    return f"at + {lead}L - {_since(window.offset - lead, window.size)}"
+    return f"at + {lead}L - {_time_since(window.offset - lead, window.size)}"
 
 
-def _since(offset: int, period: int) -> str:
+def _time_since(offset: int, period: int) -> str:
     """Returns the time since the last `t ≡ offset (mod period)`."""
     offset %= period
     return f"pmod(at{f' - {offset}L' if offset else ''}, {period}L)"

@@ -91,7 +91,7 @@ class GroupedEvents:
     @property
     def parts(self) -> dict[str, Component]:
         """The component in each column of components."""
-        return {name: part.under(guard) for (part, guard), name in self._names.items()}
+        return {name: part.filtered_by(guard) for (part, guard), name in self._names.items()}
 
     def names_of(self, tree: PeriodicTree) -> dict[Component, str]:
         """Returns the columns of a tree's components."""
@@ -112,7 +112,7 @@ class GroupedEvents:
         columns = [f"{key} AS {name}" for key, name in zip(keys, self.keys, strict=True)]
         columns.append(f"{self._slice} AS w")
         columns += [
-            f"{_lift_sql(component.under(guard))} AS {name}"
+            f"{_lift_sql(component.filtered_by(guard))} AS {name}"
             for (component, guard), name in self._names.items()
         ]
         where = f"\nWHERE {self._common}" if self._common else ""
@@ -133,7 +133,9 @@ def _fold_pass(tree: PeriodicTree, events: GroupedEvents, source: str) -> str:
     """Returns the SELECT that folds the slices of a pass into those of a tree."""
     keys = events.keys_of(tree)
     columns = [*keys, "window AS w"]
-    columns += [f"{part.combined(name)} AS {name}" for part, name in events.names_of(tree).items()]
+    columns += [
+        f"{part.combine_sql(name)} AS {name}" for part, name in events.names_of(tree).items()
+    ]
     count = events.count_for(tree)
     where = "" if count is None else f"\nWHERE {count} > 0"
     groups = ", ".join([*keys, window_call(_cut(tree.slicing), "w.start")])
@@ -152,7 +154,7 @@ def _cut(slicing: Slicing) -> Window:
 
 def _lift_sql(part: Component) -> str:
     """Returns the aggregate, or struct of aggregates, that computes a component."""
-    scalars = part.lifted()
+    scalars = part.partial_sql()
     if len(scalars) == 1:
         return next(iter(scalars.values()))
     fields = ",\n".join(f"    '{name}', {sql}" for name, sql in scalars.items())

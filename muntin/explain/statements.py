@@ -89,7 +89,9 @@ class _Statement:
             source = f"(\n  {inner}\n  FROM {source}\n)"
             where = "\nWHERE w.end <= around.end"
         columns = [*self._keys, f"{name} AS w"]
-        columns += [f"{part.combined(self._names[part])} AS {self._names[part]}" for part in parts]
+        columns += [
+            f"{part.combine_sql(self._names[part])} AS {self._names[part]}" for part in parts
+        ]
         groups = ", ".join([*self._keys, window])
         return f"SELECT {join_columns(columns)}\nFROM {source}{where}\nGROUP BY {groups}"
 
@@ -142,7 +144,7 @@ def lower_sql(aggregate: Aggregate, names: Mapping[Component, str], types: Types
     for part in aggregate.components:
         name, fields = names[part], list(part.part.scalars)
         scalars += [f"{name}.{field}" for field in fields] if len(fields) > 1 else [name]
-    text = aggregate.lowered(scalars)
+    text = aggregate.answer_sql(scalars)
     match aggregate.definition.result:
         case "count":
             return f"coalesce({text}, 0L)"

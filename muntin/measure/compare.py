@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -40,8 +39,6 @@ class Comparison:
     muntin: Cost
     rows: Mapping[str, RowCounts]
     plan: Plan
-    # The cost of each query in the cheapest run of plain Spark.
-    plain_queries: Mapping[str, Cost]
     # The cost of muntin's first run, in which the JVM and numba may compile.
     first: Cost
 
@@ -115,19 +112,17 @@ def compare_answers(
             costs = measure_in_turns(runs, bar, warm_up_turns=0, repeats=repeats)
             with bar.step("comparing rows"), ThreadPoolExecutor(_CONCURRENT) as pool:
                 rows = dict(zip(frames, pool.map(sides.compare, frames), strict=True))
-    cheapest = min(sides.plain_runs, key=lambda costs: sum(cost.cpu_s for cost in costs.values()))
     return Comparison(
         plain=costs[PLAIN],
         muntin=costs[MUNTIN],
         rows=rows,
         plan=plan,
-        plain_queries=cheapest,
         first=sides.muntin_runs[0],
     )
 
 
 class _Sides:
-    """Runs both sides into folders, and remembers what each run cost."""
+    """Runs both sides into folders, and remembers what each run of muntin cost."""
 
     def __init__(
         self, frames: Mapping[str, DataFrame], answer: Callable[[], Results], folder: Path
@@ -135,18 +130,15 @@ class _Sides:
         self._frames = frames
         self._answer = answer
         self._folder = folder
-        self.plain_runs: list[dict[str, Cost]] = []
         self.muntin_runs: list[Cost] = []
 
     def run_plain(self) -> Cost:
-        """Writes every query with plain Spark, and returns the cost of all."""
-        writes = {
-            name: partial(frame.write.mode("overwrite").parquet, str(self._folder / PLAIN / name))
-            for name, frame in self._frames.items()
-        }
-        costs = {name: measure(write) for name, write in writes.items()}
-        self.plain_runs.append(costs)
-        return sum(costs.values(), Cost(cpu_s=0.0, wall_s=0.0))
+        """Writes every query with plain Spark, and returns the cost."""
+        return measure(self._write_plain)
+
+    def _write_plain(self) -> None:
+        for name, frame in self._frames.items():
+            frame.write.mode("overwrite").parquet(str(self._folder / PLAIN / name))
 
     def run_muntin(self) -> Cost:
         """Writes all queries with muntin, and returns the cost."""

@@ -7,15 +7,7 @@ from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
 from muntin.sql.functions import AGGREGATES, UNSTABLE, calls, is_call, is_orderless, why_unshared
-from muntin.sql.tokens import (
-    NotSharedError,
-    Span,
-    closing_position,
-    kind_at,
-    norms,
-    render,
-    split_at_commas,
-)
+from muntin.sql.tokens import NotSharedError, Span, render
 
 # Words after a call that change its meaning.
 FOLLOWERS = {
@@ -45,14 +37,14 @@ def is_shared(tokens: Span, place: int) -> bool:
     return (
         tokens[place].norm in SPELLINGS
         and is_call(tokens, place)
-        and kind_at(tokens, place - 1) != "DOT"
+        and tokens.kind_at(place - 1) != "DOT"
     )
 
 
 def read_call(text: str, tokens: Span, place: int) -> Call:
     """Returns the call that starts at an index, with its WITHIN GROUP and FILTER."""
     function = SPELLINGS[tokens[place].norm]
-    end = closing_position(tokens, place + 1)
+    end = tokens.closing_position(place + 1)
     call = render(text, tokens[place : end + 1])
     order, stop = _read_within_group(tokens, end + 1, function, call)
     condition, stop = _read_filter(tokens, stop, call)
@@ -62,7 +54,7 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
     if FUNCTIONS[function].has_any_order and not _is_under_orderless(tokens, place, stop):
         raise NotSharedError(f"{call} {why_unshared(function)}")
     function, inside = _read_quantifier(tokens[place + 2 : end], function, call)
-    parts = split_call(text, call, function, split_at_commas(inside), order)
+    parts = split_call(text, call, function, inside.split_at_commas(), order)
     for part in (*parts.arguments, condition):
         check_row_expression(part, call)
     counts_rows = function == "count" and (
@@ -82,7 +74,12 @@ def read_call(text: str, tokens: Span, place: int) -> Call:
         )
     except ModelError as error:
         raise NotSharedError(f"{call}: {error}") from None
-    identity = (function, tuple(map(norms, arguments)), aggregate.parameters, norms(condition))
+    identity = (
+        function,
+        tuple(map(Span.norms, arguments)),
+        aggregate.parameters,
+        condition.norms(),
+    )
     return Call(aggregate=aggregate, stop=stop, identity=identity)
 
 
@@ -90,30 +87,30 @@ def _read_within_group(
     tokens: Span, stop: int, function: str, call: str
 ) -> tuple[Span | None, int]:
     """Returns the content of WITHIN GROUP at `stop`, if it is there, and the index after it."""
-    words = " ".join(norms(tokens[stop : stop + 2]))
+    words = " ".join(tokens[stop : stop + 2].norms())
     if not words.startswith("within group"):
         return None, stop
     stop += 2 if words == "within group" else 1
-    if ORDER not in FUNCTIONS[function].parameters or kind_at(tokens, stop) != "L_PAREN":
+    if ORDER not in FUNCTIONS[function].parameters or tokens.kind_at(stop) != "L_PAREN":
         raise NotSharedError(f"{call} WITHIN GROUP is not built from slices")
-    end = closing_position(tokens, stop)
+    end = tokens.closing_position(stop)
     return tokens[stop + 1 : end], end + 1
 
 
 def _read_filter(tokens: Span, stop: int, call: str) -> tuple[Span, int]:
     """Returns the condition of FILTER at `stop`, if it is there, and the index after it."""
-    if kind_at(tokens, stop) != "FILTER" or kind_at(tokens, stop + 1) != "L_PAREN":
-        return (), stop
-    end = closing_position(tokens, stop + 1)
+    if tokens.kind_at(stop) != "FILTER" or tokens.kind_at(stop + 1) != "L_PAREN":
+        return Span(), stop
+    end = tokens.closing_position(stop + 1)
     condition = tokens[stop + 3 : end]
-    if kind_at(tokens, stop + 2) != "WHERE" or not condition:
+    if tokens.kind_at(stop + 2) != "WHERE" or not condition:
         raise NotSharedError(f"the FILTER of {call} is beyond the parser")
     return condition, end + 1
 
 
 def _read_quantifier(inside: Span, function: str, call: str) -> tuple[str, Span]:
     """Returns the function and its arguments without DISTINCT or ALL."""
-    quantifier = kind_at(inside, 0)
+    quantifier = inside.kind_at(0)
     if quantifier not in {"DISTINCT", "ALL"} or len(inside) < 2:
         return function, inside
     if quantifier == "DISTINCT" and not FUNCTIONS[function].idempotent:
@@ -126,9 +123,9 @@ def _read_quantifier(inside: Span, function: str, call: str) -> tuple[str, Span]
 def _is_under_orderless(tokens: Span, place: int, stop: int) -> bool:
     """Whether the tokens `[place, stop)` are the list argument of a function whose result does not
     depend on the order of the list."""
-    if kind_at(tokens, place - 1) != "L_PAREN" or place < 2 or not is_call(tokens, place - 2):
+    if tokens.kind_at(place - 1) != "L_PAREN" or place < 2 or not is_call(tokens, place - 2):
         return False
-    follower = kind_at(tokens, stop)
+    follower = tokens.kind_at(stop)
     return follower in {"R_PAREN", "COMMA"} and is_orderless(
         tokens[place - 2].norm, has_more=follower == "COMMA"
     )
@@ -137,12 +134,12 @@ def _is_under_orderless(tokens: Span, place: int, stop: int) -> bool:
 def check_row_expression(tokens: Span, where: str) -> None:
     """Refuses what cannot be evaluated row by row: aggregates, windows, random values."""
     for place, name in calls(tokens):
-        if name in AGGREGATES and kind_at(tokens, place - 1) != "DOT":
+        if name in AGGREGATES and tokens.kind_at(place - 1) != "DOT":
             raise NotSharedError(f"the aggregate {name} inside {where}")
         if name in UNSTABLE:
             raise NotSharedError(f"{name}() gives other values each time")
     for place, token in enumerate(tokens):
-        if token.norm in {"window", "session_window"} and kind_at(tokens, place - 1) != "DOT":
+        if token.norm in {"window", "session_window"} and tokens.kind_at(place - 1) != "DOT":
             raise NotSharedError(f"a window inside {where}")
 
 
@@ -151,7 +148,7 @@ def star_places(tokens: Span) -> set[int]:
     return {
         place
         for place, token in enumerate(tokens)
-        if token.kind == "STAR" and kind_at(tokens, place - 1) in {"", "DOT", "COMMA", "L_PAREN"}
+        if token.kind == "STAR" and tokens.kind_at(place - 1) in {"", "DOT", "COMMA", "L_PAREN"}
     }
 
 
@@ -173,14 +170,14 @@ def split_call(
     if ORDER in row.parameters:
         if order is not None:
             return _read_order(text, call, given, order, parameters=len(row.parameters) - 1)
-        if [norms(each) for each in given[1:]] == [("true",)]:
+        if [each.norms() for each in given[1:]] == [("true",)]:
             # The least of the most frequent values.
             return CallParts(arguments=tuple(given[:1]), parameters=("ASC",))
         if function == "mode" and len(given) in (1, 2):
             raise NotSharedError(
                 f"{call} picks any of the most frequent values; mode(..., true) picks the least"
             )
-    if function == "percentile" and [norms(each) for each in given[2:]] == [("1",)]:
+    if function == "percentile" and [each.norms() for each in given[2:]] == [("1",)]:
         # A frequency of one is the default.
         given = given[:2]
     count = len(given) if row.takes_more and given else row.arguments
@@ -198,8 +195,8 @@ def _read_order_by_argument(
 ) -> CallParts:
     if order is None:
         raise NotSharedError(f"{call} {why_unshared(function.removesuffix('_distinct'))}")
-    ordered = _read_order(text, call, given[1:] or [()], order, parameters=1)
-    if norms(ordered.arguments[0]) != norms(given[0]):
+    ordered = _read_order(text, call, given[1:] or [Span()], order, parameters=1)
+    if ordered.arguments[0].norms() != given[0].norms():
         raise NotSharedError(f"{call} is ordered by something else than its values, which may tie")
     delimiter, direction = ordered.parameters
     return CallParts(arguments=(given[0],), parameters=(delimiter or "NULL", direction))
@@ -208,7 +205,7 @@ def _read_order_by_argument(
 def _read_order(
     text: str, call: str, given: Sequence[Span], order: Span, *, parameters: int
 ) -> CallParts:
-    words = norms(order)
+    words = order.norms()
     if len(given) != parameters or words[:1] != (_ORDER_BY,):
         raise NotSharedError(f"{call} WITHIN GROUP is beyond the parser")
     end = len(words)
@@ -219,7 +216,7 @@ def _read_order(
         direction = words[end - 1].upper()
         end -= 1
     argument = order[1:end]
-    if len(split_at_commas(argument)) != 1:
+    if len(argument.split_at_commas()) != 1:
         raise NotSharedError(f"{call} WITHIN GROUP is beyond the parser")
     texts = (render(text, each) for each in given)
     return CallParts(arguments=(argument,), parameters=(*texts, direction))

@@ -8,16 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from muntin.sql.statements import Statement
-from muntin.sql.tokens import (
-    DIALECT,
-    NotSharedError,
-    Span,
-    WrongSqlError,
-    find_top_level,
-    kind_at,
-    split_at_commas,
-    top_level_positions,
-)
+from muntin.sql.tokens import DIALECT, NotSharedError, Span, WrongSqlError
 
 _BEYOND = "its SQL is beyond the parser"
 
@@ -95,7 +86,7 @@ def mask_window(statement: Statement) -> str:
     text = statement.text
     tokens = statement.tokens
     for place, token in enumerate(tokens):
-        is_clause = kind_at(tokens, place + 2) == "ALIAS" and tokens[place + 1].is_name
+        is_clause = tokens.kind_at(place + 2) == "ALIAS" and tokens[place + 1].is_name
         if token.kind == "WINDOW" and not is_clause:
             text = f"{text[: token.start]}wind0w{text[token.end :]}"
     return text
@@ -115,10 +106,10 @@ def split_clauses(statement: Statement, tree: exp.Expr) -> Clauses:
     ends = {kind for kind, part in _ENDING.items() if select.args.get(part)}
     # A column may have the name of a clause that is not there.
     bounds = _bounds(tokens, {*_ORDER} - {*_ENDING} | ends)
-    items_from = 2 if kind_at(tokens, 1) == "ALL" else 1
-    items = split_at_commas(tokens[items_from : bounds["FROM"]])
+    items_from = 2 if tokens.kind_at(1) == "ALL" else 1
+    items = tokens[items_from : bounds["FROM"]].split_at_commas()
     group_by = _clause(tokens, bounds, "GROUP_BY")
-    keys = split_at_commas(group_by)
+    keys = group_by.split_at_commas()
     where, having = _clause(tokens, bounds, "WHERE"), _clause(tokens, bounds, "HAVING")
     ending = {kind: _clause(tokens, bounds, kind) for kind in _ENDING if kind in ends}
     group = select.args["group"]
@@ -134,10 +125,10 @@ def split_clauses(statement: Statement, tree: exp.Expr) -> Clauses:
     if not agree:
         raise NotSharedError(f"{_BEYOND}: its clauses cannot be told apart")
     relation = _clause(tokens, bounds, "FROM")
-    for place in top_level_positions(relation):
+    for place in relation.top_level_positions():
         if relation[place].kind in {"PIVOT", "UNPIVOT"}:
             raise NotSharedError("PIVOT")
-        if relation[place].kind == "LATERAL" and kind_at(relation, place + 1) == "VIEW":
+        if relation[place].kind == "LATERAL" and relation.kind_at(place + 1) == "VIEW":
             raise NotSharedError("LATERAL VIEW")
     others = [select.args.get(part) for part in ("having", *_ENDING.values())]
     parts = [*select.expressions, group, *filter(None, others)]
@@ -174,7 +165,7 @@ def _shared_select(statement: Statement, tree: exp.Expr) -> exp.Select:
         raise NotSharedError("it is not one plain SELECT")
     if tree.args.get("with_"):
         raise NotSharedError("WITH")
-    if find_top_level(statement.tokens, "PIPE_GT"):
+    if statement.tokens.find_top_level("PIPE_GT"):
         raise NotSharedError("the pipe syntax |>")
     if statement.tokens[0].kind != "SELECT":
         raise NotSharedError("FROM stands before SELECT")
@@ -215,14 +206,14 @@ def _check_expressions(select: exp.Select) -> None:
 def _bounds(tokens: Span, kinds: Set[str]) -> dict[str, int]:
     """Returns the index of each clause's keyword; refuses clauses in another order than Spark's."""
     bounds: dict[str, int] = {}
-    for place in top_level_positions(tokens):
+    for place in tokens.top_level_positions():
         kind = tokens[place].kind
         if kind not in kinds:
             continue
         # `x IS DISTINCT FROM y`, and a field with the name of a clause.
-        if kind == "FROM" and kind_at(tokens, place - 1) == "DISTINCT":
+        if kind == "FROM" and tokens.kind_at(place - 1) == "DISTINCT":
             continue
-        if kind_at(tokens, place - 1) == "DOT":
+        if tokens.kind_at(place - 1) == "DOT":
             continue
         if kind in bounds:
             raise NotSharedError(f"{_BEYOND}: {kind.replace('_', ' ')} stands twice")
@@ -237,7 +228,7 @@ def _bounds(tokens: Span, kinds: Set[str]) -> dict[str, int]:
 def _clause(tokens: Span, bounds: dict[str, int], kind: str) -> Span:
     """Returns the tokens of a clause without its keyword."""
     if kind not in bounds:
-        return ()
+        return Span()
     start = bounds[kind]
     return tokens[start + 1 : min([b for b in bounds.values() if b > start], default=len(tokens))]
 

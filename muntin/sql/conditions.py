@@ -4,15 +4,7 @@ from dataclasses import dataclass
 
 from muntin.model.sql_text import quoted
 from muntin.sql.group_by_keys import column_name
-from muntin.sql.tokens import (
-    Span,
-    Token,
-    find_top_level,
-    is_bracketed,
-    kind_at,
-    split_at_commas,
-    strip_parentheses,
-)
+from muntin.sql.tokens import Span, Token
 
 # Words that Spark reads as values, unless there is a column of that name.
 CONSTANTS = frozenset(
@@ -54,14 +46,14 @@ def condition_key(tokens: Span, case_sensitive: bool) -> str | None:
     It is None for a condition with operands other than columns and literals, which might fail for
     some row. Brackets of the tokens must balance.
     """
-    tokens = strip_parentheses(tokens)
-    if kind_at(tokens, 0) == "NOT" and len(tokens) > 1:
+    tokens = tokens.strip_parentheses()
+    if tokens.kind_at(0) == "NOT" and len(tokens) > 1:
         return _negate(condition_key(tokens[1:], case_sensitive))
-    operators = find_top_level(tokens, *_READERS)
+    operators = tokens.find_top_level(*_READERS)
     if not operators:
         return _boolean_key(_operand(tokens, case_sensitive))
     place = operators[0]
-    is_not = kind_at(tokens, place - 1) == "NOT"
+    is_not = tokens.kind_at(place - 1) == "NOT"
     left = _operand(tokens[: place - is_not], case_sensitive)
     kind = tokens[place].kind
     if left is None or (is_not and kind in {*_COMPARISONS, "IS"}):
@@ -97,9 +89,9 @@ def _comparison_key(kind: str, left: _Operand, rest: Span, case_sensitive: bool)
 
 
 def _in_key(kind: str, left: _Operand, rest: Span, case_sensitive: bool) -> str | None:
-    if kind_at(rest, 0) != "L_PAREN" or not is_bracketed(rest):
+    if rest.kind_at(0) != "L_PAREN" or not rest.is_bracketed():
         return None
-    values = [_operand(value, case_sensitive) for value in split_at_commas(rest[1:-1])]
+    values = [_operand(value, case_sensitive) for value in rest[1:-1].split_at_commas()]
     literals = [value for value in values if value is not None and value.kind != "column"]
     if left.kind != "column" or not literals or len(literals) < len(values):
         return None
@@ -111,7 +103,7 @@ def _in_key(kind: str, left: _Operand, rest: Span, case_sensitive: bool) -> str 
 
 
 def _between_key(kind: str, left: _Operand, rest: Span, case_sensitive: bool) -> str | None:
-    places = find_top_level(rest, "AND")
+    places = rest.find_top_level("AND")
     if len(places) != 1:
         return None
     low = _operand(rest[: places[0]], case_sensitive)
@@ -149,7 +141,7 @@ _READERS = {
 
 def _operand(tokens: Span, case_sensitive: bool) -> _Operand | None:
     """Returns the column or literal that the tokens are; None for anything else."""
-    tokens = strip_parentheses(tokens)
+    tokens = tokens.strip_parentheses()
     kinds = [token.kind for token in tokens]
     if not tokens:
         return None
@@ -183,7 +175,7 @@ def spell(text: str, tokens: Span, columns: frozenset[int]) -> str:
         if place and _needs_space(tokens, place):
             pieces.append(" ")
         written = text[token.start : token.end]
-        is_name = token.start in columns or kind_at(tokens, place - 1) == "DOT"
+        is_name = token.start in columns or tokens.kind_at(place - 1) == "DOT"
         if not renames and not is_name:
             if token.kind in _KEYWORDS:
                 written = written.upper()

@@ -16,16 +16,7 @@ from muntin.model.sql_text import SqlText, squeeze, uncommented
 from muntin.sql.conditions import CONSTANTS, condition_key, spell
 from muntin.sql.functions import NO_FUNCTIONS, SPARK_FUNCTIONS, UNSTABLE, calls
 from muntin.sql.group_by_keys import column_name
-from muntin.sql.tokens import (
-    DIALECT,
-    Span,
-    find_top_level,
-    kind_at,
-    strip_parentheses,
-    tokenize,
-    top_level_positions,
-    unbalanced_bracket,
-)
+from muntin.sql.tokens import DIALECT, Span, tokenize
 
 _PREFIX = "SELECT 1 WHERE "
 # Functions that are nondeterministic in Spark, or draw random numbers.
@@ -49,7 +40,7 @@ def conjuncts(where: str) -> tuple[str, ...]:
         return ()
     try:
         tokens = tokenize(whole)
-        if unbalanced_bracket(tokens) is not None:
+        if tokens.unbalanced_bracket() is not None:
             return (whole,)
         operands = list(_operands(_parse_predicate(whole)))
         pieces = [spell(whole, piece, _columns(whole)) for piece in _pieces(tokens)]
@@ -162,7 +153,7 @@ def is_deterministic(text: str, functions: Collection[str] = ()) -> bool:
     return all(
         (name in _KNOWN_FUNCTIONS or name in own)
         and name not in _RANDOM
-        and kind_at(tokens, place - 1) != "DOT"
+        and tokens.kind_at(place - 1) != "DOT"
         for place, name in calls(tokens)
     )
 
@@ -174,7 +165,7 @@ def is_reference(expression: str) -> bool:
     (True, False, False)
     """
     try:
-        tokens = strip_parentheses(tokenize(expression))
+        tokens = tokenize(expression).strip_parentheses()
     except TokenError:
         return False
     if column_name(tokens) is None:
@@ -188,7 +179,7 @@ def _simple_key(conjunct: str, case_sensitive: bool) -> str | None:
         tokens = tokenize(conjunct)
     except TokenError:
         return None
-    if unbalanced_bracket(tokens) is not None:
+    if tokens.unbalanced_bracket() is not None:
         return None
     return condition_key(tokens, case_sensitive)
 
@@ -238,7 +229,7 @@ def _joins_conditions(text: str) -> bool:
         tokens = tokenize(text)
     except TokenError:
         return True
-    return bool(find_top_level(tokens, "AND", "OR", "XOR"))
+    return bool(tokens.find_top_level("AND", "OR", "XOR"))
 
 
 def _operands(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -257,12 +248,12 @@ def _pieces(tokens: Span) -> Iterator[Span]:
 
     The AND of BETWEEN and ANDs inside CASE do not count.
     """
-    tokens = strip_parentheses(tokens)
+    tokens = tokens.strip_parentheses()
     bounds = [-1]
     betweens = cases = 0
-    for place in top_level_positions(tokens):
+    for place in tokens.top_level_positions():
         kind = tokens[place].kind
-        if kind_at(tokens, place - 1) == "DOT":
+        if tokens.kind_at(place - 1) == "DOT":
             continue
         cases += (kind == "CASE") - (kind == "END" and cases > 0)
         if cases:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 
 from muntin.model.aggregates.table import SPELLINGS
-from muntin.sql.tokens import Span, kind_at
+from muntin.sql.tokens import Span
 
 
 def _names(text: str) -> frozenset[str]:
@@ -82,8 +82,8 @@ def is_call(tokens: Span, place: int) -> bool:
     """Whether a function call starts at an index; `LIKE ANY (...)` is none."""
     return (
         tokens[place].is_name
-        and kind_at(tokens, place + 1) == "L_PAREN"
-        and kind_at(tokens, place - 1) not in {"LIKE", "ILIKE", "RLIKE"}
+        and tokens.kind_at(place + 1) == "L_PAREN"
+        and tokens.kind_at(place - 1) not in {"LIKE", "ILIKE", "RLIKE"}
     )
 
 

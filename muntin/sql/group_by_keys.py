@@ -5,17 +5,7 @@ from dataclasses import dataclass, field
 from muntin.sql.aggregate_calls import check_row_expression
 from muntin.sql.clauses import Clauses
 from muntin.sql.grouping_sets import read_sets
-from muntin.sql.tokens import (
-    NotSharedError,
-    Span,
-    Token,
-    closing_position,
-    is_bracketed,
-    kind_at,
-    norms,
-    render,
-    strip_parentheses,
-)
+from muntin.sql.tokens import NotSharedError, Span, Token, render
 from muntin.sql.window_calls import NAMES, WindowCall, is_window, read_window
 
 # The name of the window among the keys.
@@ -89,7 +79,7 @@ def join_qualified_names(tokens: Span, clauses: Clauses) -> Span:
             place += 2
         folded.append(here)
         place += 1
-    return folded
+    return Span(folded)
 
 
 def column_name(tokens: Span) -> str | None:
@@ -143,12 +133,12 @@ class _Reader:
 
     def _name(self, given: Span) -> str:
         # Brackets around a column or a window mean nothing; around several keys they are a struct.
-        bare = strip_parentheses(given)
+        bare = given.strip_parentheses()
         is_column = bare[0].start in self.clauses.columns and column_name(bare) is not None
         written = bare if is_column or is_window(bare) else given
         item = _ordinal(written, self.clauses)
         tokens = join_qualified_names(written if item is None else item, self.clauses)
-        if is_window(tokens) and is_bracketed(tokens, 1):
+        if is_window(tokens) and tokens.is_bracketed(1):
             self.windows.setdefault(*read_window(self.text, tokens))
             return WINDOW
         if is_column and [token.name for token in tokens] == [WINDOW]:
@@ -159,11 +149,11 @@ class _Reader:
             _check_clear(tokens, self.clauses)
         expression = render(self.text, tokens)
         check_row_expression(tokens, f"the key {expression}")
-        if norms(tokens) not in self.keys:
+        if tokens.norms() not in self.keys:
             is_column = len(tokens) == 1 and tokens[0].start in self.clauses.columns
             name = tokens[0].name if is_column else unused_name(expression, self.taken)
-            self.keys[norms(tokens)] = Key(name=name, text=expression, tokens=tokens)
-        return self.keys[norms(tokens)].name
+            self.keys[tokens.norms()] = Key(name=name, text=expression, tokens=tokens)
+        return self.keys[tokens.norms()].name
 
 
 def _check_sets(
@@ -231,24 +221,24 @@ def is_key_at(key: Key, tokens: Span, place: int, clauses: Clauses) -> bool:
     `a + b * 2` does not contain `a + b`: a key with operators must be between delimiters.
     """
     stop = place + len(key.tokens)
-    if norms(tokens[place:stop]) != norms(key.tokens) or kind_at(tokens, place - 1) == "DOT":
+    if tokens[place:stop].norms() != key.tokens.norms() or tokens.kind_at(place - 1) == "DOT":
         return False
     if not any(token.start in clauses.columns for token in key.tokens):
         # A constant needs no replacement, and some functions need a literal.
         return False
     if not _is_primary(key.tokens):
-        return kind_at(tokens, place - 1) in _BEFORE and kind_at(tokens, stop) in _AFTER
+        return tokens.kind_at(place - 1) in _BEFORE and tokens.kind_at(stop) in _AFTER
     first = tokens[place]
-    if kind_at(key.tokens, 1) == "L_PAREN":
+    if key.tokens.kind_at(1) == "L_PAREN":
         return True
     # `INTERVAL 1 DAY` is not the column `day`, and `a.x` is not `a` if `a` is a table.
     is_table = len(key.tokens) == 1 and first.norm in clauses.relations
-    return first.start in clauses.columns and not (is_table and kind_at(tokens, stop) == "DOT")
+    return first.start in clauses.columns and not (is_table and tokens.kind_at(stop) == "DOT")
 
 
 def _ordinal(tokens: Span, clauses: Clauses) -> Span | None:
     """Returns the item of SELECT that `GROUP BY 1` refers to."""
-    inside = strip_parentheses(tokens)
+    inside = tokens.strip_parentheses()
     if len(inside) != 1 or not inside[0].norm.isdecimal():
         return None
     position = int(inside[0].norm)
@@ -266,7 +256,7 @@ def _check_clear(tokens: Span, clauses: Clauses) -> None:
     for item in clauses.items:
         expression = join_qualified_names(item.tokens, clauses)
         called = item.alias or column_name(expression)
-        unclear |= called is not None and called.lower() == name and norms(expression) != (name,)
+        unclear |= called is not None and called.lower() == name and expression.norms() != (name,)
     if unclear:
         raise NotSharedError(
             f"GROUP BY {tokens[0].name} may mean a column or an item of SELECT; write the "
@@ -281,8 +271,8 @@ def _is_primary(tokens: Span) -> bool:
         if not tokens[place].is_name or tokens[place].norm in _PREFIXES:
             return False
         place += 1
-        while kind_at(tokens, place) in {"L_PAREN", "L_BRACKET"}:
-            place = closing_position(tokens, place) + 1
+        while tokens.kind_at(place) in {"L_PAREN", "L_BRACKET"}:
+            place = tokens.closing_position(place) + 1
         if place == len(tokens):
             return True
         if tokens[place].kind != "DOT":

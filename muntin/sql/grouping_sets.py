@@ -4,14 +4,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from muntin.model.grouping_sets import GroupingSets, crossed, cube, grouping_sets, rollup
-from muntin.sql.tokens import (
-    NotSharedError,
-    Span,
-    is_bracketed,
-    kind_at,
-    split_at_commas,
-    top_level_positions,
-)
+from muntin.sql.tokens import NotSharedError, Span
 
 _KINDS = {"ROLLUP", "CUBE", "GROUPING_SETS"}
 # Every set is planned as a query of its own.
@@ -26,8 +19,8 @@ def read_sets(group_by: Span, name: Namer) -> tuple[tuple[str, ...], ...] | None
 
     `name` is called once for each key, in Spark's order.
     """
-    *others, last = split_at_commas(group_by)
-    at = next((at for at in top_level_positions(last) if _is_suffix(last, at)), None)
+    *others, last = group_by.split_at_commas()
+    at = next((at for at in last.top_level_positions() if _is_suffix(last, at)), None)
     if at is not None:
         # `GROUP BY a, b WITH ROLLUP`, or `GROUP BY a, b GROUPING SETS (...)`.
         given = [name(key) for key in (*others, last[:at])]
@@ -35,7 +28,7 @@ def read_sets(group_by: Span, name: Namer) -> tuple[tuple[str, ...], ...] | None
         sets = _read(last[at:], name) if kind == "GROUPING_SETS" else _expand(kind, given)
         _check_few(len(sets.sets))
         return sets.sets
-    keys = [_read(key, name) if kind_at(key, 0) in _KINDS else name(key) for key in (*others, last)]
+    keys = [_read(key, name) if key.kind_at(0) in _KINDS else name(key) for key in (*others, last)]
     made = [key for key in keys if isinstance(key, GroupingSets)]
     if not made:
         return None
@@ -46,16 +39,16 @@ def read_sets(group_by: Span, name: Namer) -> tuple[tuple[str, ...], ...] | None
 def _is_suffix(tokens: Span, at: int) -> bool:
     """Whether GROUPING SETS, WITH ROLLUP or WITH CUBE starts at an index, after a key."""
     if tokens[at].kind == "WITH":
-        return kind_at(tokens, at + 1) in {"ROLLUP", "CUBE"} and at + 2 == len(tokens)
+        return tokens.kind_at(at + 1) in {"ROLLUP", "CUBE"} and at + 2 == len(tokens)
     return tokens[at].kind == "GROUPING_SETS" and at > 0
 
 
 def _read(tokens: Span, name: Namer) -> GroupingSets:
     """Reads `ROLLUP(...)`, `CUBE(...)` or `GROUPING SETS (...)`."""
     kind = tokens[0].kind
-    if kind_at(tokens, 1) != "L_PAREN" or not is_bracketed(tokens, 1) or len(tokens) < 4:
+    if tokens.kind_at(1) != "L_PAREN" or not tokens.is_bracketed(1) or len(tokens) < 4:
         raise NotSharedError(f"its {tokens[0].name.upper()} is beyond the parser")
-    groups = [_group(group, name) for group in split_at_commas(tokens[2:-1])]
+    groups = [_group(group, name) for group in tokens[2:-1].split_at_commas()]
     if kind == "GROUPING_SETS":
         return grouping_sets(*groups)
     plain = [group for group in groups if not isinstance(group, GroupingSets)]
@@ -73,10 +66,10 @@ def _expand(kind: str, groups: Sequence[str | Sequence[str]]) -> GroupingSets:
 
 def _group(tokens: Span, name: Namer) -> tuple[str, ...] | GroupingSets:
     """Reads an element of grouping sets: a key, several in brackets, or nested sets."""
-    if kind_at(tokens, 0) in _KINDS:
+    if tokens.kind_at(0) in _KINDS:
         return _read(tokens, name)
-    if kind_at(tokens, 0) == "L_PAREN" and is_bracketed(tokens):
-        return tuple(name(key) for key in split_at_commas(tokens[1:-1]))
+    if tokens.kind_at(0) == "L_PAREN" and tokens.is_bracketed():
+        return tuple(name(key) for key in tokens[1:-1].split_at_commas())
     return (name(tokens),)
 
 

@@ -13,7 +13,7 @@ from muntin.errors import ParseError
 from muntin.sql.clauses import mask_window
 from muntin.sql.functions import SPARK_FUNCTIONS, calls
 from muntin.sql.statements import Statement
-from muntin.sql.tokens import DIALECT, kind_at
+from muntin.sql.tokens import DIALECT
 
 # The parser reads a misspelled keyword as a name, and stops at the next word.
 _KEYWORDS = (
@@ -73,9 +73,9 @@ def _unfinished_clauses(statement: Statement) -> Iterator[LikelyError]:
     """Yields lists that end with a comma and empty clauses, which sqlglot accepts."""
     tokens = statement.tokens
     for place, token in enumerate(tokens):
-        if token.kind not in _CONTINUED or kind_at(tokens, place - 1) == "DOT":
+        if token.kind not in _CONTINUED or tokens.kind_at(place - 1) == "DOT":
             continue
-        if kind_at(tokens, place + 1) in _ENDING:
+        if tokens.kind_at(place + 1) in _ENDING:
             message = f"nothing follows {token.name!r}"
             yield LikelyError(statement=statement, at=token.start, message=message)
 
@@ -87,7 +87,7 @@ def _syntax_error(statement: Statement, text: str, error: SqlglotError) -> Likel
         return LikelyError(statement=statement, at=0, message="its syntax cannot be read")
     # The misspelled keyword is the token before this one, or this one.
     for near in (place - 1, place):
-        if near >= 0 and kind_at(tokens, near) == "VAR":
+        if near >= 0 and tokens.kind_at(near) == "VAR":
             word = tokens[near].name
             meant = get_close_matches(word.upper(), _KEYWORDS, n=1, cutoff=0.7)
             if meant and meant[0] != word.upper():
@@ -119,7 +119,7 @@ def _unknown_functions(statement: Statement, tree: exp.Expr) -> Iterator[LikelyE
         # `db.f(x)` is a function of a catalog.
         if name not in suspects or token.kind not in {"VAR", "IDENTIFIER"}:
             continue
-        if kind_at(statement.tokens, place - 1) != "DOT":
+        if statement.tokens.kind_at(place - 1) != "DOT":
             yield LikelyError(
                 statement=statement,
                 at=token.start,

@@ -14,7 +14,7 @@ from sqlglot.errors import TokenError
 from muntin.errors import ParseError, nearest
 from muntin.model.sql_text import literal
 from muntin.model.time import SECOND
-from muntin.sql.tokens import Span, kind_at, line_and_column, tokenize
+from muntin.sql.tokens import Span, line_and_column, tokenize
 
 _INT = 1 << 31
 _LONG = 1 << 63
@@ -61,7 +61,7 @@ def _places(tokens: Span) -> list[int]:
         and place + 1 < len(tokens)
         and tokens[place + 1].is_name
         and tokens[place + 1].start == token.end
-        and not (kind_at(tokens, place - 1) in _OPERANDS and tokens[place - 1].end == token.start)
+        and not (tokens.kind_at(place - 1) in _OPERANDS and tokens[place - 1].end == token.start)
     ]
 
 

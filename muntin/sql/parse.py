@@ -16,17 +16,7 @@ from muntin.sql.parameters import bind_parameters
 from muntin.sql.projection import Projection
 from muntin.sql.statements import Statement, split_statements
 from muntin.sql.table_references import find_tables, guess_tables, relation_text, statement_text
-from muntin.sql.tokens import (
-    NotSharedError,
-    Span,
-    WrongSqlError,
-    is_bracketed,
-    kind_at,
-    norms,
-    render,
-    split_at_commas,
-    strip_parentheses,
-)
+from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, render
 from muntin.sql.window_calls import first_window, is_window
 
 _DIRECTIONS = {("asc",), ("desc",)}
@@ -126,7 +116,7 @@ def _mixes_case(tokens: Span, clauses: Clauses) -> bool:
     names = {
         token.norm
         for place, token in enumerate(tokens)
-        if token.is_name and (token.start in clauses.columns or kind_at(tokens, place - 1) == "DOT")
+        if token.is_name and (token.start in clauses.columns or tokens.kind_at(place - 1) == "DOT")
     }
     spellings: dict[str, str] = {}
     return any(
@@ -140,7 +130,7 @@ def _mixes_case(tokens: Span, clauses: Clauses) -> bool:
 
 def _implied_name(tokens: Span, clauses: Clauses) -> str | None:
     """Returns the name of an item without an alias, or None if only Spark knows it."""
-    if is_window(tokens) and is_bracketed(tokens, 1):
+    if is_window(tokens) and tokens.is_bracketed(1):
         return tokens[0].norm
     return column_name(tokens) if tokens[0].start in clauses.columns else None
 
@@ -166,7 +156,7 @@ def read_ending(
     clauses = []
     for word, tokens in projection.clauses.ending.items():
         if word.endswith("BY"):
-            found = [_order(item, projection, items, aliases) for item in split_at_commas(tokens)]
+            found = [_order(item, projection, items, aliases) for item in tokens.split_at_commas()]
             orders = [each for some in found for each in some]
             clauses += [f"{word} {', '.join(orders)}"] if orders else []
         elif len(tokens) == 1 and (tokens[0].norm == "all" or tokens[0].norm.isdecimal()):
@@ -184,11 +174,11 @@ def _order(
 ) -> list[str]:
     """Returns the expressions of an item of ORDER BY; none if it is a constant."""
     stop = len(tokens)
-    stop -= 2 * (norms(tokens[stop - 2 : stop]) in _NULLS and stop > 2)
-    stop -= norms(tokens[stop - 1 : stop]) in _DIRECTIONS and stop > 1
-    how = "".join(f" {word.upper()}" for word in norms(tokens[stop:]))
-    expression = strip_parentheses(tokens[:stop])
-    if norms(expression) == ("all",) and "all" not in aliases:
+    stop -= 2 * (tokens[stop - 2 : stop].norms() in _NULLS and stop > 2)
+    stop -= tokens[stop - 1 : stop].norms() in _DIRECTIONS and stop > 1
+    how = "".join(f" {word.upper()}" for word in tokens[stop:].norms())
+    expression = tokens[:stop].strip_parentheses()
+    if expression.norms() == ("all",) and "all" not in aliases:
         texts = list(items)
     elif len(expression) == 1 and expression[0].norm.isdecimal():
         place = int(expression[0].norm)

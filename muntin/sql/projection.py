@@ -29,18 +29,7 @@ from muntin.sql.group_by_keys import (
     join_qualified_names,
     unused_name,
 )
-from muntin.sql.tokens import (
-    NotSharedError,
-    Replacement,
-    Span,
-    closing_position,
-    is_bracketed,
-    kind_at,
-    norms,
-    render,
-    split_at_commas,
-    strip_parentheses,
-)
+from muntin.sql.tokens import NotSharedError, Replacement, Span, render
 from muntin.sql.window_calls import is_window, read_window
 
 # Functions that return which keys a grouping set leaves out.
@@ -118,9 +107,9 @@ class Projection:
 
     def _mark(self, tokens: Span, place: int) -> Replacement:
         """Returns the replacement for `grouping` or `grouping_id` of keys."""
-        end = closing_position(tokens, place + 1)
+        end = tokens.closing_position(place + 1)
         written = render(self.text, tokens[place : end + 1])
-        asked = [self._key_name(argument) for argument in split_at_commas(tokens[place + 2 : end])]
+        asked = [self._key_name(argument) for argument in tokens[place + 2 : end].split_at_commas()]
         order, is_id = self.group_by.order, tokens[place].norm == "grouping_id"
         if None in asked or (asked and tuple(asked) != order if is_id else len(asked) != 1):
             raise NotSharedError(f"{written} is not of the keys of GROUP BY")
@@ -133,29 +122,29 @@ class Projection:
 
     def _key_name(self, tokens: Span) -> str | None:
         """Returns the name of the key that an expression is; None if it is no key."""
-        tokens = strip_parentheses(tokens)
-        if is_window(tokens) and is_bracketed(tokens, 1):
+        tokens = tokens.strip_parentheses()
+        if is_window(tokens) and tokens.is_bracketed(1):
             is_same = read_window(self.text, tokens)[0] == self.group_by.window
             return WINDOW if is_same else None
         if [token.name for token in tokens] == [WINDOW]:
             self.names_window = True
             return WINDOW
-        keys = {norms(strip_parentheses(key.tokens)): key.name for key in self.group_by.keys}
-        return keys.get(norms(tokens))
+        keys = {key.tokens.strip_parentheses().norms(): key.name for key in self.group_by.keys}
+        return keys.get(tokens.norms())
 
     def _replacement(
         self, tokens: Span, place: int, aliases: Mapping[str, str | None]
     ) -> Replacement | None:
         """Returns the replacement for a window, key or alias at an index, if there is one."""
         here = tokens[place]
-        if kind_at(tokens, place - 1) == "DOT":
+        if tokens.kind_at(place - 1) == "DOT":
             return None
         if self.group_by.sets is not None and here.norm in _MARKS and is_call(tokens, place):
             return self._mark(tokens, place)
         if here.norm in OF_ANY_ROW and is_call(tokens, place):
             return self._of_any_row(tokens, place)
         if is_window(tokens[place : place + 2]):
-            stop = closing_position(tokens, place + 1) + 1
+            stop = tokens.closing_position(place + 1) + 1
             if read_window(self.text, tokens[place:stop])[0] != self.group_by.window:
                 raise NotSharedError("two windows in one query")
             return self._write_unnamed(tokens, place, stop, "window")
@@ -178,7 +167,7 @@ class Projection:
         here = tokens[place]
         # `r.x` is a column, never an item.
         is_bare = self.text[here.start : here.end] in {here.name, quoted(here.name)}
-        is_column = here.start in self.clauses.columns and kind_at(tokens, place - 1) != "DOT"
+        is_column = here.start in self.clauses.columns and tokens.kind_at(place - 1) != "DOT"
         if here.norm not in aliases or not is_column or not is_bare:
             return None
         expression = aliases[here.norm]
@@ -201,11 +190,11 @@ class Projection:
     def _of_any_row(self, tokens: Span, place: int) -> Replacement | None:
         """Returns the replacement for a call such as `first(x)` if `x` is a key or a literal, which
         is the same in all rows of a group; None for other arguments."""
-        end = closing_position(tokens, place + 1)
-        given = split_at_commas(tokens[place + 2 : end])
-        has_follower = not FOLLOWERS.keys().isdisjoint(norms(tokens[end + 1 : end + 2]))
+        end = tokens.closing_position(place + 1)
+        given = tokens[place + 2 : end].split_at_commas()
+        has_follower = not FOLLOWERS.keys().isdisjoint(tokens[end + 1 : end + 2].norms())
         # The second argument is whether nulls are ignored.
-        is_plain = [norms(each) for each in given[1:]] in ([], [("true",)], [("false",)])
+        is_plain = [each.norms() for each in given[1:]] in ([], [("true",)], [("false",)])
         # With grouping sets, the argument is the column of the rows, not the key.
         if self.group_by.sets is not None or has_follower or not given or not is_plain:
             return None
@@ -264,7 +253,7 @@ class Projection:
         called: list[tuple[int, int, str]] = []
         for place, name in calls(tokens):
             if place not in covered:
-                end = closing_position(tokens, place + 1)
+                end = tokens.closing_position(place + 1)
                 written = render(self.text, tokens[place : end + 1])
                 called.append((place, end, written))
                 has_aggregate = any(place < inside < end for inside in with_aggregate)
@@ -300,7 +289,7 @@ _NAMING_CALLS = {"struct", "arrays_zip"}
 
 def _is_field(tokens: Span, place: int, stop: int) -> bool:
     """Whether the tokens `[place, stop)` are an argument after which Spark names a field."""
-    around = {kind_at(tokens, place - 1), kind_at(tokens, stop)}
+    around = {tokens.kind_at(place - 1), tokens.kind_at(stop)}
     if not around <= {"L_PAREN", "COMMA", "R_PAREN"}:
         return False
     depth = 0

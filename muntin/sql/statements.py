@@ -8,7 +8,7 @@ from sqlglot.errors import TokenError
 
 from muntin.errors import ModelError, ParseError
 from muntin.model.query import check_name
-from muntin.sql.tokens import Token, kind_at, line_and_column, norms, tokenize, unbalanced_bracket
+from muntin.sql.tokens import Span, Token, line_and_column, tokenize
 
 _NAME_LINE = re.compile(r"^[ \t]*--[ \t]*name[ \t]*:(.*)$", re.MULTILINE | re.IGNORECASE)
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -33,7 +33,7 @@ class Statement:
 
     name: str
     text: str
-    tokens: tuple[Token, ...]
+    tokens: Span
     # Where the statement starts in the whole text, from 1.
     line: int
     column: int
@@ -56,10 +56,10 @@ class Statement:
     def find(self, fragment: str) -> int:
         """Returns the first position of a piece of SQL in the statement; 0 if it is not there."""
         try:
-            sought = norms(tokenize(fragment))
+            sought = tokenize(fragment).norms()
         except TokenError:
             return 0
-        mine = norms(self.tokens)
+        mine = self.tokens.norms()
         for place in range(len(mine) - len(sought) + 1):
             if sought and mine[place : place + len(sought)] == sought:
                 return self.tokens[place].start
@@ -97,7 +97,7 @@ def split_statements(text: str) -> list[Statement]:
     return statements
 
 
-def _split(text: str, tokens: tuple[Token, ...]) -> Iterator[tuple[str | None, list[Token]]]:
+def _split(text: str, tokens: Span) -> Iterator[tuple[str | None, list[Token]]]:
     """Yields the name in the comments, if any, and the tokens of each non-empty statement."""
     body: list[Token] = []
     comments_from = 0
@@ -156,9 +156,9 @@ def _check(statement: Statement) -> None:
         raise statement.error(f"it begins with {first.name!r}; only SELECT statements are run")
     for place, token in enumerate(statement.tokens):
         # Spark would read FROM as a column, and its error would point at a later word.
-        if token.kind == "COMMA" and kind_at(statement.tokens, place + 1) in {"", "FROM"}:
+        if token.kind == "COMMA" and statement.tokens.kind_at(place + 1) in {"", "FROM"}:
             raise statement.error("nothing follows ','", token.start)
-    stray = unbalanced_bracket(statement.tokens)
+    stray = statement.tokens.unbalanced_bracket()
     if stray is not None:
         around = statement.text[stray.start : stray.start + 30].splitlines()[0]
         raise statement.error(f"the bracket {stray.name!r} has no partner: {around}", stray.start)

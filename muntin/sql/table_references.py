@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from muntin.model.sql_text import SqlText, quoted
-from muntin.sql.tokens import Span, closing_position, kind_at, norms, render, tokenize
+from muntin.sql.tokens import Span, render, tokenize
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
@@ -55,27 +55,27 @@ def guess_tables(tokens: Span) -> list[TableReference]:
     ctes = {
         token.norm
         for place, token in enumerate(tokens)
-        if kind_at(tokens, place + 1) == "ALIAS" and kind_at(tokens, place + 2) == "L_PAREN"
+        if tokens.kind_at(place + 1) == "ALIAS" and tokens.kind_at(place + 2) == "L_PAREN"
     }
     references = []
     opened: list[str] = ["SELECT"]
     for place, token in enumerate(tokens):
         if token.kind == "L_PAREN":
-            opened.append(kind_at(tokens, place + 1))
+            opened.append(tokens.kind_at(place + 1))
         elif token.kind == "R_PAREN" and len(opened) > 1:
             opened.pop()
         # Not `extract(day FROM ts)`, nor `x IS DISTINCT FROM y`.
         reads = token.kind == "JOIN" or (
             token.kind == "FROM"
             and opened[-1] in {"SELECT", "FROM", "WITH"}
-            and kind_at(tokens, place - 1) not in {"DISTINCT", "DOT"}
+            and tokens.kind_at(place - 1) not in {"DISTINCT", "DOT"}
         )
         first = last = place + 1
         if not reads or first >= len(tokens) or not tokens[first].is_name:
             continue
-        while kind_at(tokens, last + 1) == "DOT" and last + 2 < len(tokens):
+        while tokens.kind_at(last + 1) == "DOT" and last + 2 < len(tokens):
             last += 2
-        if kind_at(tokens, last + 1) != "L_PAREN" and not (
+        if tokens.kind_at(last + 1) != "L_PAREN" and not (
             first == last and tokens[first].norm in ctes
         ):
             reference = _table_reference(tokens, first, last, aliased=False)
@@ -142,7 +142,7 @@ def _table_reference(
     if is_file or is_stream or _named_in_full(tokens, last):
         return None
     after = _after_sample(tokens, last)
-    bare = not aliased and kind_at(tokens, after + 1) in _AFTER_TABLE
+    bare = not aliased and tokens.kind_at(after + 1) in _AFTER_TABLE
     return TableReference(
         table=".".join(_display_name(name) for name in names),
         start=tokens[first].start,
@@ -160,20 +160,20 @@ def _display_name(name: str) -> str:
 
 def _named_in_full(tokens: Span, last: int) -> bool:
     """Whether a column is written as `db.t.x`, which an alias of `db.t` would hide."""
-    if kind_at(tokens, last - 1) != "DOT":
+    if tokens.kind_at(last - 1) != "DOT":
         return False
-    every = norms(tokens)
+    every = tokens.norms()
     wanted = (*every[last - 2 : last + 1], ".")
     return any(every[place : place + 4] == wanted for place in range(len(every)))
 
 
 def _after_sample(tokens: Span, last: int) -> int:
     """Returns the last token of a table with its TABLESAMPLE, after which an alias may stand."""
-    if kind_at(tokens, last + 1) != "TABLE_SAMPLE" or kind_at(tokens, last + 2) != "L_PAREN":
+    if tokens.kind_at(last + 1) != "TABLE_SAMPLE" or tokens.kind_at(last + 2) != "L_PAREN":
         return last
-    end = closing_position(tokens, last + 2)
-    if kind_at(tokens, end + 2) == "L_PAREN" and tokens[end + 1].norm == "repeatable":
-        end = closing_position(tokens, end + 2)
+    end = tokens.closing_position(last + 2)
+    if tokens.kind_at(end + 2) == "L_PAREN" and tokens[end + 1].norm == "repeatable":
+        end = tokens.closing_position(end + 2)
     return end
 
 

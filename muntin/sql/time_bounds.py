@@ -9,14 +9,7 @@ from muntin.errors import ModelError
 from muntin.model.sql_text import name_parts
 from muntin.model.time import DAY, parse_duration
 from muntin.sql.filters import is_reference
-from muntin.sql.tokens import (
-    Span,
-    find_top_level,
-    kind_at,
-    render,
-    strip_parentheses,
-    tokenize,
-)
+from muntin.sql.tokens import Span, render, tokenize
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPERATORS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
@@ -103,18 +96,18 @@ def read_bounds(condition: str) -> tuple[TimeBound, ...]:
     ['b.t >= a.t', 'b.t <= a.t + INTERVAL 1 HOUR']
     """
     try:
-        tokens = strip_parentheses(tokenize(condition))
+        tokens = tokenize(condition).strip_parentheses()
     except TokenError:
         return ()
-    operators = find_top_level(tokens, *_OPERATORS, "BETWEEN")
-    if len(operators) != 1 or find_top_level(tokens, "NOT", "OR"):
+    operators = tokens.find_top_level(*_OPERATORS, "BETWEEN")
+    if len(operators) != 1 or tokens.find_top_level("NOT", "OR"):
         return ()
     place = operators[0]
     left, right = tokens[:place], tokens[place + 1 :]
     if tokens[place].kind != "BETWEEN":
         bound = _bound(condition, left, _OPERATORS[tokens[place].kind], right)
         return (bound,) if bound else ()
-    ands = find_top_level(right, "AND")
+    ands = right.find_top_level("AND")
     if len(ands) != 1:
         return ()
     low = _bound(condition, left, ">=", right[: ands[0]])
@@ -166,24 +159,24 @@ def _bound(text: str, left: Span, operator: str, right: Span) -> TimeBound | Non
 
 def _side(text: str, tokens: Span) -> _Side | None:
     """Reads a time, a time and an interval, a difference of times, or an interval."""
-    tokens = strip_parentheses(tokens)
+    tokens = tokens.strip_parentheses()
     alone = _interval(text, tokens)
     if alone is not None:
         return alone
-    signs = find_top_level(tokens, "PLUS", "DASH")
+    signs = tokens.find_top_level("PLUS", "DASH")
     time = render(text, tokens[: signs[0]] if signs else tokens)
     if not is_reference(time):
         return None
-    time = render(time, strip_parentheses(tokenize(time)))
+    time = render(time, tokenize(time).strip_parentheses())
     if not signs:
         return _Side(times=(time,))
-    rest = strip_parentheses(tokens[signs[0] + 1 :])
+    rest = tokens[signs[0] + 1 :].strip_parentheses()
     is_minus = tokens[signs[0]].kind == "DASH"
     other = render(text, rest)
     if is_minus and is_reference(other):
         return _Side(times=(time, other))
     shift = _interval(text, rest)
-    if shift is None or kind_at(rest, 0) != "INTERVAL":
+    if shift is None or rest.kind_at(0) != "INTERVAL":
         return None
     if is_minus:
         return _Side(times=(time,), interval=f"- {shift.interval}", micros=-shift.micros)
@@ -192,11 +185,11 @@ def _side(text: str, tokens: Span) -> _Side | None:
 
 def _interval(text: str, tokens: Span) -> _Side | None:
     """Reads an interval literal of a fixed length, with or without a minus."""
-    is_minus = kind_at(tokens, 0) == "DASH"
+    is_minus = tokens.kind_at(0) == "DASH"
     words = tokens[2:] if is_minus else tokens[1:]
-    if kind_at(tokens, int(is_minus)) != "INTERVAL" or not words:
+    if tokens.kind_at(int(is_minus)) != "INTERVAL" or not words:
         return None
-    if kind_at(words, 0) not in {"STRING", "NUMBER", "DASH", "PLUS"}:
+    if words.kind_at(0) not in {"STRING", "NUMBER", "DASH", "PLUS"}:
         return None
     try:
         micros = parse_duration(" ".join(token.name.strip("'") for token in words))

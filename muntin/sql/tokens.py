@@ -4,10 +4,11 @@ Nothing here generates SQL: sqlglot's generator rewrites casts, date formats and
 would change answers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import SupportsIndex, overload
 
 import sqlglot
 
@@ -55,11 +56,84 @@ class Token:
         return self.kind == "IDENTIFIER" or self.name[:1].isalpha() or self.name[:1] == "_"
 
 
-Span = Sequence[Token]
+class Span(tuple[Token, ...]):
+    """Tokens in a row, with questions about kinds and brackets. A slice of a span is a span."""
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> Token: ...
+
+    @overload
+    def __getitem__(self, index: slice, /) -> "Span": ...
+
+    def __getitem__(self, index: SupportsIndex | slice, /) -> "Token | Span":
+        found = super().__getitem__(index)
+        return Span(found) if isinstance(found, tuple) else found
+
+    def norms(self) -> tuple[str, ...]:
+        """Returns the tokens in the form for comparisons, without white space and comments."""
+        return tuple(token.norm for token in self)
+
+    def kind_at(self, index: int) -> str:
+        """Returns the kind of the token at an index, or an empty text if there is none."""
+        return self[index].kind if 0 <= index < len(self) else ""
+
+    def closing_position(self, index: int) -> int:
+        """Returns the index of the bracket that closes the one at `index`, if brackets balance."""
+        depth = 0
+        for place in range(index, len(self)):
+            depth += (self[place].kind in _CLOSERS) - (self[place].kind in _CLOSERS.values())
+            if depth == 0:
+                return place
+        raise NotSharedError("its SQL is beyond the parser: a bracket is cut in two")
+
+    def unbalanced_bracket(self) -> Token | None:
+        """Returns the first bracket without a partner, if there is one."""
+        open_: list[Token] = []
+        for token in self:
+            if token.kind in _CLOSERS:
+                open_.append(token)
+            elif token.kind in _CLOSERS.values():
+                if not open_ or _CLOSERS[open_[-1].kind] != token.kind:
+                    return token
+                open_.pop()
+        return open_[-1] if open_ else None
+
+    def top_level_positions(self) -> list[int]:
+        """Returns the indexes of the tokens outside all brackets, without the brackets."""
+        places: list[int] = []
+        depth = 0
+        for place, token in enumerate(self):
+            depth -= token.kind in _CLOSERS.values()
+            if depth == 0 and token.kind not in _CLOSERS and token.kind not in _CLOSERS.values():
+                places.append(place)
+            depth += token.kind in _CLOSERS
+        return places
+
+    def find_top_level(self, *kinds: str) -> list[int]:
+        """Returns the indexes of the tokens of some kinds outside all brackets."""
+        return [place for place in self.top_level_positions() if self[place].kind in kinds]
+
+    def is_bracketed(self, start: int = 0) -> bool:
+        """Whether the token at `start` is a bracket that the last token closes."""
+        is_open = self.kind_at(start) in _CLOSERS
+        return is_open and self.closing_position(start) == len(self) - 1
+
+    def split_at_commas(self) -> list["Span"]:
+        """Returns the pieces between commas outside brackets; no pieces if there are no tokens."""
+        if not self:
+            return []
+        bounds = [-1, *self.find_top_level("COMMA"), len(self)]
+        return [self[a + 1 : b] for a, b in pairwise(bounds)]
+
+    def strip_parentheses(self) -> "Span":
+        """Returns the tokens without parentheses around all of them."""
+        if len(self) > 2 and self[0].kind == "L_PAREN" and self.is_bracketed():
+            return self[1:-1].strip_parentheses()
+        return self
 
 
 @lru_cache(maxsize=4096)
-def tokenize(text: str) -> tuple[Token, ...]:
+def tokenize(text: str) -> Span:
     """Returns the tokens of a text without comments; raises `sqlglot.errors.TokenError`.
 
     It is cached, because planning reads the same few filters and keys again and again.
@@ -74,7 +148,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
         name = raw.text if kind == "IDENTIFIER" else source
         norm = name if kind in _LITERALS else " ".join(name.lower().split())
         tokens.append(Token(kind=kind, norm=norm, name=name, start=start, end=end))
-    return tuple(tokens)
+    return Span(tokens)
 
 
 def line_and_column(text: str, at: int) -> tuple[int, int]:
@@ -84,77 +158,6 @@ def line_and_column(text: str, at: int) -> tuple[int, int]:
     (2, 3)
     """
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-
-
-def norms(tokens: Span) -> tuple[str, ...]:
-    """Returns the tokens in the form for comparisons, without white space and comments."""
-    return tuple(token.norm for token in tokens)
-
-
-def kind_at(tokens: Span, index: int) -> str:
-    """Returns the kind of the token at an index, or an empty text if there is none."""
-    return tokens[index].kind if 0 <= index < len(tokens) else ""
-
-
-def closing_position(tokens: Span, index: int) -> int:
-    """Returns the index of the bracket that closes the one at `index`; brackets must balance."""
-    depth = 0
-    for place in range(index, len(tokens)):
-        depth += (tokens[place].kind in _CLOSERS) - (tokens[place].kind in _CLOSERS.values())
-        if depth == 0:
-            return place
-    raise NotSharedError("its SQL is beyond the parser: a bracket is cut in two")
-
-
-def unbalanced_bracket(tokens: Span) -> Token | None:
-    """Returns the first bracket without a partner, if there is one."""
-    open_: list[Token] = []
-    for token in tokens:
-        if token.kind in _CLOSERS:
-            open_.append(token)
-        elif token.kind in _CLOSERS.values():
-            if not open_ or _CLOSERS[open_[-1].kind] != token.kind:
-                return token
-            open_.pop()
-    return open_[-1] if open_ else None
-
-
-def top_level_positions(tokens: Span) -> list[int]:
-    """Returns the indexes of the tokens outside all brackets, without the brackets themselves."""
-    places: list[int] = []
-    depth = 0
-    for place, token in enumerate(tokens):
-        depth -= token.kind in _CLOSERS.values()
-        if depth == 0 and token.kind not in _CLOSERS and token.kind not in _CLOSERS.values():
-            places.append(place)
-        depth += token.kind in _CLOSERS
-    return places
-
-
-def find_top_level(tokens: Span, *kinds: str) -> list[int]:
-    """Returns the indexes of the tokens of some kinds outside all brackets."""
-    return [place for place in top_level_positions(tokens) if tokens[place].kind in kinds]
-
-
-def is_bracketed(tokens: Span, start: int = 0) -> bool:
-    """Whether the token at `start` is a bracket that the last token closes."""
-    return kind_at(tokens, start) in _CLOSERS and closing_position(tokens, start) == len(tokens) - 1
-
-
-def split_at_commas(tokens: Span) -> list[Span]:
-    """Returns the pieces between commas outside brackets; no pieces if there are no tokens."""
-    if not tokens:
-        return []
-    commas = find_top_level(tokens, "COMMA")
-    bounds = [-1, *commas, len(tokens)]
-    return [tokens[a + 1 : b] for a, b in pairwise(bounds)]
-
-
-def strip_parentheses(tokens: Span) -> Span:
-    """Returns the tokens without parentheses around all of them."""
-    while len(tokens) > 2 and tokens[0].kind == "L_PAREN" and is_bracketed(tokens):
-        tokens = tokens[1:-1]
-    return tokens
 
 
 @dataclass(frozen=True, kw_only=True)

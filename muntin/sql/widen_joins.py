@@ -15,15 +15,7 @@ from muntin.model.query import PlainQuery, Query
 from muntin.model.sql_text import SqlText, name_parts, squeeze
 from muntin.sql.filters import canonical_key, conjunction, conjuncts, is_reference
 from muntin.sql.time_bounds import TimeBound, orient_bounds, read_bounds
-from muntin.sql.tokens import (
-    Span,
-    find_top_level,
-    kind_at,
-    render,
-    tokenize,
-    top_level_positions,
-    unbalanced_bracket,
-)
+from muntin.sql.tokens import Span, render, tokenize
 
 # Joins that keep rows without a partner, or without an ON condition.
 _OTHER_JOINS = frozenset(
@@ -84,7 +76,7 @@ def read_join(source: SqlText) -> JoinText | None:
         tokens = tokenize(text)
     except TokenError:
         return None
-    if unbalanced_bracket(tokens) is not None:
+    if tokens.unbalanced_bracket() is not None:
         return None
     relations: list[str] = []
     conditions: list[tuple[str, ...]] = []
@@ -93,9 +85,9 @@ def read_join(source: SqlText) -> JoinText | None:
         return None
     for start, stop in zip(starts, [*starts[1:], len(tokens)], strict=True):
         part = tokens[start:stop]
-        while kind_at(part, 0) in {"COMMA", "JOIN", "INNER", "CROSS"}:
+        while part.kind_at(0) in {"COMMA", "JOIN", "INNER", "CROSS"}:
             part = part[1:]
-        ons = find_top_level(part, "ON")
+        ons = part.find_top_level("ON")
         end = ons[0] if ons else len(part)
         has_condition = bool(ons) and end + 1 < len(part)
         if len(ons) > 1 or not part[:end] or has_condition != bool(ons):
@@ -115,11 +107,11 @@ def read_join(source: SqlText) -> JoinText | None:
 def _starts(tokens: Span) -> list[int] | None:
     """Returns the indexes at which joins start; None if there is none, or one that is not inner."""
     starts = [0]
-    for place in top_level_positions(tokens):
+    for place in tokens.top_level_positions():
         kind = tokens[place].kind
         if kind in _OTHER_JOINS:
             return None
-        before = kind_at(tokens, place - 1)
+        before = tokens.kind_at(place - 1)
         if kind in {"COMMA", "INNER", "CROSS"} or (
             kind == "JOIN" and before not in {"INNER", "CROSS"}
         ):
@@ -130,7 +122,7 @@ def _starts(tokens: Span) -> list[int] | None:
 def _identity(relation: str) -> tuple[str, ...]:
     """Returns the words of a relation without the AS of its alias."""
     tokens = tokenize(relation)
-    optional = find_top_level(tokens, "ALIAS")
+    optional = tokens.find_top_level("ALIAS")
     return tuple(token.name for place, token in enumerate(tokens) if place not in optional)
 
 
@@ -297,7 +289,7 @@ def _is_match(part: str) -> bool:
         tokens = tokenize(part)
     except TokenError:
         return False
-    places = find_top_level(tokens, "EQ")
+    places = tokens.find_top_level("EQ")
     if len(places) != 1:
         return False
     start, stop = tokens[places[0]].start, tokens[places[0]].end

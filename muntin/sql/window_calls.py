@@ -13,16 +13,7 @@ from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.data_windows import Session, session
 from muntin.model.windows.window import Window
 from muntin.sql.statements import Statement
-from muntin.sql.tokens import (
-    NotSharedError,
-    Span,
-    WrongSqlError,
-    closing_position,
-    norms,
-    render,
-    split_at_commas,
-    strip_parentheses,
-)
+from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, render
 
 NAMES = ("window", "session_window")
 CUMULATE = "_muntin_cumulate"
@@ -57,7 +48,7 @@ def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
     Raises `WrongSqlError` for arguments that Spark is certain to refuse. Spark's own error would
     only be that the column `window` cannot be resolved.
     """
-    time, *durations = split_at_commas(tokens[2:-1]) or [()]
+    time, *durations = tokens[2:-1].split_at_commas() or [Span()]
     if tokens[0].norm == "session_window":
         return _session(text, time, durations)
     if not 1 <= len(durations) <= 3 or not time:
@@ -84,7 +75,7 @@ def read_window(text: str, tokens: Span) -> tuple[WindowCall, str]:
         window = (CumulateWindow if grows else Window)(size=size, slide=slide, offset=offset)
     except ModelError as error:
         raise WrongSqlError(str(error), tokens[0].start) from None
-    return WindowCall(window=window, time=norms(time)), render(text, time)
+    return WindowCall(window=window, time=time.norms()), render(text, time)
 
 
 def first_window(statement: Statement) -> Window | Session | None:
@@ -93,7 +84,7 @@ def first_window(statement: Statement) -> Window | Session | None:
     for place in range(len(tokens)):
         if is_window(tokens[place : place + 2]):
             try:
-                call = tokens[place : closing_position(tokens, place + 1) + 1]
+                call = tokens[place : tokens.closing_position(place + 1) + 1]
                 return read_window(statement.text, call)[0].window
             except (NotSharedError, WrongSqlError):
                 continue
@@ -104,24 +95,24 @@ def _session(text: str, time: Span, gaps: list[Span]) -> tuple[WindowCall, str]:
     if (
         len(gaps) != 1
         or not time
-        or [token.kind for token in strip_parentheses(gaps[0])] != ["STRING"]
+        or [token.kind for token in gaps[0].strip_parentheses()] != ["STRING"]
     ):
         raise NotSharedError("a session window whose gap is not a text")
     if any(token.norm in NAMES for token in time):
         raise NotSharedError("its time is itself a window")
-    written = render(text, strip_parentheses(gaps[0]))
+    written = render(text, gaps[0].strip_parentheses())
     try:
         window = session(written[1:-1])
     except ModelError:
         raise NotSharedError(
             f"its session's gap is spelled {written}, which only Spark reads"
         ) from None
-    return WindowCall(window=window, time=norms(time)), render(text, time)
+    return WindowCall(window=window, time=time.norms()), render(text, time)
 
 
 def _duration(text: str, part: str, tokens: Span) -> int:
     """Returns the microseconds of an argument, which is a text in quotes or an integer."""
-    tokens = strip_parentheses(tokens)
+    tokens = tokens.strip_parentheses()
     written = render(text, tokens)
     kinds = [token.kind for token in tokens]
     if kinds in (["NUMBER"], ["DASH", "NUMBER"]) and re.fullmatch(r"(- ?)?\d+[lL]?", written):

@@ -93,10 +93,10 @@ def cut(
         cursor = _collect(memory, cursor, state, leaves, alive)
         is_cut = new < len(cuts) and cuts[new] == row
         if is_cut:
-            memory, cursor = _fitted(memory, cursor, state, leaves, values)
+            memory, cursor = _with_capacity(memory, cursor, state, leaves, values)
             cursor = _close(memory, cursor, opened, state)
         cursor = settle(memory, cursor, state, leaves, alive)
-        stored = kept(cursor, state)
+        stored = stored_count(cursor, state)
         state[MOST_STORED] = max(state[MOST_STORED], stored)
         state[MOST_BEYOND] = max(state[MOST_BEYOND], stored - state[LIVE])
         if is_cut:
@@ -109,7 +109,7 @@ def cut(
             new += 1
 
 
-def kept(cursor: Any, state: Any) -> Any:
+def stored_count(cursor: Any, state: Any) -> Any:
     """How many partials the store holds; a store may know better."""
     return cursor[1] - cursor[0]
 
@@ -119,7 +119,7 @@ def settle(memory: Any, cursor: Any, state: Any, leaves: Any, alive: Any) -> Any
     return cursor
 
 
-def moved(memory: Any, cursor: Any, values: Any, length: int) -> Any:
+def resize(memory: Any, cursor: Any, values: Any, length: int) -> Any:
     """The same partials in a store of another size, numbered from zero."""
     sizes = np.empty(1, np.int64)
     sizes[0] = length
@@ -187,7 +187,7 @@ def _close(memory: Any, cursor: Any, opened: Any, state: Any) -> Any:
     return cursor
 
 
-def _fitted(memory: Any, cursor: Any, state: Any, leaves: Any, values: Any) -> Any:
+def _with_capacity(memory: Any, cursor: Any, state: Any, leaves: Any, values: Any) -> Any:
     """The store with room for one more: twice as large if full, half as large if nearly empty."""
     room = cursor[2] + 1
     held = cursor[1] - cursor[0]
@@ -201,4 +201,4 @@ def _fitted(memory: Any, cursor: Any, state: Any, leaves: Any, values: Any) -> A
     for slice_ in range(state[OLDEST], state[SLICES]):
         leaves[slice_] -= cursor[0]
     state[POINT] = max(state[POINT] - cursor[0], 0)
-    return moved(memory, cursor, values, length)
+    return resize(memory, cursor, values, length)

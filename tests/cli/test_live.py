@@ -11,7 +11,7 @@ from rich.console import Console
 from muntin.cli.interrupt import stop_event
 from muntin.cli.live import (
     LiveTable,
-    StatusLines,
+    StatusView,
     format_bytes,
     format_instant,
     status_view,
@@ -54,7 +54,7 @@ def test_a_terminal_gets_a_table_with_all_figures():
 def test_a_pipe_gets_a_line_for_each_batch():
     console = Console(file=StringIO(), width=20)
     with status_view(console) as shown:
-        assert isinstance(shown, StatusLines)
+        assert type(shown) is StatusView
         shown.show(STATUS)
         shown.show(STATUS)
         shown.say("no such thing", wrong=True)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from muntin.errors import ParseError
 from muntin.model.query import Query
 from muntin.sql import parse_sql
-from muntin.sql.tokens import norms, tokenize
+from muntin.sql.tokens import tokenize
 
 KEYS = ["device", "r.city", "s.zone", "upper(name)", "a + b", "cast(x AS date)", "`odd name`"]
 CALLS = [
@@ -63,7 +63,7 @@ def meaning(query):
 
     def plain(text):
         # Keys and aggregates stand under their text, white space included.
-        return None if text is None else [one.replace(" ", "") for one in norms(tokenize(text))]
+        return None if text is None else [one.replace(" ", "") for one in tokenize(text).norms()]
 
     return (
         query.window,

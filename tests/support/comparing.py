@@ -7,7 +7,6 @@ texts of each pair and side; only those whose counts differ come to Python.
 import json
 import math
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +25,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from muntin.spark.settings import settings as configured
-
 # What a job may fail with; the second is an error inside Spark itself.
 FAILURES = (PySparkException, Py4JJavaError)
 # Enough to see what is wrong, and few enough to read.
@@ -36,8 +33,6 @@ _SHOWN = 4
 _LOOKED_AT = 1000
 # Spark plans a wider union more slowly than two of half the width.
 _AT_ONCE = 40
-# Adaptive, Spark looks at the whole union again after each of its hundred stages.
-_NOT_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,9 +76,8 @@ def compare(pairs: Iterable[Pair]) -> dict[str, Outcome]:
             alike.append(pair)
         else:
             outcomes[pair.name] = Outcome(wrong=f"{pair.name}: {wrong}")
-    with configured(pairs[0].expected.sparkSession, _NOT_ADAPTIVE) if pairs else nullcontext():
-        for start in range(0, len(alike), _AT_ONCE):
-            outcomes.update(_compare_rows(alike[start : start + _AT_ONCE]))
+    for start in range(0, len(alike), _AT_ONCE):
+        outcomes.update(_compare_rows(alike[start : start + _AT_ONCE]))
     return {pair.name: outcomes[pair.name] for pair in pairs}
 
 

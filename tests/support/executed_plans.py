@@ -8,6 +8,8 @@ from unittest.mock import patch
 from pyspark import StorageLevel
 from pyspark.sql.classic.dataframe import DataFrame
 
+from muntin.spark.settings import settings
+
 _FILE_SCANS = {"FileSourceScanExec", "BatchScanExec"}
 
 
@@ -65,10 +67,7 @@ def _listed(nodes: Any) -> list[Any]:
 
 @contextmanager
 def stored_frames() -> Iterator[Callable[[], int]]:
-    """Yields how many of the frames that this process has Spark store in the block are stored.
-
-    Spark itself knows only what all processes store that share it.
-    """
+    """Yields how many of the frames that the block has Spark store are stored."""
     persist = DataFrame.persist
     given: list[DataFrame] = []
 
@@ -94,13 +93,17 @@ def counting_rows(frame: DataFrame):
 
 @contextmanager
 def counted_jobs(spark) -> Iterator[list[int]]:
-    """Gives a list that has the number of Spark jobs of the block after it."""
+    """Gives a list that has the number of Spark jobs of the block after it.
+
+    Adaptive, Spark would run a job more for each stage that it plans by itself.
+    """
     context, jobs = spark.sparkContext, []
     context.setJobGroup("counted", "")
     tracker = context.statusTracker()
     before = len(tracker.getJobIdsForGroup("counted"))
     try:
-        yield jobs
+        with settings(spark, {"spark.sql.adaptive.enabled": "false"}):
+            yield jobs
         jobs.append(len(tracker.getJobIdsForGroup("counted")) - before)
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)

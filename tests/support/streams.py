@@ -13,12 +13,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.api.batch import run
+from muntin.api.stream import stream
 from muntin.model.aggregates.aggregate import avg, count, max_, min_, stddev, sum_
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.spark.settings import settings as configured
-from muntin.spark.stream.long_form import stream
 from muntin.spark.stream.source import SETTINGS
 from tests.support.answers import assert_same, plain
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muntin.errors import PlanError, RunError
 from muntin.model.aggregates import monoids as mo
-from muntin.techniques.compiled.aggregator import Aggregator
+from muntin.techniques.aggregator import Aggregator
 from muntin.techniques.table import TECHNIQUES
 from tests.support.examples import examples
 from tests.support.monoids import PLAIN, TEXT

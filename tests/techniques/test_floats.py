@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muntin.model.aggregates import monoids as mo
-from muntin.techniques.compiled.aggregator import Aggregator
+from muntin.techniques.aggregator import Aggregator
 from muntin.techniques.table import fold
 
 SIZE = 100

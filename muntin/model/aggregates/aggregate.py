@@ -4,6 +4,7 @@ An `Aggregate` is a call (`avg(temp)`) of a row of the table of functions. It is
 `Component`s, the columns kept per slice (a sum and a count), each a part of the table.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -80,7 +81,14 @@ class Component:
         """Its arguments; without one, every row counts as the value 1."""
         return ("1",) if self.argument is None else (self.argument, *self.others)
 
-    def under(self, where: str | None) -> "Component":
+    @property
+    def state_name(self) -> str:
+        """Its name in the state of data windows, which checkpoints keep."""
+        others = [self.others] if self.others else []
+        parameters = [self.parameters] if self.parameters else []
+        return json.dumps([self.kind, self.argument, self.where, *others, *parameters])
+
+    def filtered_by(self, where: str | None) -> "Component":
         """Returns the component over the events that a filter lets in.
 
         Its arguments are computed for no other event: a query's filter may guard them from errors.
@@ -153,9 +161,9 @@ class Component:
             return other.group_by_columns(name, value_type, ansi=ansi)
         to = sql_type(value_type) if self.value_type is None else None
         representation = self.representation(value_type, ansi=ansi)
-        return representation.group_by_columns(name, self.lifted(), self.call, to)
+        return representation.group_by_columns(name, self.partial_sql(), self.call, to)
 
-    def lifted(self) -> dict[str, str]:
+    def partial_sql(self) -> dict[str, str]:
         """Returns the scalars of its partial as Spark SQL over events, with its filter."""
         values = self.values()
         only = "" if self.where is None else f" FILTER (WHERE {self.where})"
@@ -165,8 +173,8 @@ class Component:
             calls[name] = f"{call.function}({given}){only}"
         return {name: sql.format(**calls) for name, sql in self.part.scalars.items()}
 
-    def combined(self, struct: str, finish: str | None = None) -> str:
-        """Returns Spark SQL that combines a group's partials; see `formula.merged`."""
+    def combine_sql(self, struct: str, finish: str | None = None) -> str:
+        """Returns Spark SQL that combines a group's partials; see `formula.merge_sql`."""
         if self.part.combined_by is not None:
             merge = self.part.combined_by
             return merge.format(p=struct) if "{" in merge else f"{merge}({struct})"
@@ -254,7 +262,7 @@ class Aggregate:
         """Whether values are in descending order."""
         return ORDER in self.definition.parameters and self.parameters[-1] == "DESC"
 
-    def lowered(self, scalars: list[str]) -> str:
+    def answer_sql(self, scalars: list[str]) -> str:
         """Returns the answer as Spark SQL over the scalars of all components."""
         row = self.definition
         if row.finish is not None:
@@ -270,7 +278,7 @@ class Aggregate:
             return text
         return f"CASE WHEN {row.has_answer(*values)} THEN {text} END"
 
-    def finished(self, summary: str) -> str:
+    def summary_sql(self, summary: str) -> str:
         """Returns the answer as Spark SQL over what the compiled runtime answers."""
         finish = self.definition.finish_summary
         if finish is None:

@@ -1,15 +1,16 @@
-"""Puts the new records of a step beside what is known of all keys, and numbers keys together."""
+"""Sorts the new records of a step, and gives old and new keys common numbers."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from muntin.runtime.columns.partials import Bools, Int64s
 from muntin.runtime.columns.row_order import key_numbers
-from muntin.runtime.data_windows.batch_order import order_of
 from muntin.runtime.data_windows.open_windows import DiscretizerWindows, OpenWindows
 from muntin.runtime.data_windows.read_records import RecordLayout, lowest
 from muntin.runtime.data_windows.record_batch import PreviousRecord
@@ -17,7 +18,7 @@ from muntin.runtime.data_windows.record_batch import PreviousRecord
 
 @dataclass(frozen=True, kw_only=True)
 class StepRecords:
-    """New records in order, and what is known of all keys, by number of key."""
+    """The new records of a step in order, and the state of all keys, by key number."""
 
     known: OpenWindows
     records: pa.RecordBatch
@@ -63,7 +64,7 @@ class StepRecords:
 
 
 def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -> StepRecords:
-    """Number all keys, those known and those new, and bring records and windows into order."""
+    """Returns the records of a step and the open windows, sorted by common key numbers."""
     columns = layout.layout.key_columns
     table = pa.Table.from_batches([records])
     if columns:
@@ -78,7 +79,7 @@ def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayou
     start = layout.layout.start
     times = records.column(start).to_numpy()
     others = [name for name in records.schema.names if name not in (*columns, start)]
-    order = order_of(records, new, times, others)
+    order = _order_of(records, new, times, others)
 
     def spread(values: Any, fresh: Any) -> Any:
         all_values = fresh(len(rows))
@@ -132,3 +133,40 @@ def _placed(windows: DiscretizerWindows, keys: Int64s, slices: Int64s) -> Discre
     """Returns windows with the new numbers of their keys and slices, ordered by key."""
     placed = replace(windows, keys=keys[windows.keys], slices=slices[windows.slices])
     return placed.where(np.argsort(placed.keys, kind="stable"))
+
+
+def _order_of(batch: pa.RecordBatch, keys: Int64s, times: Int64s, columns: Iterable[str]) -> Int64s:
+    """Returns the rows by key, by time, then by `columns`, as a batch sorts them.
+
+    The order is Spark's: nulls first, NaN after all numbers.
+    """
+    order: Int64s = np.lexsort((times, keys))
+    near_keys, near_times = keys[order], times[order]
+    tied = (near_keys[1:] == near_keys[:-1]) & (near_times[1:] == near_times[:-1])
+    if not tied.any():
+        return order
+    ranks = [rank for name in columns for rank in _ranks(batch.column(name))]
+    # To `lexsort` the last one counts most.
+    full_order: Int64s = np.lexsort((*reversed(ranks), times, keys))
+    return full_order
+
+
+def _ranks(column: pa.Array) -> Iterator[np.ndarray]:
+    """Yields arrays that sort as a column does, the most significant first."""
+    if column.null_count:
+        yield column.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_struct(column.type):
+        for field in column.flatten():
+            yield from _ranks(field)
+        return
+    if pa.types.is_floating(column.type):
+        # To numpy, too, NaN comes after all numbers.
+        yield column.fill_null(0).to_numpy(zero_copy_only=False)
+        return
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    encoded = column.dictionary_encode()
+    ranks = np.empty(len(encoded.dictionary) + 1, np.int64)
+    ranks[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
+    ranks[-1] = -1
+    yield ranks[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]

@@ -25,11 +25,11 @@ class RangeReader:
 
     def __init__(self, storages: Mapping[Component, ComponentStorage], streams: int) -> None:
         self._storages = storages
-        self.kept: Partials | None = None
+        self.open_slices: Partials | None = None
         self._waiting = [WaitingWindows() for _ in range(streams)]
 
     def feed(
-        self, keys: Int64s, marks: Sequence[WindowEdges], values: Mapping[Component, Column]
+        self, keys: Int64s, edges: Sequence[WindowEdges], values: Mapping[Component, Column]
     ) -> list[WindowReads]:
         """Take a batch of rows, given where each stream's windows begin and are read.
 
@@ -41,23 +41,23 @@ class RangeReader:
             columns={component: values[component] for component in self._storages},
         )
         older = 0
-        if self.kept is not None:
-            older = len(self.kept)
-            rows = self.kept.concatenate(rows)
+        if self.open_slices is not None:
+            older = len(self.open_slices)
+            rows = self.open_slices.concatenate(rows)
         foldings = {
             component: storage.folding(rows.columns[component], rows.keys)
             for component, storage in self._storages.items()
         }
         reads = []
-        for waiting, stream_marks in zip(self._waiting, marks, strict=True):
-            taken = waiting.take(stream_marks, older + stream_marks.begins)
+        for waiting, stream_edges in zip(self._waiting, edges, strict=True):
+            taken = waiting.take(stream_edges, older + stream_edges.begins)
             lows = taken.slices[taken.asks]
-            highs = stream_marks.reads[taken.asks] + older
+            highs = stream_edges.reads[taken.asks] + older
             reads.append(
                 WindowReads(
-                    rows=stream_marks.reads[taken.asks],
+                    rows=stream_edges.reads[taken.asks],
                     starts=taken.starts[taken.asks],
-                    ends=stream_marks.ends[taken.asks],
+                    ends=stream_edges.ends[taken.asks],
                     columns={
                         component: each.over(lows, highs, _TECHNIQUE)
                         for component, each in foldings.items()
@@ -71,10 +71,10 @@ class RangeReader:
         """Keep a slice from each row that an open window begins with up to the next."""
         live = np.unique(np.concatenate([waiting.slices for waiting in self._waiting]))
         if not len(live):
-            self.kept = None
+            self.open_slices = None
             return
         highs = np.append(live[1:], len(rows))
-        self.kept = Partials(
+        self.open_slices = Partials(
             keys=rows.keys[live],
             starts=rows.starts[live],
             columns={

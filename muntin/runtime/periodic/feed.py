@@ -1,4 +1,4 @@
-"""Hands the partials of a node, or the slices, to all nodes that read them, and keeps them once."""
+"""Passes the partials of a node, or the slices, to the nodes that read them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -22,7 +22,7 @@ class Feed:
             for _, reader in readers
             for component in reader.techniques
         }
-        self.kept: Partials | None = None
+        self.pending: Partials | None = None
 
     def push(
         self, arrived: Partials, until: Position, begins: Mapping[Window, tuple[int, int]] | None
@@ -33,8 +33,8 @@ class Feed:
         the first and the last begin that is asked of each window; None asks for all.
         """
         rows = arrived.select(self._storages)
-        if self.kept is not None:
-            rows = self.kept.concatenate(rows)
+        if self.pending is not None:
+            rows = self.pending.concatenate(rows)
         foldings = {
             component: self._storages[component].folding(column, rows.keys)
             for component, column in rows.columns.items()
@@ -47,4 +47,4 @@ class Feed:
         for _, reader in self._readers:
             reader.row -= first
         # Copy, so that the last rows do not keep the whole batch in memory.
-        self.kept = rows.rows(first).copy() if first < len(rows) else None
+        self.pending = rows.rows(first).copy() if first < len(rows) else None

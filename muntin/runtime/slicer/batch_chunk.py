@@ -10,8 +10,7 @@ from muntin.runtime.columns.distinct import Distinct
 from muntin.runtime.columns.key_codes import hash_values, normalize_floats, number_values
 from muntin.runtime.columns.numbers import integers_of
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.slicer.chunk import Chunk, bits_of, codes_of, lift_name
-from muntin.runtime.slicer.row_bits import rows_with_bits
+from muntin.runtime.slicer.chunk import Chunk, bits_of, codes_of, lift_name, rows_with_bits
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
 

@@ -5,19 +5,21 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from muntin.model.slicing import Edges
-from muntin.runtime.columns.distinct import Distinct
+from muntin.runtime.columns.distinct import Distinct, distinct_integers, distinct_pairs
 from muntin.runtime.columns.groups import Groups
 from muntin.runtime.columns.key_codes import mixed_radix
 from muntin.runtime.columns.partials import Int64s
-from muntin.runtime.slicer.groups import group, select_groups
 from muntin.runtime.slicer.slice_starts import SliceStarts, slice_starts
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
+from muntin.techniques.compiled.compile import compiled
 
 _T = TypeVar("_T")
+_INT64 = np.iinfo(np.int64).max
 # If a target takes fewer rows than one in so many, it groups them itself.
 _MANY = 4
 
@@ -152,3 +154,45 @@ def _keys_of(names: Sequence[str]) -> Hashable:
 
 def _groups_of(target: Target) -> Hashable:
     return ("groups", target.layout.key_columns, target.slicing.edges)
+
+
+def group(keys: Any, size: int, slices: SliceStarts, rows: Int64s | None) -> Groups:
+    """Group rows; `keys` has a number below `size` for each row of the chunk.
+
+    Slices are the major part of a pair's number: events come roughly by time, so the pairs of
+    neighbours are neighbours in memory.
+    """
+    if size > _INT64 // max(len(slices.starts), 1):
+        dense = distinct_integers(keys, size=size)
+        keys, size = dense.numbers, dense.count
+    found = distinct_pairs(keys, slices.numbers, (size, len(slices.starts)), rows)
+    return Groups(rows=rows, numbers=found.numbers, firsts=found.firsts)
+
+
+def select_groups(groups: Groups, rows: Int64s) -> Groups:
+    """Returns the groups of some rows, out of the groups of all rows."""
+    chosen = distinct_integers(groups.numbers[rows], size=groups.count)
+    return Groups(rows=rows, numbers=chosen.numbers, firsts=rows[chosen.firsts])
+
+
+def rows_with_bits(masked: Sequence[tuple[Int64s, int]]) -> Int64s:
+    """Returns the rows, ascending, that have all bits of each mask set in the integers beside it;
+    there is at least one mask."""
+    (bits, mask), *others = masked
+    rows = np.empty(len(bits), np.int64)
+    rows = rows[: _find(bits, mask, rows)].copy()
+    for bits, mask in others:
+        rows = rows[(bits[rows] & mask) == mask]
+    return rows
+
+
+def _find_rows(bits: Any, mask: int, rows: Any) -> int:
+    """Fill `rows` without a branch: which rows are taken is random."""
+    count = 0
+    for row in range(len(bits)):
+        rows[count] = row
+        count += (bits[row] & mask) == mask
+    return count
+
+
+_find = compiled(_find_rows)

@@ -2,8 +2,8 @@
 
 Where many targets read the same events, most of the work is to group them once for each target. If
 the finest slices, by the keys and edges of all targets, are far fewer than the events, it is
-cheaper to make these first. Conditions that differ between the events of a finest slice are asked
-of events: components under them are kept apart.
+cheaper to make these first. Where a condition differs between the events of a finest slice, its
+components are made from the events that meet it.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -17,8 +17,7 @@ from muntin.runtime.columns.distinct import Distinct
 from muntin.runtime.columns.groups import Groups, count_rows
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.slicer.batch_chunk import BatchChunk
-from muntin.runtime.slicer.chunk import Chunk, lift_name, uses_by
-from muntin.runtime.slicer.row_bits import rows_with_bits
+from muntin.runtime.slicer.chunk import Chunk, lift_name, rows_with_bits, uses_by
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.techniques.compiled.compile import compiled
@@ -30,7 +29,7 @@ _SAMPLE = 1 << 16
 
 
 class FinestSlices(Chunk):
-    """Finest slices as rows of a chunk; `foldable` targets take them for events."""
+    """Finest slices as rows of a chunk; `foldable` targets read them in place of events."""
 
     def __init__(
         self, events: BatchChunk, fine: Groups, starts: Int64s, foldable: Sequence[Target]
@@ -54,7 +53,7 @@ class FinestSlices(Chunk):
             self._fold(events, guard, targets)
 
     def _fold(self, events: BatchChunk, guard: Guard, targets: Iterable[Target]) -> None:
-        """Makes all components under one guard."""
+        """Combines the events that meet one guard, for all components."""
         groups = self._fine
         self._seen[guard] = None
         if guard:

@@ -50,6 +50,11 @@ class CodedColumn(PartialColumn):
 class ChosenColumn(CodedColumn):
     """Partials that are places among structs, in the order of their first fields."""
 
+    def used_codes(self) -> Int64s:
+        """Returns the codes of partials that are not missing, each once."""
+        (codes,) = self.scalars
+        return np.unique(codes if self.present is None else codes[self.present])
+
     def in_codes_of(self, older: Self) -> tuple[Self, Int64s | None]:
         """Returns these partials in places among both columns' structs, and the new place of each
         of the older ones."""
@@ -57,7 +62,7 @@ class ChosenColumn(CodedColumn):
         if values is None or own_values is None:
             return replace(self, coding=self.coding if values is None else older.coding), None
         # Only structs that are partials: others would stay for ever.
-        used, own = np.unique(older.scalars[0]), np.unique(self.scalars[0])
+        used, own = older.used_codes(), self.used_codes()
         structs = [values.take(pa.array(used)), own_values.take(pa.array(own))]
         places, coding = _in_places(pa.concat_arrays(structs))
         codes, own_codes = np.zeros(len(values), np.int64), np.zeros(len(own_values), np.int64)
@@ -70,19 +75,15 @@ class CodedStorage(ScalarStorage):
     """A column of values in their own type, which are combined as codes."""
 
     def read(self, batch: pa.RecordBatch) -> PartialColumn:
-        """Returns the codes of a column."""
         return self._coded(batch.column(self.columns[0]))
 
     def write(self, column: Any) -> dict[str, pa.Array]:
-        """Returns codes as a column of their own type."""
         return {self.columns[0]: self._values(column)}
 
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn:
-        """Returns the codes of records."""
         return self._coded(batch.column(names[0]))
 
     def lower(self, aggregate: Aggregate, columns: Sequence[Any]) -> tuple[pa.Array, ...]:
-        """Returns the values of the codes."""
         return (self._values(columns[0]),)
 
     def _coded(self, column: pa.Array) -> CodedColumn:
@@ -125,7 +126,6 @@ class ChosenStorage(CodedStorage):
         return self._coded(zip_struct(*columns) if len(columns) == 2 else columns[0])
 
     def lower(self, aggregate: Aggregate, columns: Sequence[Any]) -> tuple[pa.Array, ...]:
-        """Returns the values that were chosen."""
         structs = self._values(columns[0])
         return (structs if pa.types.is_null(structs.type) else pc.struct_field(structs, [1]),)
 

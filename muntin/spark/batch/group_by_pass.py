@@ -14,11 +14,10 @@ from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
-from muntin.spark.batch.condition_bits import ConditionBits, has_bits
-from muntin.spark.batch.safe_expressions import SafeExpressions
-from muntin.spark.batch.slices import START, Slices, native_columns, value_type_of
+from muntin.spark.batch.filters import ConditionBits, SafeExpressions, has_bits
+from muntin.spark.batch.slices import START, Slices, native_columns
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
-from muntin.spark.binding.grouping_sql import selected
+from muntin.spark.binding.grouping_sql import selected, value_type_of
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.sql.filters import conjuncts, split_by_keys
@@ -149,7 +148,7 @@ class _Columns:
         place = component, guard, value_type is not None
         if place not in self._names:
             name = f"c{len(self._stems)}"
-            under = component.under(guard)
+            under = component.filtered_by(guard)
             if value_type is None:
                 calls = native_columns(under, name)
             else:

@@ -51,10 +51,10 @@ def _answer(aggregate: Aggregate, slices: Slices, kind: DataType) -> str:
         (component,) = components
         fields = list(component.part.scalars)
         places = ", ".join(f"'{field}', {names[0]}_{index}" for index, field in enumerate(fields))
-        answer = aggregate.lowered([f"a.{field}" for field in fields])
-        return component.combined(f"named_struct({places})", finish=answer)
+        answer = aggregate.answer_sql([f"a.{field}" for field in fields])
+        return component.combine_sql(f"named_struct({places})", finish=answer)
     pairs = zip(components, names, strict=True)
-    answer = aggregate.lowered([component.combined(name) for component, name in pairs])
+    answer = aggregate.answer_sql([component.combine_sql(name) for component, name in pairs])
     # Slices that the runtime reads, too, have a wider type.
     is_narrow = aggregate.definition.result == VALUE and isinstance(kind, NUMERIC)
     return f"CAST({answer} AS {kind.simpleString()})" if is_narrow else answer

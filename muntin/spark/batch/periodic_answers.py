@@ -24,9 +24,15 @@ from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
 from muntin.spark.engine.stored_frames import is_computable, stored
-from muntin.spark.output.bounds import Bounds
 from muntin.spark.output.naming import NUMBER
-from muntin.spark.output.project import RESERVED, Projection, from_columns, from_slots, projection
+from muntin.spark.output.project import (
+    RESERVED,
+    Bounds,
+    Projection,
+    from_columns,
+    from_slots,
+    projection,
+)
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack, united
 from muntin.spark.sinks.sink import CombinedAnswers, Stack

@@ -14,9 +14,9 @@ from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
-from muntin.spark.batch.slices import START, value_type_of
+from muntin.spark.batch.slices import START
 from muntin.spark.binding.bound_tree import BoundDataTree
-from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected
+from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected, value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
 

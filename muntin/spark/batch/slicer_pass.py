@@ -12,11 +12,10 @@ from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
-from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
-from muntin.spark.batch.safe_expressions import SafeExpressions
-from muntin.spark.batch.slices import START, value_type_of
+from muntin.spark.batch.filters import ConditionBits, SafeExpressions, conditions_of
+from muntin.spark.batch.slices import START
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
-from muntin.spark.binding.grouping_sql import selected
+from muntin.spark.binding.grouping_sql import selected, value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
 
@@ -115,7 +114,7 @@ class Arguments:
             component.argument is not None or component.where is not None
         )
         if needs_guard and not self._safe.is_argument(component):
-            component = component.under(guard)
+            component = component.filtered_by(guard)
         if self._is_count_of_floats(component):
             # Sums and extremes read the same column.
             values = tuple(component.values(sql_type(FLOAT)).values())

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.aggregates.aggregate import Component
 from muntin.runtime.storage.layout import Layout
-from muntin.spark.binding.grouping_sql import Types
 
 START = "start"
 
@@ -37,18 +36,10 @@ def present_column(name: str) -> str:
     return f"{name}_n"
 
 
-def value_type_of(component: Component, aggregate: Aggregate, types: Types) -> str:
-    """Returns the type of the values in a component's partials, given Spark's types."""
-    if component.value_type is not None:
-        return component.value_type
-    kind = types[component] if component in types else types[aggregate]
-    return component.representations[0].value_type(kind.simpleString())
-
-
 def native_columns(component: Component, name: str) -> dict[str, str]:
     """Returns the columns that a slice keeps of a component for Spark's own combine, as aggregate
     calls by name."""
-    scalars = component.lifted()
+    scalars = component.partial_sql()
     if component.kind == "sum":
         return {name: component.call("sum"), present_column(name): component.call("count")}
     if len(scalars) > 1:

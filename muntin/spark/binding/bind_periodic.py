@@ -21,14 +21,13 @@ from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText, quoted
 from muntin.model.trees import PeriodicTree, by_family, with_own_passes
 from muntin.optimizer.name_techniques import with_techniques
-from muntin.spark.batch.slices import value_type_of
-from muntin.spark.binding.argument_types import reason_of_arguments
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.grouping_sql import (
     AnswerTypes,
     Types,
     answer_types,
     types_of_alone,
+    value_type_of,
 )
 from muntin.spark.binding.relations import (
     Relations,
@@ -42,6 +41,7 @@ from muntin.spark.binding.runtime_types import (
     is_carried,
     is_ordered,
     is_represented,
+    reason_of_arguments,
     sums_up,
 )
 from muntin.sql.filters import is_reference

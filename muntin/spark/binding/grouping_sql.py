@@ -132,3 +132,11 @@ def selected(grouping: Grouping, columns: dict[str, str]) -> SqlText:
     return grouping.relation.inside(
         f"SELECT {', '.join(items)} FROM ", f" WHERE {' AND '.join(reversed(conditions))}"
     )
+
+
+def value_type_of(component: Component, aggregate: Aggregate, types: Types) -> str:
+    """Returns the type of the values in a component's partials, given Spark's types."""
+    if component.value_type is not None:
+        return component.value_type
+    kind = types[component] if component in types else types[aggregate]
+    return component.representations[0].value_type(kind.simpleString())

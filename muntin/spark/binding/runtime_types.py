@@ -1,5 +1,7 @@
 """Types of Spark that the compiled runtime takes: as keys, as values, and in sets of values."""
 
+from collections.abc import Callable
+
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -14,6 +16,7 @@ from pyspark.sql.types import (
     IntegerType,
     IntegralType,
     LongType,
+    NumericType,
     ShortType,
     StringType,
     StructType,
@@ -24,6 +27,8 @@ from pyspark.sql.types import (
 from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.aggregates.representations import ChosenValues, DecimalSums, Representation
 from muntin.model.aggregates.table import TEXT
+from muntin.model.sql_text import SqlText
+from muntin.spark.binding.relations import Relations
 
 # Types of answers that the compiled runtime takes.
 NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)
@@ -52,6 +57,16 @@ _ORDERED = (
 _DIGITS_OF_A_DOUBLE = 15
 # And those of one that always fit 64 bits.
 _DIGITS_OF_A_WORD = 18
+# Types whose `xxhash64` is the hash that `approx_count_distinct` takes.
+_HASHED_ALIKE = (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DayTimeIntervalType,
+    NumericType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 
 def is_ordered(kind: DataType) -> bool:
@@ -96,29 +111,65 @@ def is_sketched(kind: DataType) -> bool:
 
 
 def sums_up(aggregate: Aggregate, kind: DataType) -> bool:
-    """Whether the runtime keeps sets of values of a type, and sums them up as an aggregate."""
-    match aggregate.definition.summary:
-        case "count" | "values":
-            return is_carried(kind)
-        case "ordered" if aggregate.definition.result == TEXT:
-            # Spark casts other values to text, and then knows another order than that of the text.
-            return isinstance(kind, BinaryType) or kind == StringType()
-        case "bitmap":
-            return isinstance(kind, IntegralType)
-        case "bits_of_some" | "bits_of_all":
-            return isinstance(kind, BinaryType)
-        case str(summary) if summary.startswith(("united_", "common_")):
-            return isinstance(kind, BinaryType)
-        case "count_min":
-            return isinstance(kind, IntegralType | BinaryType) or kind == StringType()
-        case "theta" | "hll":
-            # Of a collated string Spark hashes a key of its own, and it takes arrays, too.
-            return isinstance(kind, (*NUMERIC, BinaryType)) or kind == StringType()
-        case "mode" | "ordered" | "top":
-            return isinstance(kind, NUMERIC) or is_ordered(kind)
-        case "items":
-            return is_sketched(kind)
-        case "percentile" | "discrete" if isinstance(kind, DecimalType):
-            return kind.precision <= _DIGITS_OF_A_DOUBLE
-        case _:
-            return isinstance(kind, NUMERIC) and not isinstance(kind, BooleanType)
+    """Whether the runtime keeps sets of values of a type, and summarizes them as an aggregate."""
+    summary = aggregate.definition.summary or ""
+    if summary == "ordered" and aggregate.definition.result == TEXT:
+        # Spark casts other values to text, and then knows another order than that of the text.
+        return isinstance(kind, BinaryType) or kind == StringType()
+    if summary in ("percentile", "discrete") and isinstance(kind, DecimalType):
+        return kind.precision <= _DIGITS_OF_A_DOUBLE
+    if summary.startswith(("united_", "common_")):
+        return isinstance(kind, BinaryType)
+    return _SUMMARIZED.get(summary, _is_summed)(kind)
+
+
+def _is_summed(kind: DataType) -> bool:
+    return isinstance(kind, NUMERIC) and not isinstance(kind, BooleanType)
+
+
+def _is_sorted(kind: DataType) -> bool:
+    return isinstance(kind, NUMERIC) or is_ordered(kind)
+
+
+def _is_hashed(kind: DataType) -> bool:
+    """Of a collated string Spark hashes a key of its own, and it takes arrays, too."""
+    return isinstance(kind, (*NUMERIC, BinaryType)) or kind == StringType()
+
+
+# The types of values that each summary takes, if it is not of all numbers.
+_SUMMARIZED: dict[str, Callable[[DataType], bool]] = {
+    **dict.fromkeys(("count", "values"), is_carried),
+    **dict.fromkeys(("mode", "ordered", "top"), _is_sorted),
+    **dict.fromkeys(("theta", "hll"), _is_hashed),
+    **dict.fromkeys(("bits_of_some", "bits_of_all"), lambda kind: isinstance(kind, BinaryType)),
+    "bitmap": lambda kind: isinstance(kind, IntegralType),
+    "count_min": lambda kind: isinstance(kind, IntegralType | BinaryType) or kind == StringType(),
+    "items": is_sketched,
+}
+
+
+def reason_of_arguments(aggregate: Aggregate, source: SqlText, relations: Relations) -> str | None:
+    """Returns why an aggregate of its arguments' types is left to Spark; None if it is not."""
+    if "registers" in aggregate.definition.parts:
+        argument = relations.type_of(source, aggregate.argument)
+        if not is_hashed_alike(argument):
+            kind = argument.simpleString()
+            return f"{aggregate} is of {kind}, which xxhash64 may hash otherwise than it does"
+    if aggregate.definition.result == TEXT:
+        argument = relations.type_of(source, aggregate.argument)
+        if not isinstance(argument, BinaryType) and argument != StringType():
+            kind = argument.simpleString()
+            return (
+                f"{aggregate} is of {kind}, which is ordered otherwise than text without collation"
+            )
+    return None
+
+
+def is_hashed_alike(kind: DataType) -> bool:
+    """Whether `xxhash64` of a value is the hash that `approx_count_distinct` takes of it.
+
+    The latter heeds collations. Of nested values it takes what `xxhash64` may refuse.
+    """
+    if isinstance(kind, StringType):
+        return kind == StringType()
+    return isinstance(kind, _HASHED_ALIKE)

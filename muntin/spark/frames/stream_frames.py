@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, no_frame
 from muntin.model.query import Query
-from muntin.model.sql_text import SqlText
+from muntin.model.sql_text import SqlText, name_parts
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows.window import Duration
-from muntin.spark.engine.catalyst import analyzed, frame_of, watermark_delay
+from muntin.spark.engine.catalyst import analyzed, frame_of, items, watermark_delay
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.engine.stream_paths import (
     StreamPath,
@@ -21,6 +21,7 @@ from muntin.spark.engine.stream_paths import (
     common_operators,
     description,
     path_of,
+    source_column,
 )
 from muntin.spark.frames.frame_queries import ReadFrames, table_of_group
 from muntin.spark.frames.read_frames import read_frames
@@ -132,11 +133,11 @@ def _of_frames(frames: Mapping[str, DataFrame], watermark: Duration | None) -> S
         )
     names = _names(paths, readers, session)
     queries = [_over(query, names[query.source.tables[0]]) for query in read.shared]
-    if above:
-        # The watermark follows the rows of the join, as it does for Spark.
-        return replace(alone, queries=queries, names_joins=True)
     by_query = {readers[table]: path for table, path in paths.items()}
     delays |= _delays(by_query, session)
+    if not others and (above or not _has_time_of_stream(read.shared[0], *paths.values())):
+        # The watermark follows the rows of the join, as it does for Spark.
+        return replace(alone, queries=queries, names_joins=True)
     return StreamInput(
         queries=queries,
         data=_common_stream(by_query, session),
@@ -153,6 +154,14 @@ def _over(query: Query, table: str) -> Query:
 def _is_marked_above(query: Query, read: ReadFrames, paths: Mapping[str, StreamPath]) -> bool:
     """Whether a DataFrame has its watermark above a join."""
     return query.name in read.watermarks and paths[query.source.tables[0]].has_joins
+
+
+def _has_time_of_stream(query: Query, path: StreamPath) -> bool:
+    """Whether the time of a DataFrame is a column of the stream below its joins."""
+    (name,) = name_parts(query.time)
+    columns = items(path.plan_at(len(path.operators)).output())
+    (time,) = (column for column in columns if column.name() == name)
+    return source_column(path, common_operators([path]), time) is not None
 
 
 def _names(

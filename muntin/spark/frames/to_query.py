@@ -1,5 +1,6 @@
 """Writes the query of a shape over its relation, and has Spark confirm that it means the same."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, SPELLINGS
+from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
 from muntin.model.query import Column, Query
 from muntin.model.sql_text import SqlText, quoted
 from muntin.spark.engine.catalyst import (
@@ -20,11 +21,11 @@ from muntin.spark.engine.catalyst import (
     kind,
     named,
     parsed,
+    relative_error,
     rewritten,
     walk,
 )
 from muntin.spark.engine.statements import sql_over
-from muntin.spark.frames.call_parameters import arguments_and_parameters
 from muntin.spark.frames.chain import NotSharedError, expressions_of
 from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import Shape
@@ -35,6 +36,9 @@ _WINDOW = "window"
 # Literals of which `count` counts every row.
 _ROWS = "Literal"
 _SORT = "array_sort"
+# How often a value of `percentile` counts, unless it is said.
+_ONCE = {"1", "1L"}
+_CAST = re.compile(r"CAST\(([^()]*) AS DOUBLE\)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +170,7 @@ def _aggregate(
         if spelled not in DISTINCT:
             raise NotSharedError(f"{call.sql()} needs every distinct value")
         spelled = DISTINCT[spelled]
-    given, parameters = arguments_and_parameters(function, spelled)
+    given, parameters = _arguments_and_parameters(function, spelled)
     conditions = [call.filter().get()] if call.filter().isDefined() else []
     counts_rows = spelled == "count" and len(given) == 1 and kind(given[0]) == _ROWS
     if counts_rows and given[0].value() is None:
@@ -189,6 +193,56 @@ def _aggregate(
         )
     except ModelError as error:
         raise NotSharedError(f"{call.sql()}: {error}") from None
+
+
+def _arguments_and_parameters(
+    function: Expression, spelled: str
+) -> tuple[list[Expression], tuple[str, ...]]:
+    """Returns what a function of the table is called with, and its parameters as Spark SQL."""
+    given = list(children(function))
+    row = FUNCTIONS[spelled]
+    if not row.parameters:
+        return given, ()
+    if row.spelled is None:
+        return _optional(function, given, row.arguments)
+    if row.is_ordered_by_argument:
+        return _ordered_by_argument(function)
+    if spelled == "mode":
+        order = function.reverseOpt()
+        if not order.isDefined():
+            raise NotSharedError(f"{function.sql()} picks any of the most frequent values")
+        # Spark looks for the greatest, in reverse order for the least.
+        return given, ("ASC" if order.get() else "DESC",)
+    if any(each.sql() not in _ONCE for each in given[2:]):
+        raise NotSharedError(f"{function.sql()} has a frequency")
+    # Spark casts constants of other types.
+    parameters = [_CAST.sub(r"\1", given[1].sql())]
+    if ORDER in row.parameters:
+        parameters.append("DESC" if function.reverse() else "ASC")
+    return given[:1], tuple(parameters)
+
+
+def _ordered_by_argument(function: Expression) -> tuple[list[Expression], tuple[str, ...]]:
+    """Returns the argument of a call that is ordered by it, and its delimiter and order."""
+    argument, delimiter, *orders = children(function)
+    if not orders:
+        raise NotSharedError(f"{function.sql()} {why_unshared(function.prettyName())}")
+    if len(orders) > 1 or not children(orders[0])[0].semanticEquals(argument):
+        raise NotSharedError(f"{function.sql()} is ordered by something else than its values")
+    return [argument], (delimiter.sql(), orders[0].direction().sql())
+
+
+def _optional(
+    function: Expression, given: list[Expression], arguments: int
+) -> tuple[list[Expression], tuple[str, ...]]:
+    """Returns the arguments, and the constants behind them."""
+    error = relative_error(function)
+    if error is not None:
+        return given, (f"{error!r}D",)
+    constants = given[arguments:]
+    if not all(kind(each) == "Literal" for each in constants):
+        raise NotSharedError(f"{function.sql()} has a parameter that is not written out")
+    return given[:arguments], tuple(each.sql() for each in constants)
 
 
 def confirm(written: WrittenQuery, relation: DataFrame, table: str) -> None:

@@ -12,9 +12,8 @@ from muntin.errors import RunError
 from muntin.model.sql_text import literal
 from muntin.model.trees import TreeNode
 from muntin.runtime.periodic.tree import NODE
-from muntin.spark.output.bounds import pick
 from muntin.spark.output.naming import NUMBER, resolved
-from muntin.spark.output.project import Output, Projection
+from muntin.spark.output.project import Output, Projection, pick
 
 QUERY = "query"
 # The column with the number of the part of a query that a row is of, where queries have parts.

@@ -24,12 +24,17 @@ class ChangeQueue:
     If several together are refused, each is tried alone, so that a wrong one does not block others.
     """
 
-    def __init__(self, now: Callable[[], Any], apply: Callable[[Any], None]) -> None:
-        """`now` returns the queries that run, `apply` makes others run."""
+    def __init__(
+        self,
+        now: Callable[[], Any],
+        apply: Callable[[Any], None],
+        lock: threading.Lock,
+    ) -> None:
+        """`now` returns the queries that run, `apply` makes others run, under the lock."""
         self._now = now
         self._apply = apply
         # Held while changes are made.
-        self.lock = threading.Lock()
+        self.lock = lock
         self._waiting: list[_Waiting] = []
         self._open = threading.local()
 

@@ -20,9 +20,10 @@ from muntin.spark.checkpoint.checkpoint_owner import CheckpointOwner
 from muntin.spark.engine.stored_frames import stored
 from muntin.spark.folder import Folder
 from muntin.spark.output.stacking import Stacking
+from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports, Report, ReportListener
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.pipeline.stream_engine import Outputs, Owner
+from muntin.spark.pipeline.stream_engine import Owner
 from muntin.spark.pipeline.stream_run import StreamRun
 from muntin.spark.sinks.late_rows import LateRowsSink
 from muntin.spark.sinks.sink import (

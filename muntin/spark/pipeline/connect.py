@@ -17,9 +17,10 @@ from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.engine.stored_frames import stored
+from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.pipeline.stream_engine import Outputs, Owner
+from muntin.spark.pipeline.stream_engine import Owner
 from muntin.spark.pipeline.stream_run import StreamRun
 from muntin.spark.sinks.sink import (
     INDEX,

@@ -5,143 +5,49 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
-from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.evolve.move_queries import without
 from muntin.optimizer.evolve.outlook import Outlook, outlook
 from muntin.optimizer.evolve.replan import Replanned, Replanner
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.runtime.stream_plan.stream_plan import StreamPlan
-from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.display import few_names, html_table
-from muntin.spark.engine.file_system import paths_of_stream
 from muntin.spark.engine.session_kind import is_connect
-from muntin.spark.frames.stream_frames import stream_input
 from muntin.spark.pipeline.change_queue import ChangeQueue
 from muntin.spark.pipeline.classic import ClassicEngine
 from muntin.spark.pipeline.connect import ConnectEngine
-from muntin.spark.pipeline.input_paths import check_apart, check_late_folder
 from muntin.spark.pipeline.runner import Runner
 from muntin.spark.pipeline.status import QueryStatus, Status
-from muntin.spark.pipeline.stream_engine import Outputs
-from muntin.spark.pipeline.stream_options import STOP, StreamOptions
-from muntin.spark.pipeline.trigger import trigger_of
+from muntin.spark.pipeline.stream_engine import StreamEngine
 from muntin.spark.session import one_line
-from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
-from muntin.spark.sinks.open_sink import SinkLike, open_sink
-from muntin.spark.sinks.sink import Sink, SinkContext
-from muntin.spark.stream.joined_source import source_of
-from muntin.spark.stream.source import BoundStream, Queries
+from muntin.spark.sinks.sink import Sink
+from muntin.spark.stream.source import Queries
 
-__all__ = ["Pipeline", "QueryStatus", "Status", "start"]
+__all__ = ["Pipeline", "QueryStatus", "Status"]
 
 log = logging.getLogger("muntin")
 
 
-def start(
-    queries: Queries | Mapping[str, DataFrame],
-    data: DataFrame | Mapping[str, DataFrame] | None = None,
-    *,
-    checkpoint: str | Path,
-    sink: SinkLike = None,
-    late: LateLike = None,
-    watermark: Duration | None = None,
-    trigger: str | None = None,
-    options: StreamOptions | None = None,
-) -> "Pipeline":
-    """Run a plan, or queries under a strategy, on a streaming DataFrame.
-
-    `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
-    then there is no `data`. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
-
-    `sink` takes the answers: a folder, `mt.Files` for a folder with a format and other options,
-    `mt.Tables`, a function `f(name, frame, batch)`, an instance of your own subclass of `mt.Sink`,
-    or none for memory.
-
-    `late` takes the rows that came too late for every window of every query that would have taken
-    them: a folder, `mt.Files`, or a function `f(frame, batch, watermark)`.
-
-    `trigger` is the time between batches, such as "10 seconds", "available now" for what is there
-    and then an end, or none for as fast as possible. `options` are the rest: see `StreamOptions`.
-
-    On a checkpoint that exists it continues where it stopped; with other queries than before, as if
-    they had been changed while it ran.
-    """
-    options = options or StreamOptions()
-    asked = stream_input(queries, data, watermark)
-    source = source_of(asked)
-    session = source.session
-    folder = Checkpoint(session, str(checkpoint))
-    stored = folder.latest()
-    if stored is not None and not stored.running.names_joins:
-        asked = asked.without_names()
-        source = source_of(asked)
-    plan = plan_for_stream(asked.queries, options.strategy, options.planning)
-    if stored is not None and options.drops_queries:
-        plan = _without_dropped(plan, stored.running)
-    bound = source.bind(plan)
-    mark = uuid4().hex[:8] if stored is None else stored.mark
-    context = SinkContext(session=session, mark=mark, checkpoint=folder.directory)
-    outputs = Outputs(
-        sink=open_sink(sink, context), late=None if late is None else LateRowsSink(late, context)
-    )
-    _check_outputs(outputs, context, bound, paths_of_stream(source.data))
-    pipeline = Pipeline(session, outputs.sink)
-    runner = pipeline._runner = Runner(
-        ConnectEngine() if is_connect(session) else ClassicEngine(session),
-        source=source,
-        checkpoint=folder,
-        outputs=outputs,
-        mark=mark,
-        trigger=trigger_of(trigger),
-        options=options,
-        lock=pipeline._changes.lock,
-    )
-    if stored is None:
-        runner.start_new(bound)
-    else:
-        runner.resume(plan, stored.running)
-    runner.watch()
-    return pipeline
-
-
-def _check_outputs(
-    outputs: Outputs, context: SinkContext, bound: BoundStream, inputs: list[str]
-) -> None:
-    """Refuse folders that would be read and written, or used for two things."""
-    written = {"checkpoint": context.checkpoint}
-    if outputs.sink.output is not None:
-        written["sink"] = outputs.sink.output
-    if outputs.late is not None:
-        if not bound.is_one_stream:
-            raise RunError(
-                "late= does not go with a stream that is, or may be, united of several with a "
-                "watermark each: nobody knows which of its rows are too late; leave it out"
-            )
-        if outputs.late.output is not None:
-            check_late_folder(context.session, outputs.late.output, written)
-            written["folder of late rows"] = outputs.late.output
-    check_apart(context.session, inputs, written)
+def engine_of(session: SparkSession) -> StreamEngine:
+    """Returns how streams run in a session: by its JVM, or on a server of Spark Connect."""
+    return ConnectEngine() if is_connect(session) else ClassicEngine(session)
 
 
 class Pipeline:
     """A running plan. Made by `start`; as a context manager it is stopped at the end."""
 
-    def __init__(self, session: SparkSession, sink: Sink) -> None:
+    def __init__(self, runner: Runner, session: SparkSession, sink: Sink) -> None:
+        self._runner = runner
         self._session = session
         self._sink = sink
-        self._changes = ChangeQueue(lambda: self.queries, self._apply)
+        self._changes = ChangeQueue(lambda: self.queries, self._apply, lock=runner.lock)
         self._replanner: Replanner | None = None
-        self._runner: Runner
 
     @property
     def plan(self) -> Plan:
@@ -248,7 +154,7 @@ class Pipeline:
         another tree of the plan loses and repeats nothing: its old tree answers the windows that
         are open. Returns what was found, and whether the plan has changed.
         """
-        with self._changes.lock:
+        with self._runner.lock:
             found = self._outlook()
             if found.saves < least:
                 return found
@@ -258,7 +164,7 @@ class Pipeline:
 
     def explain(self) -> str:
         """Returns the plan that runs as text, what was measured, and what `replan` would save."""
-        with self._changes.lock:
+        with self._runner.lock:
             found = self._outlook()
         return f"{found.now.explain()}\n{found}"
 
@@ -270,7 +176,7 @@ class Pipeline:
 
     def stop(self) -> None:
         """Finish the batch that runs, and stop. `start` on the same checkpoint goes on."""
-        with self._changes.lock:
+        with self._runner.lock:
             self._runner.close()
         log.info("stopped %s", self._runner.checkpoint.directory)
 
@@ -396,19 +302,6 @@ class Pipeline:
             running = self._runner.run.running
             self._replanner = Replanner(without(running.plan, running.leaving))
         return self._replanner.plan(work)
-
-
-def _without_dropped(plan: Plan, running: StreamPlan) -> Plan:
-    """Returns a plan without the queries that were dropped and have not been edited since."""
-    names = running.still_dropped(plan.queries)
-    for name in names:
-        log.warning("query %r was dropped: %s", name, running.dropped[name].error)
-    if len(names) == len(plan.queries):
-        raise RunError(
-            f"all these queries were dropped because they failed: {', '.join(map(repr, names))}; "
-            f'edit them, or start with StreamOptions(on_error="{STOP}")'
-        )
-    return without(plan, names)
 
 
 def _check_query(query: object) -> None:

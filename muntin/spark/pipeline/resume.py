@@ -15,6 +15,7 @@ from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import state_of_plan
 from muntin.runtime.stream_plan.value_types import retyped, unchanged_queries
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
+from muntin.spark.pipeline.stream_options import STOP
 from muntin.spark.pipeline.transient_errors import is_transient
 from muntin.spark.stream.source import BoundStream, Source
 
@@ -188,3 +189,16 @@ def cause_of(error: BaseException) -> str:
     causes = [condition for condition in conditions if not condition.startswith("[STREAM_FAILED]")]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (causes or lines or [type(error).__name__])[0][:500]
+
+
+def without_dropped(plan: Plan, running: StreamPlan) -> Plan:
+    """Returns a plan without the queries that were dropped and have not been edited since."""
+    names = running.still_dropped(plan.queries)
+    for name in names:
+        log.warning("query %r was dropped: %s", name, running.dropped[name].error)
+    if len(names) == len(plan.queries):
+        raise RunError(
+            f"all these queries were dropped because they failed: {', '.join(map(repr, names))}; "
+            f'edit them, or start with StreamOptions(on_error="{STOP}")'
+        )
+    return without(plan, names)

@@ -21,6 +21,7 @@ from muntin.spark.binding.relations import is_ansi
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
 from muntin.spark.engine.session_kind import is_gone
 from muntin.spark.pipeline.failing_queries import ComputeOnly, find_failing, is_computed
+from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import emitted_watermark
 from muntin.spark.pipeline.resume import (
     as_stored,
@@ -30,7 +31,7 @@ from muntin.spark.pipeline.resume import (
     validate_change,
 )
 from muntin.spark.pipeline.status import Figures
-from muntin.spark.pipeline.stream_engine import Outputs, StreamEngine
+from muntin.spark.pipeline.stream_engine import StreamEngine
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.stream_run import InUseError, StreamRun
 from muntin.spark.pipeline.transient_errors import RetryPolicy, is_transient, was_stopped
@@ -58,10 +59,8 @@ class Runner:
         mark: str,
         trigger: Mapping[str, Any],
         options: StreamOptions,
-        lock: threading.Lock,
     ) -> None:
-        """`mark` identifies the checkpoint in names of files; `lock` is held by whoever changes
-        what runs."""
+        """`mark` identifies the checkpoint in names of files."""
         self._engine = engine
         self._source = source
         self.checkpoint = checkpoint
@@ -73,7 +72,8 @@ class Runner:
         self._retain = parse_duration(options.retain)
         # What Spark's web page calls the query.
         self._name = options.name or checkpoint.directory.rstrip("/").rpartition("/")[2]
-        self._lock = lock
+        # Held by whoever changes what runs.
+        self.lock = threading.Lock()
         self.figures = Figures()
         self._ended = threading.Event()
         self._watcher = engine.watcher(self.figures, checkpoint.directory, self._ended.set)
@@ -354,13 +354,13 @@ class Runner:
         while not self.is_over:
             self._ended.wait(_LOOKS_EVERY_S)
             self._ended.clear()
-            if self._lock.acquire(timeout=_LOOKS_EVERY_S):
+            if self.lock.acquire(timeout=_LOOKS_EVERY_S):
                 try:
                     self._look()
                 except Exception as error:
                     self._look_again(error)
                 finally:
-                    self._lock.release()
+                    self.lock.release()
 
     def _look_again(self, error: Exception) -> None:
         """Wait for the next look after one that failed, or end the pipeline."""
@@ -494,7 +494,7 @@ class Runner:
     def _stop_for(self, error: RunError) -> None:
         """Stop because another pipeline has taken the checkpoint."""
         log.error("%s", error)
-        with self._lock:
+        with self.lock:
             self._before_trial = None
             # While a batch that was cut off is finished, nothing else runs yet.
             if hasattr(self, "run"):

@@ -1,27 +1,17 @@
 """The parts of a pipeline that depend on the session: classic, or of Spark Connect."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
 from muntin.errors import RunError
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.checkpoint.checkpoint import Checkpoint
+from muntin.spark.pipeline.outputs import Outputs
 from muntin.spark.pipeline.reports import QueryReports
 from muntin.spark.pipeline.status import Figures
 from muntin.spark.pipeline.stream_run import StreamRun
-from muntin.spark.sinks.late_rows import LateRowsSink
-from muntin.spark.sinks.sink import Sink
 from muntin.spark.stream.source import BoundStream
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outputs:
-    """Where answers and, if they are wanted, late rows go."""
-
-    sink: Sink
-    late: LateRowsSink | None = None
 
 
 class Owner(Protocol):

@@ -1,9 +1,11 @@
 """Options of a stream that few users need."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from muntin.errors import RunError
+from muntin.errors import ModelError, RunError
 from muntin.model.options import PlanOptions
+from muntin.model.time import parse_duration
 from muntin.model.windows.window import Duration
 from muntin.optimizer.strategies import STEADY
 
@@ -49,3 +51,20 @@ class StreamOptions:
     def drops_queries(self) -> bool:
         """Whether a query that fails is dropped, and the others continue."""
         return self.on_error == DROP_QUERY
+
+
+def trigger_of(trigger: str | None) -> dict[str, Any]:
+    """Returns the arguments of `writeStream.trigger` for a time between batches, for "available
+    now", or for none."""
+    if trigger is None:
+        return {}
+    if trigger.strip().lower() == "available now":
+        return {"availableNow": True}
+    try:
+        parse_duration(trigger)
+    except ModelError as error:
+        raise RunError(
+            f'the trigger is a time between batches, or "available now" for all that is there and '
+            f"then an end: {error}"
+        ) from None
+    return {"processingTime": trigger}

@@ -26,10 +26,9 @@ from muntin.runtime.stream_plan.stored_periodic_tree import StoredPeriodicTree
 from muntin.runtime.stream_plan.stored_tree import Needs, StoredTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.batch.records import layout_of, looked_at
-from muntin.spark.batch.slices import value_type_of
 from muntin.spark.binding.bind_periodic import is_compiled, is_order_known
 from muntin.spark.binding.bound_tree import BoundDataTree, BoundPeriodicTree, BoundTree
-from muntin.spark.binding.grouping_sql import selected
+from muntin.spark.binding.grouping_sql import selected, value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.spark.binding.runtime_types import is_carried

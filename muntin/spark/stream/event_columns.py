@@ -11,8 +11,7 @@ from muntin.errors import RunError
 from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
 from muntin.model.sql_text import SqlText, literal, only_where, quoted
-from muntin.spark.batch.condition_bits import ConditionBits, conditions_of
-from muntin.spark.batch.safe_expressions import SafeExpressions
+from muntin.spark.batch.filters import ConditionBits, SafeExpressions, conditions_of
 from muntin.spark.batch.slicer_pass import TIME, Arguments
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import selected

@@ -27,10 +27,16 @@ from muntin.spark.stream.source import Source
 _DATA = SqlText(("", ""), ("",))
 
 
-def source_of(given: StreamInput) -> Source:
-    """Returns the stream that queries read, alone or among static tables."""
+def source_of(given: StreamInput, *, late: bool = False) -> Source:
+    """Returns the stream that queries read, alone or among static tables.
+
+    Where `late` rows are wanted, the one join that all DataFrames read is the stream.
+    """
     if given.tables is None:
         return Source(given.data, given.watermark)
+    if late and len(given.tables) == 1:
+        (data,) = given.tables.values()
+        return Source(data, given.watermark)
     return JoinedSource(given.data, given.tables, given.watermark)
 
 

@@ -71,6 +71,7 @@ class Source:
                 "mt.run runs the same plan on a batch"
             )
         self.data = data
+        self.session = data.sparkSession
         self._watermarks = watermarks_of(data)
         self.delay = _delay(self._watermarks, watermark)
         # What to tell the user of it, if nobody has said how late rows may be.
@@ -80,7 +81,6 @@ class Source:
                 f"nobody said how late rows may be, so it is {WATERMARK}; give watermark=, or call "
                 f"withWatermark on the data"
             )
-        self.session = data.sparkSession
         # The plan that was bound last, as JSON, and what it was bound to.
         self._last: tuple[dict[str, Any], BoundStream] | None = None
 

@@ -20,9 +20,8 @@ from muntin.runtime.state.stream_tree import StreamTree
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.relations import Relations, blaming, blaming_one
-from muntin.spark.output.bounds import Bounds
 from muntin.spark.output.naming import NUMBER
-from muntin.spark.output.project import Output, Projection, from_slots, projection
+from muntin.spark.output.project import Bounds, Output, Projection, from_slots, projection
 from muntin.spark.output.together import (
     PART,
     QUERY,

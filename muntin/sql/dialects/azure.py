@@ -12,15 +12,7 @@ from muntin.model.sql_text import literal
 from muntin.model.time import parse_duration
 from muntin.sql.dialects.text_edits import Edit, apply_edits, duration, error_at
 from muntin.sql.statements import Statement
-from muntin.sql.tokens import (
-    Span,
-    closing_position,
-    find_top_level,
-    kind_at,
-    render,
-    split_at_commas,
-    top_level_positions,
-)
+from muntin.sql.tokens import Span, render
 
 _WINDOWS = {"tumblingwindow", "hoppingwindow", "sessionwindow"}
 # Windows that Spark does not have, and what to write instead.
@@ -52,7 +44,7 @@ def from_azure(statement: Statement) -> list[Statement] | None:
     if len(found) > 1:
         raise error_at(statement, "it groups by two windows; use Windows(...)", tokens[found[1]])
     place = found[0]
-    last = closing_position(tokens, place + 1)
+    last = tokens.closing_position(place + 1)
     timestamp, time = _timestamp(statement)
     windows = _windows(statement, tokens[place : last + 1], time)
     statements = []
@@ -69,7 +61,7 @@ def from_azure(statement: Statement) -> list[Statement] | None:
 
 def _top_level_calls(tokens: Span) -> list[int]:
     return [
-        place for place in top_level_positions(tokens) if kind_at(tokens, place + 1) == "L_PAREN"
+        place for place in tokens.top_level_positions() if tokens.kind_at(place + 1) == "L_PAREN"
     ]
 
 
@@ -100,9 +92,9 @@ def _nearest(word: str) -> str:
 def _timestamp(statement: Statement) -> tuple[Span, str]:
     """Returns the tokens of TIMESTAMP BY, and the text of its expression."""
     tokens = statement.tokens
-    for place in top_level_positions(tokens):
+    for place in tokens.top_level_positions():
         if [token.norm for token in tokens[place : place + 2]] == ["timestamp", "by"]:
-            ends = [end for end in find_top_level(tokens, *_AFTER_TIME) if end > place + 1]
+            ends = [end for end in tokens.find_top_level(*_AFTER_TIME) if end > place + 1]
             stop = ends[0] if ends else len(tokens)
             if stop == place + 2:
                 break
@@ -117,8 +109,8 @@ def _windows(statement: Statement, call: Span, time: str) -> list[_NamedWindow]:
     if call[0].norm != "windows":
         return [_NamedWindow(call=_spark_call(statement, call, time), name=None)]
     named = []
-    for item in split_at_commas(call[2:-1]):
-        parts = split_at_commas(item[2:-1]) if item[0].norm == "window" and len(item) > 3 else []
+    for item in call[2:-1].split_at_commas():
+        parts = item[2:-1].split_at_commas() if item[0].norm == "window" and len(item) > 3 else []
         if len(parts) != 2 or [token.kind for token in parts[0]] != ["STRING"]:
             raise error_at(
                 statement, "Windows takes Window('id', TumblingWindow(...)), ...", item[0]
@@ -136,16 +128,16 @@ def _spark_call(statement: Statement, call: Span, time: str) -> str:
     kind = call[0].norm
     if kind in _REFUSED:
         unit, length = (
-            [render(statement.text, each) for each in split_at_commas(call[2:-1])] + ["", ""]
+            [render(statement.text, each) for each in call[2:-1].split_at_commas()] + ["", ""]
         )[:2]
         hopping = f"HoppingWindow({unit}, {length}, 1)"
         if not length:
             hopping = "HoppingWindow(minute, 10, 1)"
         told = _REFUSED[kind].format(hopping=hopping)
         raise error_at(statement, f"{call[0].name} {told}", call[0])
-    if kind not in _WINDOWS or kind_at(call, 1) != "L_PAREN":
+    if kind not in _WINDOWS or call.kind_at(1) != "L_PAREN":
         raise error_at(statement, f"{call[0].name} is no window; {_nearest(kind)}", call[0])
-    arguments = split_at_commas(call[2:-1])
+    arguments = call[2:-1].split_at_commas()
     lengths = _by_unit(statement, arguments) or _by_call(statement, arguments)
     least, most = (2, 3) if kind == "hoppingwindow" else (1, 1 if kind == "sessionwindow" else 2)
     if not least <= len(lengths) <= most:
@@ -163,7 +155,7 @@ def _spark_call(statement: Statement, call: Span, time: str) -> str:
 
 def _by_unit(statement: Statement, arguments: list[Span]) -> list[str]:
     """Returns the lengths of `(minute, 10, 5)`; none for arguments in another form."""
-    if len(arguments) < 2 or len(arguments[0]) != 1 or kind_at(arguments[1], 0) != "NUMBER":
+    if len(arguments) < 2 or len(arguments[0]) != 1 or arguments[1].kind_at(0) != "NUMBER":
         return []
     unit, *counts = arguments
     return [duration(statement, render(statement.text, count), unit[0]) for count in counts]
@@ -174,9 +166,9 @@ def _by_call(statement: Statement, arguments: list[Span]) -> list[str]:
     lengths = []
     for argument, name in zip(arguments, ("duration", "hop", "offset"), strict=False):
         called = argument[0].norm
-        if called not in {name, "offset"} or kind_at(argument, 1) != "L_PAREN":
+        if called not in {name, "offset"} or argument.kind_at(1) != "L_PAREN":
             raise error_at(statement, f"a window's {name} is missing", argument[0])
-        parts = split_at_commas(argument[2:-1])
+        parts = argument[2:-1].split_at_commas()
         if len(parts) != 2 or len(parts[0]) != 1:
             raise error_at(statement, f"{argument[0].name} takes a unit and a number", argument[0])
         lengths.append(duration(statement, render(statement.text, parts[1]), parts[0][0]))
@@ -188,7 +180,7 @@ def _replace_system_calls(statement: Statement, window: _NamedWindow) -> list[Ed
     tokens = statement.tokens
     edits = []
     for place, token in enumerate(tokens):
-        if token.norm != "system" or kind_at(tokens, place + 1) != "DOT":
+        if token.norm != "system" or tokens.kind_at(place + 1) != "DOT":
             continue
         words = [each.norm for each in tokens[place + 2 : place + 7]]
         if words[:1] == ["timestamp"]:

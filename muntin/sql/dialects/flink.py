@@ -7,14 +7,7 @@ from muntin.errors import ModelError, nearest
 from muntin.model.windows.cumulate import GROWN, CumulateWindow, cumulate
 from muntin.sql.dialects.text_edits import Edit, apply_edits, apply_text_edits, duration, error_at
 from muntin.sql.statements import Statement
-from muntin.sql.tokens import (
-    Span,
-    closing_position,
-    find_top_level,
-    kind_at,
-    render,
-    split_at_commas,
-)
+from muntin.sql.tokens import Span, render
 from muntin.sql.window_calls import CUMULATE
 
 # The arguments of each function, in order, and those of Spark's `window` after the time.
@@ -47,10 +40,10 @@ def from_flink(statement: Statement) -> list[Statement] | None:
     name = tokens[place].norm
     if name in _REFUSED:
         raise error_at(statement, _REFUSED[name], tokens[place])
-    last = closing_position(tokens, place + 1)
+    last = tokens.closing_position(place + 1)
     arguments = _arguments(statement, tokens[place : last + 1])
     whole = tokens[place : last + 1]
-    if kind_at(tokens, place - 1) == "L_PAREN":
+    if tokens.kind_at(place - 1) == "L_PAREN":
         whole = tokens[place - 2 : last + 2]
     time = render(statement.text, arguments["timecol"])
     lengths = [
@@ -83,7 +76,7 @@ def from_flink(statement: Statement) -> list[Statement] | None:
 def _function(tokens: Span) -> int | None:
     """Returns the index of a window function that is called with a table."""
     for place, token in enumerate(tokens):
-        if token.norm in {*_FUNCTIONS, *_REFUSED} and kind_at(tokens, place + 1) == "L_PAREN":
+        if token.norm in {*_FUNCTIONS, *_REFUSED} and tokens.kind_at(place + 1) == "L_PAREN":
             inside = [each.norm for each in tokens[place + 2 : place + 5]]
             if inside[:1] == ["table"] or inside[:1] == ["data"]:
                 return place
@@ -94,9 +87,9 @@ def _check_spelling(statement: Statement) -> None:
     """Refuses a misspelled window function, which is recognised by its DESCRIPTOR."""
     tokens = statement.tokens
     for place, token in enumerate(tokens):
-        if kind_at(tokens, place + 1) != "L_PAREN" or token.norm == "table":
+        if tokens.kind_at(place + 1) != "L_PAREN" or token.norm == "table":
             continue
-        inside = [each.norm for each in tokens[place + 2 : closing_position(tokens, place + 1)]]
+        inside = [each.norm for each in tokens[place + 2 : tokens.closing_position(place + 1)]]
         if inside[:1] in (["table"], ["data"]) and "descriptor" in inside:
             hint = nearest(token.norm, list(_FUNCTIONS))
             raise error_at(statement, f"{token.name} is no function of windows; {hint}", token)
@@ -106,10 +99,10 @@ def _arguments(statement: Statement, call: Span) -> dict[str, Span]:
     """Returns the arguments of a call by name: the table, the time and the intervals."""
     names, _ = _FUNCTIONS[call[0].norm]
     given: dict[str, Span] = {}
-    for position, argument in enumerate(split_at_commas(call[2:-1])):
+    for position, argument in enumerate(call[2:-1].split_at_commas()):
         name = names[position] if position < len(names) else ""
         at = argument[0] if argument else call[-1]
-        if kind_at(argument, 1) == "FARROW":
+        if argument.kind_at(1) == "FARROW":
             name, argument = argument[0].norm, argument[2:]
         if name not in names or not argument:
             hint = nearest(name, list(names)) if name else f"it takes {', '.join(names)}"
@@ -150,12 +143,12 @@ def _columns(statement: Statement, inside: set[int], window: str) -> list[Edit]:
         if token.norm not in _COLUMNS or place in inside or group < place < having:
             continue
         text = _COLUMNS[token.norm].format(window=window)
-        if kind_at(tokens, place - 1) in {"SELECT", "COMMA"} and kind_at(tokens, place + 1) in {
+        if tokens.kind_at(place - 1) in {"SELECT", "COMMA"} and tokens.kind_at(place + 1) in {
             "COMMA",
             "FROM",
         }:
             text += f" AS {token.norm}"
-        edits.append(Edit.of([token], text))
+        edits.append(Edit.of(Span([token]), text))
     return edits
 
 
@@ -163,7 +156,7 @@ def _replace_keys(statement: Statement, window: str) -> Edit:
     """Returns the edit that replaces the window's columns in GROUP BY by the window."""
     tokens = statement.tokens
     group, having = _group_by(tokens)
-    keys = [key for key in split_at_commas(tokens[group + 1 : having]) if key]
+    keys = [key for key in tokens[group + 1 : having].split_at_commas() if key]
     named = {key[-1].norm for key in keys if key[-1].norm in _COLUMNS}
     if not {"window_start", "window_end"} <= named:
         raise error_at(statement, "GROUP BY must name window_start and window_end", tokens[-1])
@@ -175,7 +168,7 @@ def _copy_into_windows(statement: Statement, window: CumulateWindow, time: str) 
     """Returns edits that copy each row into the intervals of a cumulating window."""
     tokens = statement.tokens
     group, _ = _group_by(tokens)
-    where = next(iter(find_top_level(tokens, "WHERE")), None)
+    where = next(iter(tokens.find_top_level("WHERE")), None)
     text, inside = window.views(time)
     before = tokens[group if where is None else where].start
     edits = [
@@ -193,5 +186,5 @@ def _copy_into_windows(statement: Statement, window: CumulateWindow, time: str) 
 
 def _group_by(tokens: Span) -> tuple[int, int]:
     """Returns the indexes of GROUP BY and of the clause after it."""
-    groups, others = find_top_level(tokens, "GROUP_BY"), find_top_level(tokens, *_AFTER_KEYS)
+    groups, others = tokens.find_top_level("GROUP_BY"), tokens.find_top_level(*_AFTER_KEYS)
     return [*groups, len(tokens)][0], [*others, len(tokens)][0]

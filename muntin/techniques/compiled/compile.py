@@ -24,7 +24,7 @@ _njit: Callable[..., Function] = numba.njit
 # The functions of an algorithm that a driver calls.
 FACE = ("start", "insert", "evict", "query")
 # Further functions of an algorithm that can be a store of slices (see `cutty.py`).
-STORE = ("at", "kept", "settle", "moved")
+STORE = ("at", "stored_count", "settle", "resize")
 
 # The prefix of modules with algorithms.
 _TECHNIQUES = "muntin.techniques."

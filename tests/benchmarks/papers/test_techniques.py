@@ -13,7 +13,7 @@ from muntin.techniques.table import TECHNIQUES
 
 REPORT = Experiment(
     figures=[
-        bench._figure("11_max", "max", bench.SLICES, "ns", {"panes": [(1, 2.0), (4, 5.0)]}),
+        bench._figure("11", "max", bench.SLICES, "ns", {"panes": [(1, 2.0), (4, 5.0)]}),
         bench._figure("12", "many", "windows", "slides", {"flat_fit": [(1, 1e6), (10, 1e5)]}),
         bench._figure("13", "memory", bench.SLICES, "bytes", {"daba": [(1, 16), (8, 128)]}),
         bench._figure("14", "latency", "percentile", "ns", {"daba": [(50, 10), (100, 1234.0)]}),
@@ -59,6 +59,6 @@ def test_a_report_is_json():
 def test_four_pictures(tmp_path):
     pytest.importorskip("matplotlib")
     paths = REPORT.draw(tmp_path / "pictures")
-    names = [f"figure_{number}.png" for number in ("11_max", 12, 13, 14)]
+    names = [f"figure_{number}.png" for number in (11, 12, 13, 14)]
     assert [path.name for path in paths] == names
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)

@@ -1,7 +1,7 @@
 import numpy as np
 
 from benchmarks.papers import udw, udw_runtime
-from benchmarks.papers.udw import OURS, WAYS, Measured, make_figures, make_targets
+from benchmarks.papers.udw import OURS, WAYS, WayFigures, make_figures, make_targets
 from muntin.model.windows.data_windows import CountWindow
 
 
@@ -33,7 +33,7 @@ def test_sessions_run_from_flip_to_flip(monkeypatch):
 
 
 def test_figures_have_a_line_for_each_way():
-    measured = Measured(combines=5, folds=3, stored=2, beyond=0, per_second=1e6)
+    measured = WayFigures(combines=5, folds=3, stored=2, beyond=0, per_second=1e6)
     figures = make_figures({("periodic", OURS, 1): measured}, 10)
     assert [figure.table().title.split(": ", 1)[1] for figure in figures] == [
         "periodic, 10 records: combines",
@@ -46,7 +46,7 @@ def test_figures_have_a_line_for_each_way():
 
 def test_targets_name_both_readings():
     found = {
-        ("periodic", way.name, 100): Measured(
+        ("periodic", way.name, 100): WayFigures(
             combines=1000 * (number + 1), folds=0, stored=0, beyond=number, per_second=1.0
         )
         for number, way in enumerate(WAYS)

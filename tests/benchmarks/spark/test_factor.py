@@ -20,10 +20,12 @@ def made_run(number, plain, plan, predicted, **more):
         setting="S-20-tumbling",
         number=number,
         windows=["4 s"],
-        plain=side(plain),
-        coverage=side(plan * 2),
-        factor=side(plan, **more),
-        auto=side(plan),
+        sides={
+            "plain": side(plain),
+            "coverage": side(plan * 2),
+            "factor": side(plan, **more),
+            "auto": side(plan),
+        },
         scan_cpu_s=0.5,
         slices_cpu_s=2.0,
         predicted={"coverage": predicted / 2, "factor": predicted, "auto": predicted},
@@ -55,10 +57,10 @@ def test_an_unknown_setting_is_refused_with_the_nearest():
 
 @pytest.mark.slow
 def test_plain_and_plans_give_the_same_answers(spark):
-    report = run_factor(spark, ["R-5-hopping"], events=1_000, sets=1, repeats=1)
+    (report,) = run_factor(spark, ["R-5-hopping"], events=1_000, sets=1, repeats=1)
     (run,) = report.runs
     assert run.equal
-    assert run.plain.rows == run.factor.rows > 0
+    assert run.sides["plain"].rows == run.sides["factor"].rows > 0
     assert len(run.windows) == 5
     assert run.predicted["factor"] > 0
     assert (

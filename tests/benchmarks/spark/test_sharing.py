@@ -22,7 +22,7 @@ from benchmarks.harness.sets import (
 from benchmarks.spark import sharing as bench
 from benchmarks.spark.sharing import plain_spark, read_sets, sharing
 from benchmarks.spark.sharing_figure import draw_pairs
-from benchmarks.spark.sharing_report import Measured, SharingReport, Side
+from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
 from muntin.api.batch import run
 from muntin.errors import RunError
 from muntin.measure.events import readings, store
@@ -231,18 +231,18 @@ def test_the_table_has_the_ratios(capsys):
     half = Side(cpu_s=1.0, wall_s=1.0, rows=1)
     report = SharingReport(
         sets={
-            "one": Measured(plain=side, muntin=side, equal=True, equal_on=100),
-            "dash10": Measured(plain=dear, muntin=side, equal=False, equal_on=100),
-            "teams100": Measured(plain=None, muntin=side, equal=True, equal_on=10),
-            "sparse10": Measured(
+            "one": SetFigures(plain=side, muntin=side, equal=True, equal_on=100),
+            "dash10": SetFigures(plain=dear, muntin=side, equal=False, equal_on=100),
+            "teams100": SetFigures(plain=None, muntin=side, equal=True, equal_on=10),
+            "sparse10": SetFigures(
                 plain=dear,
                 muntin=Side(cpu_s=3.0, wall_s=1.0, rows=7),
                 equal=True,
                 equal_on=40,
                 scale=Scale(events=40, keys=8_000),
             ),
-            "sess": Measured(plain=half, muntin=half, equal=True, equal_on=100),
-            "sess10": Measured(plain=dear, muntin=side, equal=True, equal_on=100),
+            "sess": SetFigures(plain=half, muntin=half, equal=True, equal_on=100),
+            "sess10": SetFigures(plain=dear, muntin=side, equal=True, equal_on=100),
         },
         events=100,
         keys=1,

@@ -3,7 +3,7 @@ import json
 import pytest
 from rich.console import Console
 
-from benchmarks.spark.sharing_report import Measured, Side
+from benchmarks.spark.sharing_report import SetFigures, Side
 from benchmarks.spark.stream_state import State, StateReport, state_costs
 from benchmarks.spark.streaming import StreamingReport, read_streamed_sets, streaming
 from muntin.errors import RunError
@@ -21,7 +21,7 @@ def test_sets_that_plain_spark_would_take_hours_for_are_refused():
 
 def test_the_table_has_the_ratios_of_warm_batches(capsys):
     report = StreamingReport(
-        sets={"one": Measured(plain=SIDE, muntin=DEAR, equal=True, equal_on=5_000)},
+        sets={"one": SetFigures(plain=SIDE, muntin=DEAR, equal=True, equal_on=5_000)},
         events=5_000,
         keys=3,
         repeats=2,
@@ -36,7 +36,7 @@ def test_the_table_has_the_ratios_of_warm_batches(capsys):
 
 
 def test_the_table_says_what_plain_spark_ran_instead(capsys):
-    measured = Measured(plain=SIDE, muntin=DEAR, equal=True, equal_on=9, instead="one")
+    measured = SetFigures(plain=SIDE, muntin=DEAR, equal=True, equal_on=9, instead="one")
     report = StreamingReport(
         sets={"distinct10": measured}, events=900, keys=3, repeats=1, strategy="shared"
     )

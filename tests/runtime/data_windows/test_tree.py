@@ -154,9 +154,9 @@ def test_sets_of_open_windows_are_kept_slice_by_slice():
     for batch in table_of([events]).to_batches(max_chunksize=700):
         assert list(runtime.push(batch))
         ((reader, _),) = runtime.readers
-        column = reader.kept.columns[words.components[0]]
+        column = reader.open_slices.columns[words.components[0]]
         # Fifty windows are open at a time, each with a slice of ten records.
-        assert len(reader.kept) == 50
+        assert len(reader.open_slices) == 50
         assert len(column.codes) <= 500
         assert len(column.coding.values) <= 40
 

@@ -164,7 +164,7 @@ def test_memory_is_bounded_by_the_longest_window():
     rows = [("a", start, 1.0, 1) for start in range(5000)]
     for batch in batch_of(rows, layout).to_batches(max_chunksize=100):
         list(runtime.push(batch))
-        kept = runtime._feeds[None].kept
+        kept = runtime._feeds[None].pending
         assert kept is None or len(kept) <= 10
 
 

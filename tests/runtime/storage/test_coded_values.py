@@ -124,7 +124,10 @@ def test_a_value_is_chosen_among_those_of_its_window(rows, size, technique):
     column = read(pa.array(rows, kind), chosen)
     lows = np.arange(len(rows))
     highs = np.minimum(lows + size, len(rows))
-    found = write(chosen.folding(column, lows).over(lows, highs, technique), chosen).to_pylist()
+    windows = chosen.folding(column, lows).over(lows, highs, technique)
+    found = write(windows, chosen).to_pylist()
+    # A window without values has no code.
+    assert write(windows.concatenate(column), chosen).to_pylist() == found + rows
     for low, high, row in zip(lows, highs, found, strict=True):
         there = [one for one in rows[low:high] if one is not None]
         most = max((one["y"] for one in there), default=None)

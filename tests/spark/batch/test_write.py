@@ -10,6 +10,7 @@ from muntin.model.aggregates.aggregate import Aggregate, count, max_
 from muntin.model.query import Column, Query
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
+from muntin.spark.settings import settings as configured
 from tests.support.executed_plans import counted_jobs
 
 FUNCTIONS = ("min", "max", "count")
@@ -173,7 +174,11 @@ def test_answers_that_spark_combines_are_written_together_too(spark, readings, t
         )
         for minutes in range(1, 9)
     ]
-    with run(queries, readings) as results:
+    # Answers are planned under the settings of the call of `run`.
+    with (
+        configured(spark, {"spark.sql.adaptive.enabled": "false"}),
+        run(queries, readings) as results,
+    ):
         assert sum(len(tree.combined_by_spark) for tree in results.plan.trees) == len(queries)
         with counted_jobs(spark) as jobs:
             results.write(str(tmp_path))

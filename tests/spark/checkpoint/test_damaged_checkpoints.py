@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import MINUTE, SITES, Input, events, joined, unload_states
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from muntin.api.batch import run
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count
 from muntin.spark.checkpoint import checkpoint_owner
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import Files, FolderSink
 from tests.support.processes import kill, launch
@@ -23,7 +23,7 @@ from tests.support.streams import MINUTE, SITES, Input, assert_closed, at, event
 SCRIPT = """
     import sys
     from pathlib import Path
-    from muntin.spark.pipeline.pipeline import start
+    from muntin.api.stream import start
     from muntin.spark.pipeline.stream_options import StreamOptions
     from tests.support.session import session
     from tests.support.streams import MINUTE, Input

@@ -12,7 +12,7 @@ class StreamPlan:
 
     def __init__(self, *names, refused=()):
         self.names, self.refused, self.restarts = list(names), set(refused), 0
-        self.queue = ChangeQueue(lambda: self.names, self.apply)
+        self.queue = ChangeQueue(lambda: self.names, self.apply, threading.Lock())
 
     def apply(self, names):
         self.restarts += 1

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import session
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import (
     MINUTE,

@@ -14,10 +14,10 @@ from dataclasses import replace
 import pytest
 
 from muntin.api.batch import run
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.time import MILLISECOND
 from muntin.model.windows.window import hopping
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.transient_errors import is_transient
 from muntin.spark.settings import settings as configured

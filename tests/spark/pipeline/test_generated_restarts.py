@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from pyspark.sql import Row
 
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, max_, min_, sum_
 from muntin.model.plan_json import definition
@@ -21,7 +22,6 @@ from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
 from tests.support.answers import plain

@@ -6,12 +6,12 @@ from datetime import date
 
 import pytest
 
+from muntin.api.stream import start
 from muntin.model.aggregates.aggregate import count, sum_
 from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import count_window, session
 from muntin.model.windows.window import tumbling
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import EPOCH
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from muntin.api.batch import plan, run
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.time import SECOND
@@ -15,7 +16,6 @@ from muntin.model.windows.window import hopping
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.folder_sink import Files

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from pyspark.sql.functions import udf
 
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline.classic import ClassicRun
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import naming_batch

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.windows.window import hopping
 from muntin.model.workload import workload
@@ -13,7 +14,6 @@ from muntin.optimizer.strategies import optimize
 from muntin.runtime.stream_plan.change_plan import first_start
 from muntin.runtime.stream_plan.stored_tree import Needs
 from muntin.spark.checkpoint.checkpoint import Checkpoint, StoredPlan
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured
 from muntin.spark.sinks.folder_sink import FolderSink

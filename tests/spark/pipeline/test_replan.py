@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from muntin.spark.pipeline.pipeline import start
+from muntin.api.stream import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import Files
 from tests.support.streams import (

@@ -3,7 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from muntin.spark.pipeline.pipeline import start
+from muntin.api.stream import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import ROWS_UNMEASURED
 from muntin.spark.stream.source import SETTINGS

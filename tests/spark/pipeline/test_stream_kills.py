@@ -39,7 +39,7 @@ KILLS = int(os.environ.get("MUNTIN_KILLS", "20"))
 SCRIPT = """
     import sys
     from pathlib import Path
-    from muntin.spark.pipeline.pipeline import start
+    from muntin.api.stream import start
     from tests.support.session import session
     from tests.support.streams import MINUTE, SITES, SLIDE, WARM, Input
     from tests.support.data_window_streams import FOUND

@@ -2,8 +2,8 @@
 
 import pytest
 
+from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import MINUTE, SLIDE, Input, events, joined
 

@@ -7,10 +7,10 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import udf
 
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.spark.checkpoint.checkpoint import Checkpoint
 from muntin.spark.pipeline import transient_errors
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.pipeline.transient_errors import is_transient, was_stopped
 from muntin.spark.sinks.folder_sink import FolderSink

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 import muntin as mt
+from muntin.api.stream import start
 from muntin.model.aggregates.aggregate import max_
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import Files
 from muntin.spark.sinks.tables import Tables
@@ -21,7 +21,7 @@ def put(source, *seconds):
     source.put([{**EVENT, "t": EPOCH + second * SECOND} for second in seconds])
 
 
-@pytest.mark.parametrize("format", ["parquet", "csv", "json"])
+@pytest.mark.parametrize("format", ["parquet", "csv", pytest.param("json", marks=pytest.mark.slow)])
 def test_a_query_can_be_read_before_its_first_answer(spark, tmp_path, format):
     source = Input(spark, tmp_path / "in")
     put(source, 0)

@@ -16,6 +16,7 @@ FAR = 2**53 + 1
 PLACES = (
     f"(-1L, 'north', 3), (-1L, 'south', 4), ({FAR}L, 'east', 5), (7L, 'west', 6), (NULL, '', 7)"
 )
+OPTIONS = mt.StreamOptions(buckets=1)
 UNITS = "('a', 2), ('b', 3)"
 
 QUERIES = """
@@ -68,11 +69,10 @@ def plain_rows(spark, frame, check):
     return rows
 
 
-def run_now(queries, data, folder, **options):
+def run_now(queries, data, folder):
     """A pipeline that has read all that is there."""
     folders = {"checkpoint": folder / "check", "sink": folder / "out"}
-    folders["options"] = mt.StreamOptions(buckets=1)
-    pipeline = mt.start(queries, data, **folders, trigger="available now", **options)
+    pipeline = mt.start(queries, data, **folders, trigger="available now", options=OPTIONS)
     assert pipeline.await_termination(240)
     return pipeline
 
@@ -81,11 +81,18 @@ def written(spark, folder, name):
     return sorted(map(str, spark.read.parquet(str(folder / "out" / name)).collect()))
 
 
-def test_statements_with_and_without_joins_share_a_stream(spark, tmp_path):
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param({"plain", "placed"}, id="two"),
+        pytest.param({"plain", "placed", "all_placed", "both"}, id="all", marks=pytest.mark.slow),
+    ],
+)
+def test_statements_with_and_without_joins_share_a_stream(spark, tmp_path, names):
     source = Input(spark, tmp_path / "in")
     made = ended(with_late_rows(events(5, files=4, rows=30), seed=5, share=0.3))
     tables = tables_of(spark, source)
-    queries = mt.parse_sql(QUERIES)
+    queries = [query for query in mt.parse_sql(QUERIES) if query.name in names]
     expected: dict = {query.name: [] for query in queries}
     for files in (made[:1], made[1:]):
         source.put(*files)
@@ -226,7 +233,7 @@ def test_a_checkpoint_of_an_earlier_muntin_goes_on(spark, tmp_path):
     source = Input(spark, tmp_path / "in")
     frames = frames_of(tables_of(spark, source))
     known = {"known": frames["known"]}
-    folder = {"checkpoint": tmp_path / "check", "options": mt.StreamOptions(buckets=1)}
+    folder = {"checkpoint": tmp_path / "check", "options": OPTIONS}
     with mt.start(known, **folder) as pipeline:
         (table,) = pipeline.queries[0].source.tables
         assert table.startswith("data left join on (device = units_device) ")
@@ -240,3 +247,13 @@ def test_a_checkpoint_of_an_earlier_muntin_goes_on(spark, tmp_path):
         assert pipeline.complete_from == {"known": None}
     with pytest.raises(RunError, match="earlier muntin, which did not store what a stream"):
         mt.start(frames, **folder)
+
+
+def test_one_join_that_all_read_may_have_late_rows_and_a_time_of_its_own(spark, tmp_path):
+    source = Input(spark, tmp_path / "in")
+    frames = frames_of(tables_of(spark, source))
+    known = {"known": frames["known"]}
+    mt.start(known, checkpoint=tmp_path / "late", late=print, options=OPTIONS).stop()
+    placed = source.stream().join(tables_of(spark, source)["places"], "site")
+    moved = placed.groupBy("name", F.window(F.expr("ts + INTERVAL 1 HOUR"), "1 minute")).count()
+    mt.start({"moved": moved}, checkpoint=tmp_path / "moved", options=OPTIONS).stop()

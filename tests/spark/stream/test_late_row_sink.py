@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.query import Query
@@ -13,7 +14,6 @@ from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.folder import Folder
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.streams import (
     Input,

@@ -2,13 +2,13 @@
 
 import pytest
 
+from muntin.api.stream import start
 from muntin.model.aggregates.aggregate import count, max_, sum_
 from muntin.model.aggregates.user_aggregate import aggregate
 from muntin.model.query import Query
 from muntin.model.windows.cumulate import cumulate
 from muntin.model.windows.window import hopping, tumbling
 from muntin.optimizer.strategies import STRATEGIES
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import assert_same
 from tests.support.streams import (

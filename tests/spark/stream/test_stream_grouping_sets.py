@@ -4,7 +4,7 @@ import pytest
 
 import muntin as mt
 from muntin.api.batch import run
-from muntin.spark.pipeline.pipeline import start
+from muntin.api.stream import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.answers import assert_same
 from tests.support.streams import (

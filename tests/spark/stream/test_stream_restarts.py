@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.api.stream import stream
 from muntin.model.aggregates.aggregate import count, max_, sum_
 from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import tumbling
 from muntin.spark.settings import settings as configured
-from muntin.spark.stream.long_form import stream
 from muntin.spark.stream.source import SETTINGS
 from tests.support.streams import EPOCH
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from pyspark.sql.functions import expr
 
+from muntin.api.stream import start
 from muntin.errors import RunError
 from muntin.model.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.window import tumbling
 from muntin.optimizer.plan_for_stream import plan_for_stream
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.stream.source import Source
 from muntin.sql import parse_sql

@@ -3,8 +3,8 @@
 import pytest
 
 import muntin as mt
+from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.spark.pipeline.pipeline import start
 from muntin.spark.pipeline.stream_options import StreamOptions
 from tests.support.data_window_streams import (
     COUNTS,

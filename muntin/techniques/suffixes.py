@@ -63,7 +63,7 @@ def query(memory: Any, cursor: Any, size: int, slot: int) -> Any:
     return combine(load(memory[0], first & mask), load(memory[2], 0))
 
 
-def kept(cursor: Any, state: Any) -> Any:
+def stored_count(cursor: Any, state: Any) -> Any:
     """How many partials count: living suffixes, newer slices, and their total."""
     newer = cursor[1] - max(cursor[0], cursor[3])
     return state[FRONT] + newer + (1 if newer > 0 else 0)
@@ -74,7 +74,9 @@ def settle(memory: Any, cursor: Any, state: Any, leaves: Any, alive: Any) -> Any
     low, high, mask, point = cursor
     first = max(low, point)
     newer = high - first
-    if newer == 0 or (newer <= state[FRONT] + _FEW and kept(cursor, state) <= state[LIVE] + 1):
+    if newer == 0 or (
+        newer <= state[FRONT] + _FEW and stored_count(cursor, state) <= state[LIVE] + 1
+    ):
         return cursor
     living = 0
     slice_ = state[SLICES] - 1
@@ -99,7 +101,7 @@ def settle(memory: Any, cursor: Any, state: Any, leaves: Any, alive: Any) -> Any
     return low, high, mask, high
 
 
-def moved(memory: Any, cursor: Any, values: Any, length: int) -> Any:
+def resize(memory: Any, cursor: Any, values: Any, length: int) -> Any:
     """The same partials in a store of another size, numbered from zero."""
     low, high, mask, point = cursor
     first = max(low, point)

@@ -1,0 +1,134 @@
+"""`start` and `stream`: a plan that runs on a stream, with a sink or as a streaming DataFrame."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+
+from muntin.errors import RunError
+from muntin.model.options import PlanOptions
+from muntin.model.windows.window import Duration
+from muntin.optimizer.plan_for_stream import plan_for_stream
+from muntin.optimizer.strategies import STEADY
+from muntin.runtime.stream_plan.tree_definitions import tree_definitions
+from muntin.spark.checkpoint.checkpoint import Checkpoint
+from muntin.spark.frames.stream_frames import stream_input
+from muntin.spark.pipeline.outputs import open_outputs
+from muntin.spark.pipeline.pipeline import Pipeline, engine_of
+from muntin.spark.pipeline.resume import without_dropped
+from muntin.spark.pipeline.runner import Runner
+from muntin.spark.pipeline.stream_options import StreamOptions, trigger_of
+from muntin.spark.sinks.late_rows import LateLike
+from muntin.spark.sinks.open_sink import SinkLike
+from muntin.spark.sinks.sink import SinkContext
+from muntin.spark.stream.joined_source import source_of
+from muntin.spark.stream.source import PROVIDER, ROCKSDB, Queries
+
+log = logging.getLogger("muntin")
+
+
+def start(
+    queries: Queries | Mapping[str, DataFrame],
+    data: DataFrame | Mapping[str, DataFrame] | None = None,
+    *,
+    checkpoint: str | Path,
+    sink: SinkLike = None,
+    late: LateLike = None,
+    watermark: Duration | None = None,
+    trigger: str | None = None,
+    options: StreamOptions | None = None,
+) -> Pipeline:
+    """Run a plan, or queries under a strategy, on a streaming DataFrame.
+
+    `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
+    then there is no `data`. If queries join the stream with static tables, `data` has the stream
+    and the tables by name. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
+
+    `sink` takes the answers: a folder, `mt.Files` for a folder with a format and other options,
+    `mt.Tables`, a function `f(name, frame, batch)`, an instance of your own subclass of `mt.Sink`,
+    or none for memory.
+
+    `late` takes the rows that came too late for every window of every query that would have taken
+    them: a folder, `mt.Files`, or a function `f(frame, batch, watermark)`.
+
+    `trigger` is the time between batches, such as "10 seconds", "available now" for what is there
+    and then an end, or none for as fast as possible. `options` are the rest: see `StreamOptions`.
+
+    On a checkpoint that exists it continues where it stopped; with other queries than before, as if
+    they had been changed while it ran.
+    """
+    options = options or StreamOptions()
+    asked = stream_input(queries, data, watermark)
+    source = source_of(asked, late=late is not None)
+    folder = Checkpoint(source.session, str(checkpoint))
+    stored = folder.latest()
+    if stored is not None and not stored.running.names_joins:
+        asked = asked.without_names()
+        source = source_of(asked, late=late is not None)
+    plan = plan_for_stream(asked.queries, options.strategy, options.planning)
+    if stored is not None and options.drops_queries:
+        plan = without_dropped(plan, stored.running)
+    bound = source.bind(plan)
+    mark = uuid4().hex[:8] if stored is None else stored.mark
+    context = SinkContext(session=source.session, mark=mark, checkpoint=folder.directory)
+    outputs = open_outputs(sink, late, context, asked.data, bound)
+    runner = Runner(
+        engine_of(source.session),
+        source=source,
+        checkpoint=folder,
+        outputs=outputs,
+        mark=mark,
+        trigger=trigger_of(trigger),
+        options=options,
+    )
+    if stored is None:
+        runner.start_new(bound)
+    else:
+        runner.resume(plan, stored.running)
+    runner.watch()
+    return Pipeline(runner, source.session, outputs.sink)
+
+
+def stream(
+    queries: Queries | Mapping[str, DataFrame],
+    data: DataFrame | Mapping[str, DataFrame] | None = None,
+    *,
+    watermark: Duration | None = None,
+    strategy: str = STEADY,
+    technique: str | None = None,
+    latency: bool = False,
+    approximate: bool = False,
+    buckets: int | None = None,
+) -> DataFrame:
+    """Returns a plan's answers as a streaming DataFrame in the long form, for your own
+    `writeStream`.
+
+    `queries` may also be streaming DataFrames by name, each with a window aggregate, as in `share`;
+    then there is no `data`. If queries join the stream with static tables, `data` has the stream
+    and the tables by name. Rows may be late by `watermark`: 10 seconds, or as the DataFrames say.
+    The first column, `query`, has the query's name. Output mode is append, and an answer comes out
+    when the watermark passes the end of its window. The session's state store provider must be
+    RocksDB. `buckets` of keys are as many as the session has shuffle partitions if they are not
+    given; give them where a checkpoint of yours may meet a session with others. On a checkpoint of
+    yours it goes on with the same queries, in any order and under any names; others are refused in
+    the first batch. `start` does more:
+    a sink per query, restarts with other queries, figures. `technique`, `latency` and
+    `approximate` are as in `plan`.
+    """
+    given = stream_input(queries, data, watermark)
+    source = source_of(given)
+    session = source.session
+    if source.warning is not None:
+        log.warning("%s", source.warning)
+    if session.conf.get(PROVIDER, "") != ROCKSDB:
+        raise RunError(
+            f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
+        )
+    demands = PlanOptions(technique=technique, latency=latency, approximate=approximate)
+    plan = plan_for_stream(given.queries, strategy, demands)
+    bound = source.bind(plan)
+    running = source.first_start(bound, buckets=buckets, retain=0)
+    answers, projected = bound.run(running, definitions=tree_definitions(running))
+    return projected.together(answers)

@@ -1,0 +1,73 @@
+"""Where the answers and the late rows of a stream go: never where it reads."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from muntin.errors import RunError
+from muntin.spark.engine.file_system import paths_of_stream, whole_path
+from muntin.spark.sinks.late_rows import LateLike, LateRowsSink
+from muntin.spark.sinks.open_sink import SinkLike, open_sink
+from muntin.spark.sinks.sink import Sink, SinkContext
+from muntin.spark.stream.source import BoundStream
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """Where answers and, if they are wanted, late rows go."""
+
+    sink: Sink
+    late: LateRowsSink | None = None
+
+
+def open_outputs(
+    sink: SinkLike, late: LateLike, context: SinkContext, data: DataFrame, bound: BoundStream
+) -> Outputs:
+    """Returns the outputs of a stream; refuses folders that would be read and written, or used for
+    two things."""
+    outputs = Outputs(
+        sink=open_sink(sink, context), late=None if late is None else LateRowsSink(late, context)
+    )
+    written = {"checkpoint": context.checkpoint}
+    if outputs.sink.output is not None:
+        written["sink"] = outputs.sink.output
+    if outputs.late is not None:
+        if not bound.is_one_stream:
+            raise RunError(
+                "late= does not go with a stream that is, or may be, united of several with a "
+                "watermark each: nobody knows which of its rows are too late; leave it out"
+            )
+        if outputs.late.output is not None:
+            _check_late_folder(context.session, outputs.late.output, written)
+            written["folder of late rows"] = outputs.late.output
+    _check_apart(context.session, paths_of_stream(data), written)
+    return outputs
+
+
+def _check_apart(session: SparkSession, inputs: list[str], written: Mapping[str, str]) -> None:
+    """Refuse to write into what is read, or to read what is written; `written` are the folders
+    by what they are called."""
+    for read in inputs:
+        # For a pattern, take the folder above it.
+        source = whole_path(session, re.split(r"/[^/]*[*?\[{]", read)[0])
+        for what, directory in written.items():
+            target = whole_path(session, directory)
+            if _is_in(target, source) or _is_in(source, target):
+                where = "inside" if _is_in(target, source) else "around"
+                raise RunError(
+                    f"the {what} {directory} is {where} the input {read}, and the stream would "
+                    f"read what it writes; give another folder"
+                )
+
+
+def _check_late_folder(session: SparkSession, late: str, written: Mapping[str, str]) -> None:
+    """Refuse a folder for late rows that is the checkpoint, or that of all answers."""
+    for what, directory in written.items():
+        if whole_path(session, late) == whole_path(session, directory):
+            raise RunError(f"late rows need a folder of their own, and {late} is the {what}")
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
