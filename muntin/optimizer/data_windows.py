@@ -53,7 +53,7 @@ def data_trees_cost(workload: Workload) -> float:
 
 
 def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
-    """Moves periodic windows into the record tree of their grouping where that is cheaper.
+    """Moves periodic windows into the tree of data windows of their grouping where that is cheaper.
 
     That tree reads and sorts every event anyway, for its data windows.
     """
