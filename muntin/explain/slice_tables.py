@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.passes import GROUP_BY, common_filter
+from muntin.model.engine import Engine
+from muntin.model.passes import common_filter
 from muntin.model.plan import Plan
 from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
@@ -42,7 +43,7 @@ def slice_tables(tree: PeriodicTree, plan: Plan) -> SliceTables:
     """
     shared = tree.made_in
     tables: tuple[tuple[str, str], ...]
-    if shared is None or shared.maker != GROUP_BY:
+    if shared is None or shared.engine is not Engine.SPARK:
         events = GroupedEvents([tree], tree.grouping.keys, tree.slicing)
         tables = ((SLICES, events.text()),)
     else:

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from muntin.explain import words
-from muntin.model.passes import SLICER
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.time import format_duration
 from muntin.model.trees import DataTree, PeriodicTree, Tree, TreeNode
@@ -114,7 +114,7 @@ class _PeriodicText(TreeText):
         tree, shared, slices = self._tree, self._tree.made_in, words.slices(self._tree.slicing)
         if shared is None:
             return f"events are added to {slices}"
-        if shared.maker == SLICER:
+        if shared.engine is Engine.COMPILED:
             return f"pass {shared.number + 1} adds events to {slices}"
         if shared.keys == tree.grouping.keys and shared.slicing == tree.slicing:
             return f"pass {shared.number + 1} makes these {slices}"
@@ -128,13 +128,13 @@ class _PeriodicText(TreeText):
 
     def notes(self) -> Iterator[str]:
         tree = self._tree
-        if tree.is_alone:
+        if tree.engine is Engine.SPARK:
             yield "one query whose windows are the slices: in a batch Spark alone answers it"
-        if tree.native:
-            names = ", ".join(map(words.clean, tree.native))
+        if tree.combined_by_spark:
+            names = ", ".join(map(words.clean, tree.combined_by_spark))
             yield f"merged by Spark, as the compiled runtime does not take their types: {names}"
         bounded = [str(each) for each in tree.aggregates if each.definition.is_bounded]
-        if bounded and not tree.is_alone:
+        if bounded and tree.engine is not Engine.SPARK:
             yield f"Spark's only within their errors: {', '.join(map(words.clean, bounded))}"
         if tree.time_part is not None:
             yield f"few keys: split by time, too, into parts of {format_duration(tree.time_part)}"
@@ -158,7 +158,7 @@ class _DataText(TreeText):
 
     @property
     def reading(self) -> str:
-        if self._tree.is_alone:
+        if self._tree.engine is Engine.SPARK:
             return "each event is read once"
         if (grain := self._tree.grain) is not None:
             return f"events within {format_duration(grain)} become one record, in order of time"
@@ -166,7 +166,7 @@ class _DataText(TreeText):
 
     @property
     def answering(self) -> str:
-        if self._tree.is_alone:
+        if self._tree.engine is Engine.SPARK:
             return "Spark's own session_window, in a batch: no other query shares these events"
         return "windows are merged from slices, which begin where a window begins"
 
@@ -175,7 +175,7 @@ class _DataText(TreeText):
         if tree.grains is not None:
             waiting = f"slices of {format_duration(tree.grains.edges[0].period)} wait"
         text = f"in a stream: {waiting} for the watermark"
-        if tree.is_alone:
+        if tree.engine is Engine.SPARK:
             text += ", and sessions are merged from them"
         remembering = CountWindow | Delta | Custom | Absent
         if any(isinstance(window, remembering) for window in tree.data_windows):
@@ -213,7 +213,7 @@ def pass_texts(plan: Plan) -> list[PassText]:
         family = trees[0].grouping.family
         filters = {tree.grouping.where for tree in trees} - {None}
         keys = ", ".join(map(words.clean, shared.keys))
-        if shared.maker == SLICER:
+        if shared.engine is Engine.COMPILED:
             reading = "compiled code gets the events once and cuts them for each tree"
         else:
             by = f" by {keys}" if keys else ""

@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Family, Grouping
 from muntin.model.slicing import Slicing
@@ -196,7 +197,7 @@ def sets_of_values(plan: Plan) -> Iterator[str]:
     for tree in plan.periodic_trees:
         parts = (part for aggregate in tree.aggregates for part in aggregate.sets_of_values)
         for value in dict.fromkeys(part.value_in_set for part in parts):
-            if tree.is_alone or value in told:
+            if tree.engine is Engine.SPARK or value in told:
                 continue
             told.add(value)
             kept = f"Slices keep sets of {clean(value)}"

@@ -21,7 +21,8 @@ from muntin.measure.processes import measure, measure_in_turns
 from muntin.measure.progress import Steps
 from muntin.model.aggregates.aggregate import max_
 from muntin.model.aggregates.monoids import ADD_FLOAT
-from muntin.model.passes import GROUP_BY, SLICER, Pass
+from muntin.model.engine import Engine
+from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Query
@@ -158,22 +159,22 @@ def _plan(
     *windows: Window,
     cut: Window,
     via: Window | None = None,
-    maker: str | None = None,
+    engine: Engine | None = None,
     aggregates: int = 1,
     more: Sequence[Window] = (),
 ) -> Plan:
     """Returns a plan with a query for each window, which reads slices of `cut`, or `via` a factor
     window over them.
 
-    With `maker`, a pass makes these slices, and those of one more tree for each window of `more`.
+    With `engine`, a pass makes these slices, and those of one more tree for each window of `more`.
     Queries have `aggregates` aggregates, each with an argument of its own.
     """
     asked = {f"top{index}": max_(f"temp + {index}") for index in range(1, aggregates)}
     asked = {"top": _TOP, **asked}
     slicing = _grid(cut)
     shared = None
-    if maker is not None:
-        shared = Pass(number=0, maker=maker, keys=("device",), slicing=slicing)
+    if engine is not None:
+        shared = Pass(number=0, engine=engine, keys=("device",), slicing=slicing)
     nodes = [Node(window=via, aggregates=tuple(asked.values()))] if via is not None else []
     queries = [
         Query(name=str(window), window=window, aggregates=asked, keys=["device"], time="ts")
@@ -233,13 +234,15 @@ _WORK: dict[str, Callable[[DataFrame], None]] = {
     "events": partial(_answer, _COARSE),
     "partials": partial(_answer, _FINE),
     "components": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, aggregates=1 + _MORE)),
-    "folded": partial(_answer, _plan(_HOURS, cut=_SECONDS, maker=GROUP_BY, more=[_DAYS])),
-    "sliced events": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER)),
-    "sliced partials": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, maker=SLICER)),
+    "folded": partial(_answer, _plan(_HOURS, cut=_SECONDS, engine=Engine.SPARK, more=[_DAYS])),
+    "sliced events": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, engine=Engine.COMPILED)),
+    "sliced partials": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, engine=Engine.COMPILED)),
     "sliced columns": partial(
-        _answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER, aggregates=1 + _MORE)
+        _answer, _plan(_HOURS, _DAYS, cut=_HOURS, engine=Engine.COMPILED, aggregates=1 + _MORE)
     ),
-    "sliced often": partial(_answer, _plan(_HOURS, _DAYS, cut=_HOURS, maker=SLICER, more=_LONGER)),
+    "sliced often": partial(
+        _answer, _plan(_HOURS, _DAYS, cut=_HOURS, engine=Engine.COMPILED, more=_LONGER)
+    ),
     "factor window": partial(_answer, _plan(_HOURS, _DAYS, cut=_SECONDS, via=_SECONDS)),
     "answers": partial(_answer, _plan(_SECONDS, _DAYS, cut=_SECONDS)),
     "few groups": partial(_answer_in_spark, _HOURS),

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muntin.errors import ModelError
+from muntin.model.engine import Engine
 from muntin.model.slicing import Slicing
 
-# Who makes the slices: Spark's own GROUP BY, or compiled code that the events are handed to.
-GROUP_BY = "group by"
-SLICER = "slicer"
-MAKERS = (GROUP_BY, SLICER)
 # From so many trees on, the slicer folds them from the finest slices of a chunk of events, if these
 # have so many events each.
 TREES_TO_FOLD = 8
@@ -27,7 +24,8 @@ class Pass:
 
     # Tells passes apart that read the same.
     number: int
-    maker: str
+    # Who makes the slices: Spark's own GROUP BY, or the compiled slicer, which gets the events.
+    engine: Engine
     keys: tuple[str, ...]
     slicing: Slicing
     # Whether events that no tree's filter lets in are left out before all else. To ask all filters
@@ -37,10 +35,8 @@ class Pass:
     cost: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.maker not in MAKERS:
-            raise ModelError(
-                f"slices are made by one of {', '.join(MAKERS)}, not by {self.maker!r}"
-            )
+        if self.engine is Engine.USER:
+            raise ModelError("slices are made by Spark or by compiled code, not by the user's")
 
     def serves(self, keys: tuple[str, ...], slicing: Slicing) -> bool:
         """Whether slices by these keys and edges can be made in it."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from muntin.errors import ModelError, nearest
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText
@@ -139,7 +140,7 @@ class Plan:
     @property
     def computed_by_muntin(self) -> frozenset[str]:
         """The names of the queries that are not, in a batch, left to statements of Spark's."""
-        trees = (tree for tree in self.trees if not tree.is_alone)
+        trees = (tree for tree in self.trees if tree.engine is not Engine.SPARK)
         parts = (part for tree in trees for part in self.queries_of(tree).values())
         return frozenset(part.asked.name for part in parts)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
+from muntin.model.engine import Engine
 from muntin.model.grouping_sets import Mark
 from muntin.model.options import PlanOptions
 from muntin.model.passes import Pass
@@ -156,7 +157,7 @@ def tree_to_json(tree: Tree) -> dict[str, Any]:
             data |= {
                 "slicing": slicing_to_json(tree.slicing),
                 "made_in": None if tree.made_in is None else _pass_to_json(tree.made_in),
-                "native": list(tree.native),
+                "native": list(tree.combined_by_spark),
                 "time_part": tree.time_part,
                 "levels": [asdict(window) for window in tree.levels],
             }
@@ -176,20 +177,28 @@ def tree_from_json(data: Mapping[str, Any]) -> PeriodicTree | DataTree:
         cut_cost=cut_cost,
         slicing=slicing_from_json(data["slicing"]),
         made_in=_pass_from_json(data["made_in"]) if data.get("made_in") else None,
-        native=tuple(data.get("native", ())),
+        combined_by_spark=tuple(data.get("native", ())),
         time_part=data.get("time_part"),
         levels=tuple(Window(**window) for window in data.get("levels", ())),
         nodes=tuple(_node_from_json(node) for node in data["nodes"]),
     )
 
 
+# The names of engines in the JSON of passes.
+_MAKERS = {Engine.SPARK: "group by", Engine.COMPILED: "slicer"}
+_ENGINES = {maker: engine for engine, maker in _MAKERS.items()}
+
+
 def _pass_to_json(shared: Pass) -> dict[str, Any]:
-    return {**asdict(shared), "slicing": slicing_to_json(shared.slicing)}
+    fields = asdict(shared)
+    engine = fields.pop("engine")
+    return {**fields, "maker": _MAKERS[engine], "slicing": slicing_to_json(shared.slicing)}
 
 
 def _pass_from_json(data: Mapping[str, Any]) -> Pass:
-    keys = tuple(data["keys"])
-    return Pass(**{**data, "keys": keys, "slicing": slicing_from_json(data["slicing"])})
+    fields = {**data, "keys": tuple(data["keys"]), "slicing": slicing_from_json(data["slicing"])}
+    engine = _ENGINES[fields.pop("maker")]
+    return Pass(**fields, engine=engine)
 
 
 def _node_to_json(node: TreeNode) -> dict[str, Any]:

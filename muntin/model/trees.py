@@ -11,16 +11,16 @@ from typing import Any, Self
 
 from muntin.errors import ModelError
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.aggregates.user_aggregate import UserAggregate
+from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.query import Family, Grouping, Query
 from muntin.model.slicing import Edges, Slicing
-from muntin.model.windows.data_windows import DataWindow
+from muntin.model.windows.data_windows import Custom, DataWindow
 from muntin.model.windows.window import Window
 
 # The technique that combines anew for every window; the default of a node.
 RECALC = "recalc"
-# Stands for a technique where Spark itself combines the slices of a batch.
-NATIVE = "spark"
 # How many grains the gap of a session has in a stream. A session is given out when the grain after
 # it is over.
 _GRAINS_IN_A_GAP = 8
@@ -160,9 +160,13 @@ class Tree:
         return tuple(name for node in self.nodes for name in node.queries)
 
     @property
-    def is_alone(self) -> bool:
-        """Whether there is nothing to share, so that Spark alone answers its query in a batch."""
+    def engine(self) -> Engine:
+        """Who answers its queries in a batch: Spark alone, if there is nothing to share."""
         raise NotImplementedError
+
+    def engine_of(self, query: str) -> Engine:
+        """Returns who combines the windows of a query in a batch."""
+        return self.engine
 
     @property
     def record_step(self) -> int | None:
@@ -221,7 +225,7 @@ class PeriodicTree(Tree):
     made_in: Pass | None = None
     # Queries whose windows Spark itself combines from the slices of a batch, since the compiled
     # runtime does not support their types. Set when the plan is bound to its data.
-    native: tuple[str, ...] = ()
+    combined_by_spark: tuple[str, ...] = ()
     # With fewer keys than cores, a batch is also split by time, into parts of so many microseconds.
     time_part: int | None = None
     # The tumbling windows whose partials a stream keeps beside the slices, finest first. Each reads
@@ -261,19 +265,24 @@ class PeriodicTree(Tree):
                 )
 
     @property
-    def is_alone(self) -> bool:
-        """Whether the tree has one query, whose windows are the slices: in a batch, Spark's own
+    def engine(self) -> Engine:
+        """Spark, if the tree has one query, whose windows are the slices: in a batch, Spark's own
         GROUP BY answers it, since there is nothing to share."""
-        return (
+        is_alone = (
             self.made_in is None
             and len(self.nodes) == len(self.queries) == 1
             and self.nodes[0].window.is_tumbling
             and self.nodes[0].window.size == self.slicing.width
         )
+        return Engine.SPARK if is_alone else Engine.COMPILED
+
+    def engine_of(self, query: str) -> Engine:
+        """Returns who combines the windows of a query in a batch."""
+        return Engine.SPARK if query in self.combined_by_spark else self.engine
 
     @property
-    def is_native(self) -> bool:
-        """Whether Spark SQL can make and combine all its partials."""
+    def fits_group_by(self) -> bool:
+        """Whether Spark's GROUP BY can make and combine all its partials."""
         return all(aggregate.definition.is_native for aggregate in self.aggregates)
 
     @property
@@ -341,8 +350,8 @@ class PeriodicTree(Tree):
         """Returns the part of the tree that `queries` need, without the levels of a stream."""
         queries = list(queries)
         names = {query.name for query in queries}
-        native = tuple(name for name in self.native if name in names)
-        return replace(super().answering(queries), native=native)
+        by_spark = tuple(name for name in self.combined_by_spark if name in names)
+        return replace(super().answering(queries), combined_by_spark=by_spark)
 
     def _with_nodes(self, nodes: tuple[Any, ...]) -> Self:
         return replace(self, nodes=nodes, levels=())
@@ -362,10 +371,16 @@ class DataTree(Tree):
     grain: int | None = None
 
     @property
-    def is_alone(self) -> bool:
-        """Whether the tree has one query, of sessions: in a batch, Spark's own `session_window`
-        answers it, since there is nothing to share."""
-        return self.grain is not None and [len(node.queries) for node in self.nodes] == [1]
+    def engine(self) -> Engine:
+        """Spark, if the tree has one query, of sessions: in a batch, Spark's own `session_window`
+        answers it, since there is nothing to share. Otherwise compiled code, which calls the
+        user's own where there is some."""
+        if self.grain is not None and [len(node.queries) for node in self.nodes] == [1]:
+            return Engine.SPARK
+        is_own = any(isinstance(window, Custom) for window in self.data_windows) or any(
+            isinstance(aggregate, UserAggregate) for aggregate in self.aggregates
+        )
+        return Engine.USER if is_own else Engine.COMPILED
 
     @property
     def data_windows(self) -> tuple[DataWindow, ...]:

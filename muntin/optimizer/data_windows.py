@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import exp
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.time import SECOND
@@ -40,7 +41,7 @@ def data_trees(workload: Workload) -> tuple[DataTree, ...]:
         tree = data_tree(grouping, queries, workload)
         apart = [data_tree(grouping, [query], workload) for query in queries]
         is_batch = workload.seconds is not None
-        may_be_apart = is_batch and all(each.is_alone for each in apart)
+        may_be_apart = is_batch and all(each.engine is Engine.SPARK for each in apart)
         spent = tree.cost + workload.start_cost
         trees += apart if may_be_apart and sum(each.cost for each in apart) < spent else [tree]
     return tuple(trees)
@@ -52,7 +53,7 @@ def data_trees_cost(workload: Workload) -> float:
 
 
 def move_into_data_trees(plan: Plan, workload: Workload) -> Plan:
-    """Moves periodic windows into the record tree of their grouping where that is cheaper.
+    """Moves periodic windows into the tree of data windows of their grouping where that is cheaper.
 
     That tree reads and sorts every event anyway, for its data windows.
     """
@@ -123,7 +124,7 @@ def data_tree(grouping: Grouping, queries: Sequence[Query], workload: Workload) 
             for window, (names, aggregates) in asked.items()
         ),
     )
-    return _as_sparks_own(tree, workload) if tree.is_alone else tree
+    return _as_sparks_own(tree, workload) if tree.engine is Engine.SPARK else tree
 
 
 def _as_sparks_own(tree: DataTree, workload: Workload) -> DataTree:

@@ -86,7 +86,7 @@ def read_slices_or_levels(plan: Plan) -> Plan:
 
 def _levelled(tree: PeriodicTree, plan: Plan) -> PeriodicTree:
     """Returns the tree as a stream runs it, without what is decided for batches only."""
-    tree = replace(tree, native=(), time_part=None, made_in=None)
+    tree = replace(tree, combined_by_spark=(), time_part=None, made_in=None)
     found = in_levels(tree, plan)
     # A flat tree stays as it was planned, with its costs.
     return tree if tree.is_flat and not found.levels else found

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from muntin.model.passes import SLICER
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.trees import DataTree, PeriodicTree
 from muntin.model.workload import Workload
@@ -36,7 +36,7 @@ def price_plan(plan: Plan, workload: Workload | None = None) -> Plan:
 
 def _with_node_costs(tree: PeriodicTree, part: Workload) -> PeriodicTree:
     """Returns the tree with the costs of its nodes; Spark itself answers one that is alone."""
-    if tree.is_alone and tree.made_in is None:
+    if tree.engine is Engine.SPARK and tree.made_in is None:
         (node,) = tree.nodes
         read, answered = cost.alone_cost(node.window, node.aggregates, part)
         return replace(tree, nodes=(replace(node, cost=answered),), cut_cost=read)
@@ -59,7 +59,7 @@ def _with_node_costs(tree: PeriodicTree, part: Workload) -> PeriodicTree:
 
 
 def _with_pass_costs(trees: Sequence[PeriodicTree], work: Workload) -> tuple[PeriodicTree, ...]:
-    """Returns the trees with what it costs to make their slices, by the maker of their pass."""
+    """Returns the trees with what it costs to make their slices, by the engine of their pass."""
     members: dict[object, list[PeriodicTree]] = {}
     for tree in trees:
         members.setdefault(tree.made_in or id(tree), []).append(tree)
@@ -67,7 +67,7 @@ def _with_pass_costs(trees: Sequence[PeriodicTree], work: Workload) -> tuple[Per
     for together in members.values():
         made_in = together[0].made_in
         candidate = Members(trees=tuple(together), workload=work)
-        by_slicer = made_in is not None and made_in.maker == SLICER
+        by_slicer = made_in is not None and made_in.engine is Engine.COMPILED
         spent = candidate.by_slicer if by_slicer else candidate.by_group_by
         for tree, own in zip(together, spent.trees, strict=True):
             if made_in is None:

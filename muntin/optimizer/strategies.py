@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from muntin.errors import PlanError, nearest
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.trees import PeriodicTree, cost_of
@@ -178,7 +179,8 @@ def _optimized(workload: Workload, strategy: str) -> Plan:
             ways.append(list(map(_in_one_tree, plans, parts)))
         # A single tumbling window has the same tree under every strategy.
         is_same = all(
-            len(plan.periodic_trees) == 1 and plan.periodic_trees[0].is_alone for plan in plans
+            len(plan.periodic_trees) == 1 and plan.periodic_trees[0].engine is Engine.SPARK
+            for plan in plans
         )
         if len(workload.shared) <= _MOST_TOGETHER and not is_same:
             ways += _by_one_strategy(plans, parts)
@@ -244,7 +246,7 @@ def may_share(workload: Workload) -> bool:
         replace(workload, rate=ratio, keys=1.0, keys_known=True, seconds=events / ratio)
         for ratio in reversed(RATIOS)
     )
-    return any(not tree.is_alone for each in tried for tree in optimize(each, STEADY))
+    return any(tree.engine is not Engine.SPARK for each in tried for tree in optimize(each, STEADY))
 
 
 def compare(workload: Workload) -> dict[str, float]:

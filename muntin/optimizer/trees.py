@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.slicing import Slicing
@@ -85,7 +86,7 @@ def tree_of(
         nodes=with_techniques(hung, slicing, options=workload.options),
         cut_cost=cost.cut_cost(slicing, workload, columns=_columns(grouping, hung)),
     )
-    return _as_sparks_own(tree, workload) if tree.is_alone and may_be_alone else tree
+    return _as_sparks_own(tree, workload) if tree.engine is Engine.SPARK and may_be_alone else tree
 
 
 def _columns(grouping: Grouping, nodes: Iterable[Node]) -> int:

@@ -8,7 +8,8 @@ import pytest
 from muntin import explain
 from muntin.explain import words
 from muntin.model.aggregates.aggregate import max_
-from muntin.model.passes import GROUP_BY, SLICER, Pass
+from muntin.model.engine import Engine
+from muntin.model.passes import Pass
 from muntin.model.prices import Prices
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
@@ -55,12 +56,16 @@ def test_a_small_plan_in_full():
 def test_passes_and_what_trees_take_from_them_are_said():
     plan = small()
     (tree,) = plan.trees
-    for maker, reading, made in (
-        (GROUP_BY, "Spark adds events to slices of 1 minute by device", "makes these slices"),
-        (SLICER, "compiled code gets the events once", "adds events to slices of 1 minute"),
+    for engine, reading, made in (
+        (Engine.SPARK, "Spark adds events to slices of 1 minute by device", "makes these slices"),
+        (
+            Engine.COMPILED,
+            "compiled code gets the events once",
+            "adds events to slices of 1 minute",
+        ),
     ):
         shared = Pass(
-            number=0, maker=maker, keys=tree.grouping.keys, slicing=tree.slicing, cost=500.0
+            number=0, engine=engine, keys=tree.grouping.keys, slicing=tree.slicing, cost=500.0
         )
         passed = replace(plan, trees=(replace(tree, made_in=shared),))
         for view in (explain.text(passed, 100), explain.svg(passed)):

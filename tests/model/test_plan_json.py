@@ -49,7 +49,7 @@ def test_how_answers_are_computed_comes_back_too():
     ]
     plan = mt.plan(queries, technique="flat_fat", latency=True)
     back = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
-    assert (back.technique, back.latency) == ("flat_fat", True)
+    assert (back.workload.options.technique, back.workload.options.latency) == ("flat_fat", True)
     assert back.trees[0].nodes[0].techniques == (("flat_fat",),)
 
 
@@ -62,7 +62,7 @@ def test_a_plan_of_an_earlier_version_has_one_name_for_each_aggregate():
     data["trees"][0]["nodes"][0]["techniques"] = ["best"]
     back = plan_from_json(data)
     assert back.trees[0].nodes[0].techniques == ((RECALC, RECALC),)
-    assert back.technique is None
+    assert back.workload.options.technique is None
 
 
 def test_another_version_is_refused():

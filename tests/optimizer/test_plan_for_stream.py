@@ -3,7 +3,7 @@
 import pytest
 
 import muntin as mt
-from muntin.model.passes import SLICER
+from muntin.model.engine import Engine
 from muntin.model.time import MINUTE
 from muntin.model.trees import group_by_pass
 from muntin.model.workload import workload
@@ -36,7 +36,7 @@ def test_every_node_was_asked_for_and_reads_slices_cut_for_it(strategy):
     ]
     for tree in plan.trees:
         assert tree.is_flat
-        assert tree.made_in.maker == SLICER
+        assert tree.made_in.engine is Engine.COMPILED
         queries = list(plan.queries_of(tree).values())
         (asked,) = optimize(workload(queries), "shared").trees
         assert tree.slicing == asked.slicing

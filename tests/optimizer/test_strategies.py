@@ -13,7 +13,7 @@ from benchmarks.papers.generators import (
 )
 from muntin.errors import PlanError
 from muntin.model.aggregates import aggregate as ag
-from muntin.model.passes import SLICER
+from muntin.model.engine import Engine
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.trees import cost_of, group_by_pass
@@ -179,7 +179,7 @@ def test_auto_says_what_it_tried_and_took():
     few = Workload(queries=queries, rate=100.0, keys=200.0)
     plan = optimize(few, "auto")
     assert plan.taken == ("shared",)
-    assert plan.trees[0].made_in.maker == SLICER
+    assert plan.trees[0].made_in.engine is Engine.COMPILED
     few = replace(few, prices=NO_SLICER)
     plan = optimize(few, "auto")
     assert plan.taken == ("unshared",)

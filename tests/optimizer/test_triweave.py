@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.passes import GROUP_BY
+from muntin.model.engine import Engine
 from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.windows.window import Window
@@ -93,7 +93,7 @@ def test_the_pass_costs_one_reading_of_the_events():
         work = Workload(queries=my.workload([*SHORT, *LONG]).queries, rate=rate, prices=prices)
         plan = triweave(work)
         (shared,) = plan.passes
-        assert shared.maker == GROUP_BY
+        assert shared.engine is Engine.SPARK
         # One key, and a slice for every second.
         assert shared.cost == pytest.approx(prices.event * rate + prices.partial)
         folded = {tree.slicing.width: tree.cut_cost for tree in plan.trees}

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from muntin.model.passes import GROUP_BY, Pass
+from muntin.model.engine import Engine
+from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.trees import PeriodicTree, by_family, group_by_pass
 from muntin.model.workload import Workload
@@ -144,7 +145,7 @@ def _made_in(members: Members, number: int) -> tuple[PeriodicTree, ...]:
     A tree whose slices a GROUP BY of its own makes needs no pass.
     """
     cheapest = members.cheapest
-    if len(members.trees) == 1 and cheapest.maker == GROUP_BY:
+    if len(members.trees) == 1 and cheapest.engine is Engine.SPARK:
         (tree,) = members.trees
         return (replace(tree, cut_cost=cheapest.total),)
     return _as_made(members, cheapest, number)
@@ -153,7 +154,7 @@ def _made_in(members: Members, number: int) -> tuple[PeriodicTree, ...]:
 def _as_made(members: Members, cost: PassCost, number: int) -> tuple[PeriodicTree, ...]:
     shared = Pass(
         number=number,
-        maker=cost.maker,
+        engine=cost.engine,
         keys=members.keys,
         slicing=members.slicing,
         leaves_out=members.leaves_out,

@@ -1,11 +1,12 @@
-"""What it costs to make the slices of some trees in one pass, by either maker."""
+"""What it costs to make the slices of some trees in one pass, by either engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.passes import EVENTS_TO_FOLD, GROUP_BY, SLICER, TREES_TO_FOLD
+from muntin.model.engine import Engine
+from muntin.model.passes import EVENTS_TO_FOLD, TREES_TO_FOLD
 from muntin.model.slicing import Slicing
 from muntin.model.trees import PeriodicTree
 from muntin.model.workload import Workload
@@ -24,7 +25,7 @@ _LOOKED_UP = 5.0
 class PassCost:
     """The cost of a pass: of the reading itself, and of what each tree adds to it."""
 
-    maker: str
+    engine: Engine
     reading: float
     trees: tuple[float, ...]
 
@@ -55,12 +56,12 @@ class Members:
 
     @cached_property
     def cheapest(self) -> PassCost:
-        """The cost by the cheaper maker; only the slicer makes some partials, such as sets.
+        """The cost by the cheaper engine; only the slicer makes some partials, such as sets.
 
         Spark alone answers a tree whose windows are its slices.
         """
-        is_alone = len(self.trees) == 1 and self.trees[0].is_alone
-        if not is_alone and not all(tree.is_native for tree in self.trees):
+        is_alone = len(self.trees) == 1 and self.trees[0].engine is Engine.SPARK
+        if not is_alone and not all(tree.fits_group_by for tree in self.trees):
             return self.by_slicer
         return min(self.by_group_by, self.by_slicer, key=lambda each: each.total)
 
@@ -78,9 +79,9 @@ class Members:
         A tree that is alone and whose windows are its slices is answered by Spark itself.
         """
         prices = self.workload.prices
-        if len(self.trees) == 1 and self.trees[0].is_alone:
+        if len(self.trees) == 1 and self.trees[0].engine is Engine.SPARK:
             (tree,) = self.trees
-            return PassCost(maker=GROUP_BY, reading=self.left_out, trees=(tree.cut_cost,))
+            return PassCost(engine=Engine.SPARK, reading=self.left_out, trees=(tree.cut_cost,))
         kept = self._kept
         further = _further_components(self.trees, self.keys)
         reading = (
@@ -90,7 +91,7 @@ class Members:
             + (prices.partial + prices.column * further) * self._rows(kept)
         )
         return PassCost(
-            maker=GROUP_BY,
+            engine=Engine.SPARK,
             reading=reading,
             trees=tuple(
                 prices.packed * self._partials(tree)
@@ -116,7 +117,7 @@ class Members:
             further = _further_components(self.trees, self.keys)
             reading += (prices.sliced + prices.combine * further) * kept
         return PassCost(
-            maker=SLICER,
+            engine=Engine.COMPILED,
             reading=reading,
             trees=tuple(
                 prices.packed * self._partials(tree)

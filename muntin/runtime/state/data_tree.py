@@ -56,17 +56,14 @@ class DataState(TreeState):
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of all its segments in the store."""
         opened = [] if self.open is None else [self.open[0]]
         return [*opened, *self.waiting, *(segment.number for segment in self.kept)]
 
     def to_json(self) -> list[Any]:
-        """Returns the state as data for `json.dumps`."""
         return [self.open, self.waiting, self.kept]
 
     @staticmethod
     def from_json(data: list[Any]) -> "DataState":
-        """Returns the state that `to_json` wrote."""
         opened, waiting, kept = data
         return DataState(
             open=None if opened is None else (opened[0], opened[1]),
@@ -97,7 +94,6 @@ class DataStreamTree(StreamTree):
 
     @property
     def slices(self) -> tuple[Layout, Slicing] | None:
-        """The grains that the slicer makes for it; None: it takes the events as they are."""
         slicing = self.tree.grains
         return None if self.grains is None or slicing is None else (self.grains, slicing)
 
@@ -175,7 +171,6 @@ class DataStreamTree(StreamTree):
         arrived: pa.Table | None,
         interval: Interval,
     ) -> TreeStep:
-        """Returns the step that takes in what has arrived."""
         known = state if isinstance(state, DataState) else DataState()
         return _DataStep(self, known, segments, arrived, interval)
 

@@ -31,24 +31,20 @@ class PeriodicState(TreeState):
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of all its segments in the store."""
         return [segment.number for level in self.levels for segment in level.segments]
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
-        """The rows and bytes of each level."""
         return [
             (sum(s.rows for s in level.segments), sum(s.bytes for s in level.segments))
             for level in self.levels
         ]
 
     def to_json(self) -> list[Any]:
-        """Returns the state as data for `json.dumps`."""
         return [_level_to_json(level) for level in self.levels]
 
     @staticmethod
     def from_json(data: list[Any]) -> "PeriodicState":
-        """Returns the state that `to_json` wrote."""
         return PeriodicState([_level_from_json(level) for level in data])
 
 
@@ -75,12 +71,10 @@ class PeriodicStreamTree(StreamTree):
 
     @property
     def slices(self) -> tuple[Layout, Slicing]:
-        """The partials that the slicer makes for it."""
         return self.layout, self.tree.slicing
 
     @property
     def arriving(self) -> tuple[str, ...]:
-        """The names of the columns that arrive for it, in their order."""
         return (*columns_of(self.layout), EVENTS)
 
     @cached_property
@@ -117,7 +111,6 @@ class PeriodicStreamTree(StreamTree):
         arrived: pa.Table | None,
         interval: Interval,
     ) -> TreeStep:
-        """Returns the step that takes in what has arrived."""
         kept = state.levels if isinstance(state, PeriodicState) else ()
         new = None
         if arrived is not None and arrived.num_rows:
@@ -126,7 +119,6 @@ class PeriodicStreamTree(StreamTree):
         return _PeriodicStep(self, levels, interval)
 
     def count_arrived(self, table: pa.Table) -> tuple[int, int] | None:
-        """Returns how many events and keys have arrived; planners ask for both."""
         keys = list(self.layout.key_columns)
         live = 1
         if keys:
@@ -134,7 +126,6 @@ class PeriodicStreamTree(StreamTree):
         return pc.sum(table.column(EVENTS)).as_py(), live
 
     def with_columns(self, columns: Mapping[int, Sequence[str]]) -> "PeriodicStreamTree":
-        """Returns the tree with other names for the columns of some components, by their place."""
         storages = list(self.layout.storages)
         for place, names in columns.items():
             storages[place] = replace(storages[place], columns=tuple(names))

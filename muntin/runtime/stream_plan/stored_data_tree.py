@@ -39,7 +39,6 @@ class StoredDataTree(StoredTree):
     def start(
         cls, number: int, tree: DataTree, needs: Needs, unseen: int | None
     ) -> "StoredDataTree":
-        """Returns a new tree, which takes records from an unseen instant on."""
         columns = key_columns([*needs.keys, *needs.columns.values()])
         return StoredDataTree(
             number=number,
@@ -51,7 +50,6 @@ class StoredDataTree(StoredTree):
         )
 
     def complete_from(self, query: Query, given: int | None) -> int | None:
-        """Returns the least begin of a window that is complete."""
         since = self.joined.get(query.name, self.since)
         if since is None:
             return None
@@ -69,7 +67,6 @@ class StoredDataTree(StoredTree):
         return len({*tree.queries} & {*same} & {*self.tree.queries}) or None
 
     def fits(self, tree: Tree, needs: Needs, retyped: Collection[str] = ()) -> bool:
-        """Whether a tree can continue this one, on columns of the same kinds."""
         return (
             super().fits(tree, needs, retyped)
             and isinstance(tree, DataTree)
@@ -114,8 +111,6 @@ class StoredDataTree(StoredTree):
         )
 
     def identity(self, types: ValueTypes) -> tuple[dict[str, Any], tuple[int, ...]]:
-        """Returns the nodes, columns and components of the tree, in their order: what is open is
-        known by the numbers of nodes."""
         nodes = tree_to_json(self.tree)["nodes"]
         return {
             "nodes": [{**node, "queries": [], "cost": 0} for node in nodes],
@@ -125,7 +120,6 @@ class StoredDataTree(StoredTree):
         }, ()
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the tree as data for `json.dumps`."""
         return {
             **super().to_json(),
             "columns": dict(self.columns),
@@ -135,7 +129,6 @@ class StoredDataTree(StoredTree):
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "StoredDataTree":
-        """Returns the tree that `to_json` wrote."""
         tree = tree_from_json(data["tree"])
         assert isinstance(tree, DataTree)
         return StoredDataTree(

@@ -52,7 +52,6 @@ class StoredPeriodicTree(StoredTree):
     def start(
         cls, number: int, tree: PeriodicTree, needs: Needs, unseen: int | None
     ) -> "StoredPeriodicTree":
-        """Returns a new tree, whose slices are complete from an unseen instant on."""
         components = _more_components((), needs, unseen, 0)
         return StoredPeriodicTree(
             number=number,
@@ -82,7 +81,6 @@ class StoredPeriodicTree(StoredTree):
         )
 
     def complete_from(self, query: Query, given: int | None) -> int | None:
-        """Returns the begin of a new query's first complete window that ends after `given`."""
         window = query.periodic_window
         wanted = {part for aggregate in query.aggregates.values() for part in aggregate.components}
         limits = [
@@ -132,14 +130,12 @@ class StoredPeriodicTree(StoredTree):
         )
 
     def identity(self, types: ValueTypes) -> tuple[dict[str, Any], tuple[int, ...]]:
-        """Returns the components and windows of the tree, in an order of their own."""
         components = [text_of(column.identity(types)) for column in self.components]
         order = sorted(range(len(components)), key=components.__getitem__)
         windows = {text_of(window_to_json(node.window)) for node in self.tree.nodes if node.queries}
         return {"components": sorted(components), "windows": sorted(windows)}, tuple(order)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the tree as data for `json.dumps`."""
         return {
             **super().to_json(),
             "columns": self.columns,
@@ -152,7 +148,6 @@ class StoredPeriodicTree(StoredTree):
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "StoredPeriodicTree":
-        """Returns the tree that `to_json` wrote."""
         tree = tree_from_json(data["tree"])
         assert isinstance(tree, PeriodicTree)
         return StoredPeriodicTree(

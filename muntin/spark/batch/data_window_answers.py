@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.trees import DataTree
@@ -64,7 +65,7 @@ class RecordAnswers:
     def answer(self, name: str) -> DataFrame:
         """Returns one query's answer; if the tree has others, stores all answers for them."""
         query = self.queries[name]
-        if self._bound.tree.is_alone:
+        if self._bound.tree.engine is Engine.SPARK:
             return _fenced(self._relations.check(query))
         with blaming(query):
             if not self._is_computable:
@@ -90,7 +91,7 @@ class RecordAnswers:
 
         If there are several frames, Spark stores the answers when the first is computed.
         """
-        if self._bound.tree.is_alone:
+        if self._bound.tree.engine is Engine.SPARK:
             yield from by_columns({name: self.answer(name) for name in self.queries})
             return
         with blaming_one(self.answer, self.queries):
@@ -110,7 +111,7 @@ class RecordAnswers:
 
     def together(self, column: str = QUERY) -> list[DataFrame]:
         """Returns all queries' answers under their names, in one DataFrame."""
-        if self._bound.tree.is_alone:
+        if self._bound.tree.engine is Engine.SPARK:
             return [named(name, self.answer(name), column) for name in self.queries]
         ordered = [name for name, query in self.queries.items() if query.ending is not None]
         frames = [named(name, self.answer(name), column) for name in ordered]

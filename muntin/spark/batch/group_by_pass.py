@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from muntin.model.aggregates.aggregate import Component
+from muntin.model.engine import Engine
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.sql_text import only_where
@@ -96,7 +97,7 @@ def group_by_pass(
                 longest=bound.tree.longest,
             )
             for number, bound in trees.items()
-            if len(bound.tree.native) < len(bound.tree.queries)
+            if len(bound.tree.combined_by_spark) < len(bound.tree.queries)
         ),
     )
 
@@ -139,7 +140,7 @@ class _Columns:
         return {
             component: value_type_of(component, aggregate, bound.types)
             for aggregate in bound.tree.aggregates
-            if aggregate in bound.compiled and aggregate.definition.is_native
+            if bound.engines[aggregate] is Engine.COMPILED and aggregate.definition.is_native
             for component in aggregate.components
         }
 

@@ -6,7 +6,8 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from muntin.model.passes import SLICER, Pass
+from muntin.model.engine import Engine
+from muntin.model.passes import Pass
 from muntin.runtime.slicer.packing import BUCKET, ROWS, TARGET
 from muntin.runtime.slicer.slicer import Slicer
 from muntin.runtime.slicer.target import Target
@@ -55,7 +56,7 @@ class PassSlices:
         else:
             keys, slicing = self._pass.keys, self._pass.slicing
             where = self._pass.filter_of(filters)
-        if self._pass is not None and self._pass.maker == SLICER:
+        if self._pass is not None and self._pass.engine is Engine.COMPILED:
             return slicer_pass(self.trees, keys, where, self._names, self._relations)
         return group_by_pass(self.trees, keys, slicing, where, self._names, self._relations)
 
@@ -84,14 +85,14 @@ class PassSlices:
         Packed partials of one key and start meet later, so that Spark need not bring them together.
         """
         frame = self._made.frame
-        if isinstance(self._made, SlicerPass) or self.has_native:
+        if isinstance(self._made, SlicerPass) or self.has_rows_for_spark:
             return frame
         return within_partitions(frame)
 
     @property
-    def has_native(self) -> bool:
+    def has_rows_for_spark(self) -> bool:
         """Whether Spark combines some answers from the rows, which are then stored."""
-        return any(bound.tree.native for bound in self.trees.values())
+        return any(bound.tree.combined_by_spark for bound in self.trees.values())
 
     def slices(self, number: int) -> Slices:
         """Returns the rows that Spark combines for a tree whose types the runtime does not take."""

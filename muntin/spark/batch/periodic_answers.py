@@ -8,6 +8,7 @@ from pyspark.sql.functions import col, lit
 from pyspark.sql.types import DataType, StructField
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
@@ -83,11 +84,10 @@ class FamilyAnswers:
 
     def _compiled(self, query: Query) -> list[Query]:
         """Returns the parts of a query that the compiled runtime answers."""
-        trees = {part.name: self._tree(part.name) for part in query.parts}
         return [
             part
             for part in query.parts
-            if not trees[part.name].is_alone and part.name not in trees[part.name].native
+            if self._tree(part.name).engine_of(part.name) is Engine.COMPILED
         ]
 
     def _is_compiled(self, query: Query) -> bool:
@@ -104,7 +104,7 @@ class FamilyAnswers:
         if place in self._kept:
             return self._kept[place]
         rows = in_order([slices.packed])
-        if slices.has_native:
+        if slices.has_rows_for_spark:
             # Spark combines others from the rows before they are packed, which are stored instead.
             slices.keep()
             return rows
@@ -124,10 +124,10 @@ class FamilyAnswers:
         place = self._passes.index(slices)
         if place not in self._computable:
             may_fail = self._is_shared(slices) and (
-                slices.has_native or self._relations.may_fail(self._parts_in(slices))
+                slices.has_rows_for_spark or self._relations.may_fail(self._parts_in(slices))
             )
             self._computable[place] = not may_fail or is_computable(
-                slices.keep() if slices.has_native else self._packed(slices)
+                slices.keep() if slices.has_rows_for_spark else self._packed(slices)
             )
         return self._computable[place]
 
@@ -149,7 +149,7 @@ class FamilyAnswers:
         """Returns one query's answer, computed without those of the others."""
         query = self.queries[name]
         compiled = self._compiled(query)
-        is_alone = all(self._tree(part.name).is_alone for part in query.parts)
+        is_alone = all(self._tree(part.name).engine is Engine.SPARK for part in query.parts)
         if is_alone or (query.ending and query.sets and len(compiled) < len(query.parts)):
             # An order is that of all grouping sets at once.
             return self._relations.check(query)
@@ -178,7 +178,7 @@ class FamilyAnswers:
         """Returns the answer to a part that the compiled runtime does not take."""
         number = self._number(part.name)
         bound = self._trees[number]
-        if bound.tree.is_alone:
+        if bound.tree.engine is Engine.SPARK:
             return self._relations.check(part)
         slices = self._pass_of(number)
         if len(self._parts_in(slices)) > 1:
@@ -215,7 +215,7 @@ class FamilyAnswers:
         """
         for slices in self._passes:
             # Spark combines some answers from the rows that others are packed from.
-            if slices.has_native:
+            if slices.has_rows_for_spark:
                 slices.keep()
         compiled = [
             query

@@ -87,13 +87,13 @@ class Results(Mapping[str, DataFrame]):
     @cached_property
     def _safe(self) -> "Results | None":
         """The answers to the queries that fail for no event, of those that share."""
-        native = {name for tree in self.plan.periodic_trees for name in tree.native}
+        by_spark = {name for tree in self.plan.periodic_trees for name in tree.combined_by_spark}
         safe = [
             query
             for query in self.plan.queries
             if isinstance(query, Query)
             and query.name in self.plan.sharing
-            and not native.intersection(part.name for part in query.parts)
+            and not by_spark.intersection(part.name for part in query.parts)
             and not self._relations.may_fail(query.parts)
         ]
         return self._results_of(safe, self.plan.strategy) if safe else None

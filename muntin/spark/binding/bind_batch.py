@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from muntin.model.passes import SLICER, Pass
+from muntin.model.engine import Engine
+from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.slicing import Slicing
 from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
-from muntin.model.trees import NATIVE, Node, PeriodicTree
+from muntin.model.trees import Node, PeriodicTree
 from muntin.optimizer.price_plan import price_plan
 from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
@@ -56,12 +57,12 @@ def _by_combiner(bound: BoundPeriodicTree, plan: Plan) -> Iterator[BoundPeriodic
     """Yields a tree, or two if Spark combines some of its partials and only the slicer can make
     others."""
     queries = plan.queries_of(bound.tree)
-    native = [queries[name] for name in _native(bound, plan)]
-    if bound.tree.is_alone or bound.tree.is_native or not native:
+    by_spark = [queries[name] for name in _left_to_spark(bound, plan)]
+    if bound.tree.engine is Engine.SPARK or bound.tree.fits_group_by or not by_spark:
         yield bound
         return
-    others = [query for query in queries.values() if query not in native]
-    yield replace(bound, tree=replace(bound.tree.answering(native), made_in=None))
+    others = [query for query in queries.values() if query not in by_spark]
+    yield replace(bound, tree=replace(bound.tree.answering(by_spark), made_in=None))
     if others:
         yield replace(bound, tree=bound.tree.answering(others))
 
@@ -74,13 +75,16 @@ def _made_by_slicer(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodicTre
     for each in trees:
         tree = each.tree
         made_in = tree.made_in
-        if not tree.is_alone and not tree.is_native:
+        if tree.engine is not Engine.SPARK and not tree.fits_group_by:
             if made_in is None:
                 made_in = Pass(
-                    number=number, maker=SLICER, keys=tree.grouping.keys, slicing=tree.slicing
+                    number=number,
+                    engine=Engine.COMPILED,
+                    keys=tree.grouping.keys,
+                    slicing=tree.slicing,
                 )
                 number += 1
-            passes[made_in] = replace(made_in, maker=SLICER)
+            passes[made_in] = replace(made_in, engine=Engine.COMPILED)
         own.append(made_in)
     return [
         replace(each, tree=replace(each.tree, made_in=made_in and passes.get(made_in, made_in)))
@@ -88,24 +92,24 @@ def _made_by_slicer(trees: Sequence[BoundPeriodicTree]) -> list[BoundPeriodicTre
     ]
 
 
-def _native(bound: BoundPeriodicTree, plan: Plan) -> tuple[str, ...]:
+def _left_to_spark(bound: BoundPeriodicTree, plan: Plan) -> tuple[str, ...]:
     """Returns the queries of a tree whose partials Spark combines."""
     return tuple(
         name
         for name, query in plan.queries_of(bound.tree).items()
-        if not bound.compiled.issuperset(query.aggregates.values())
+        if any(bound.engines[each] is Engine.SPARK for each in query.aggregates.values())
     )
 
 
 def _decided(bound: BoundPeriodicTree, plan: Plan, cores: int) -> BoundPeriodicTree:
     tree = bound.tree
-    native = _native(bound, plan)
+    by_spark = _left_to_spark(bound, plan)
     decided = replace(
         tree,
         nodes=tuple(_combined_by_spark(node, bound) for node in tree.nodes),
-        native=() if tree.is_alone else native,
+        combined_by_spark=() if tree.engine is Engine.SPARK else by_spark,
         # The slicer makes only partials that the compiled runtime takes.
-        made_in=None if native and _by_slicer(tree) else tree.made_in,
+        made_in=None if by_spark and _by_slicer(tree) else tree.made_in,
         time_part=_time_part(tree, plan, cores),
     )
     return replace(bound, tree=decided)
@@ -117,7 +121,9 @@ def _combined_by_spark(node: Node, bound: BoundPeriodicTree) -> Node:
     return replace(
         node,
         techniques=tuple(
-            names if aggregate in bound.compiled else (NATIVE,) * len(names)
+            names
+            if bound.engines[aggregate] is Engine.COMPILED
+            else (Engine.SPARK.value,) * len(names)
             for aggregate, names in named
         ),
     )
@@ -125,7 +131,7 @@ def _combined_by_spark(node: Node, bound: BoundPeriodicTree) -> Node:
 
 def _time_part(tree: PeriodicTree, plan: Plan, cores: int) -> int | None:
     """Returns the length of parts; None if Spark computes all, or keys are many."""
-    if tree.is_alone:
+    if tree.engine is Engine.SPARK:
         return None
     known = plan.keys if plan.workload.keys_known else None
     keys = known if tree.grouping.keys else 1
@@ -153,4 +159,4 @@ def part_width(slicing: Slicing, longest: int, *, keys: float | None, cores: int
 
 
 def _by_slicer(tree: PeriodicTree) -> bool:
-    return tree.made_in is not None and tree.made_in.maker == SLICER
+    return tree.made_in is not None and tree.made_in.engine is Engine.COMPILED

@@ -15,6 +15,7 @@ from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.aggregates.monoids import Monoid
 from muntin.model.aggregates.parts import PARTS, TYPED
 from muntin.model.aggregates.table import DOUBLE
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query, parts_of
 from muntin.model.sql_text import SqlText, quoted
@@ -161,9 +162,9 @@ def _bind(plan: Plan, relations: Relations) -> _Bound:
 def _reason_apart(query: Query, bound: BoundPeriodicTree) -> str | None:
     """Returns why Spark must answer a query that it would have to combine some partials of, while
     only compiled code combines others; None if that is not so."""
-    by_spark = [each for each in query.aggregates.values() if each not in bound.compiled]
+    by_spark = [each for each in query.aggregates.values() if bound.engines[each] is Engine.SPARK]
     compiled = [each for each in query.aggregates.values() if not each.definition.is_native]
-    if bound.tree.is_alone or not by_spark or not compiled:
+    if bound.tree.engine is Engine.SPARK or not by_spark or not compiled:
         return None
     for field in bound.keys:
         if not is_carried(field.dataType):
@@ -217,12 +218,13 @@ def _bind_tree(
         time_type=time_type,
         keys=keys,
         types=types,
-        compiled={
-            each
-            for each in tree.aggregates
+        engines={
+            each: Engine.COMPILED
             if carried
             and is_compiled(each, types)
             and is_order_known(each, tree.grouping.relation, relations)
+            else Engine.SPARK
+            for each in tree.aggregates
         },
     )
 

@@ -1,10 +1,12 @@
 """Trees that are bound to their data, and a plan of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql.types import DataType, StructField
 
 from muntin.model.aggregates.aggregate import Aggregate
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.trees import DataTree, PeriodicTree, Tree
 from muntin.spark.binding.grouping_sql import Types
@@ -26,8 +28,8 @@ class BoundPeriodicTree(BoundTree):
     """A tree of periodic windows and its types."""
 
     tree: PeriodicTree
-    # Aggregates that the compiled runtime takes; the others are combined by Spark.
-    compiled: set[Aggregate]
+    # Who combines each aggregate: compiled code, or Spark where that does not take its types.
+    engines: Mapping[Aggregate, Engine]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql.types import DataType, StructField, StructType
 
 from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.model.engine import Engine
 from muntin.model.query import Grouping, Query
 from muntin.model.sql_text import SqlText, squeeze
 from muntin.model.trees import Tree
@@ -103,7 +104,7 @@ def types_of_alone(
     columns: then `answer_types` asks Spark for them.
     """
     (query, *others) = queries.values()
-    if not tree.is_alone or others or query.whole or sets_of_values(tree.aggregates):
+    if tree.engine is not Engine.SPARK or others or query.whole or sets_of_values(tree.aggregates):
         return None
     fields = relations.check(query).schema.fields
     by_name = {

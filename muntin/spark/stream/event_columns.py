@@ -82,7 +82,7 @@ class EventColumns(Events):
         return self
 
     def frame(self) -> DataFrame:
-        """Returns the events of all lanes with all columns."""
+        """Returns the events of all trees with all columns."""
         return self._relations.sql(self.sql())
 
     @property

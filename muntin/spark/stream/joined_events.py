@@ -1,4 +1,4 @@
-"""What lanes need of a stream and of its joins with static tables, in one reading of the stream."""
+"""What trees need of a stream and of its joins with static tables, in one reading of the stream."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class _RelationColumns(EventColumns):
             self._common = None
 
     def masks(self, grouping: Grouping) -> dict[str, int]:
-        """Returns the bits of events that a lane takes."""
+        """Returns the bits of events that a tree takes."""
         return {_RELATION: 1 << self.number, **super().masks(grouping)}
 
     def _filter(self) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.passes import GROUP_BY, SLICER
+from muntin.model.engine import Engine
 from muntin.model.plan_json import plan_from_json, plan_to_json
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE
@@ -41,9 +41,12 @@ def test_queries_that_differ_in_filter_and_keys_share_a_pass():
 
 def test_the_pass_has_the_keys_and_the_edges_of_all_its_trees():
     asked = (query("a", keys=["site"]), query("b", 2, keys=["device"]))
-    for maker, prices in ((GROUP_BY, ONE_GROUP_BY), (SLICER, Prices(event=1e9, handed=1e6))):
+    for engine, prices in (
+        (Engine.SPARK, ONE_GROUP_BY),
+        (Engine.COMPILED, Prices(event=1e9, handed=1e6)),
+    ):
         (shared,) = optimize(Workload(queries=asked, prices=prices), "shared").passes
-        assert (shared.maker, shared.keys) == (maker, ("device", "site"))
+        assert (shared.engine, shared.keys) == (engine, ("device", "site"))
         assert shared.slicing.width == MINUTE
 
 
@@ -105,7 +108,7 @@ def test_other_times_and_relations_are_other_families():
 def test_few_events_in_a_slice_are_cut_by_the_slicer_and_many_are_not():
     asked = (query("a", keys=["device"]), query("b", 2, keys=["device"]))
     sparse = optimize(Workload(queries=asked, rate=1.0, keys=10_000.0), "auto")
-    assert [each.maker for each in sparse.passes] == [SLICER]
+    assert [each.engine for each in sparse.passes] == [Engine.COMPILED]
     assert optimize(Workload(queries=asked, rate=1e6, keys=100.0), "auto").passes == ()
 
 

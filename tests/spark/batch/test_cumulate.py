@@ -110,7 +110,7 @@ def test_answers_are_those_of_an_explode(spark, events, time, zone):
     with configured(spark, {"spark.sql.session.timeZone": zone}):
         asked = queries(time)
         with mt.run(asked, events) as results:
-            assert any(tree.native for tree in results.plan.trees)
+            assert any(tree.combined_by_spark for tree in results.plan.trees)
             pairs = []
             for query in asked[:-1]:
                 ours, exploded = results[query.name], by_explode(events, query)

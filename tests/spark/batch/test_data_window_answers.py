@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
 from muntin.errors import RunError
+from muntin.model.engine import Engine
 from tests.support.answers import assert_equal_answers, assert_same, plain
 from tests.support.record_windows import Event, windows
 from tests.support.user_aggregates import FIRST, LastFive, Tens
@@ -80,7 +81,7 @@ def test_sessions_equal_sparks_own(readings: DataFrame):
     with mt.run(asked, readings, strategy="shared") as results:
         # Extremes of arrays are not the runtime's; Spark has sessions of its own.
         assert [one.name for one in results.plan.plain] == ["twice", "nested"]
-        assert [tree.is_alone for tree in results.plan.data_trees] == [False] * 4
+        assert [tree.engine is Engine.SPARK for tree in results.plan.data_trees] == [False] * 4
         assert_equal_answers(results, readings)
 
 
@@ -88,7 +89,7 @@ def test_a_session_query_alone_is_sparks_own(readings: DataFrame):
     one = query("alone", mt.session("2 seconds"), where="load > 3", having="n > 1")
     asked = [one, *sessions("gap", (1000, 7000))]
     with mt.run(asked, readings, strategy="shared") as results:
-        assert [tree.is_alone for tree in results.plan.data_trees] == [True, False]
+        assert [tree.engine is Engine.SPARK for tree in results.plan.data_trees] == [True, False]
         assert_same(results["alone"], plain(one, readings))
         python = {
             name: "MapInArrow" in results[name]._jdf.queryExecution().toString()

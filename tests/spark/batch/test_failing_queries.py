@@ -8,7 +8,7 @@ from pyspark.sql.functions import count, expr, max, window
 
 import muntin as mt
 from muntin.errors import RunError
-from muntin.model.passes import GROUP_BY, SLICER
+from muntin.model.engine import Engine
 from muntin.model.prices import Prices
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import optimize
@@ -16,7 +16,10 @@ from muntin.spark.binding.relations import Relations
 from tests.support.answers import plain
 from tests.support.executed_plans import counted_jobs, stored_frames
 
-WAYS = {GROUP_BY: Prices(event=1e6, handed=1e12), SLICER: Prices(event=1e9, handed=1e6)}
+WAYS = {
+    Engine.SPARK: Prices(event=1e6, handed=1e12),
+    Engine.COMPILED: Prices(event=1e9, handed=1e6),
+}
 FAILING = {
     "index": {"aggregates": {"a": mt.max("arr[0]")}},
     "overflow": {"aggregates": {"a": mt.sum("big * 2")}},

@@ -3,7 +3,7 @@
 import pytest
 
 import muntin as mt
-from muntin.model.passes import GROUP_BY, SLICER
+from muntin.model.engine import Engine
 from muntin.model.prices import Prices
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.workload import workload
@@ -13,7 +13,10 @@ from tests.support.answers import TOLERANCE, assert_equal_answers
 from tests.support.comparing import Pair, assert_pairs_equal
 from tests.support.executed_plans import counting_rows, scans, stored_frames
 
-WAYS = {GROUP_BY: Prices(event=1e6, handed=1e12), SLICER: Prices(event=1e9, handed=1e6)}
+WAYS = {
+    Engine.SPARK: Prices(event=1e6, handed=1e12),
+    Engine.COMPILED: Prices(event=1e9, handed=1e6),
+}
 QUERIES = mt.parse_sql("""
 -- name: devices
 SELECT device, window, avg(temp) AS mean, count(*) AS n FROM readings
@@ -51,7 +54,7 @@ def test_answers_are_sparks_and_the_source_is_read_once(spark, readings, tmp_pat
     readings.write.parquet(str(tmp_path / "readings"))
     stored = spark.read.parquet(str(tmp_path / "readings"))
     plan = optimize(workload(QUERIES, prices=WAYS[way]), "shared")
-    assert [each.maker for each in plan.passes] == [way]
+    assert [each.engine for each in plan.passes] == [way]
     with mt.run(plan, stored) as results:
         assert_equal_answers(results, stored)
     shared = [query for query in QUERIES if query.name != "words"]
@@ -61,7 +64,7 @@ def test_answers_are_sparks_and_the_source_is_read_once(spark, readings, tmp_pat
 
 
 def test_writing_and_single_answers_agree(spark, readings, tmp_path):
-    plan = optimize(workload(QUERIES, prices=WAYS[SLICER]), "shared")
+    plan = optimize(workload(QUERIES, prices=WAYS[Engine.COMPILED]), "shared")
     with mt.run(plan, readings) as results:
         results.write(str(tmp_path / "out"))
         assert_pairs_equal(
@@ -109,10 +112,10 @@ def test_many_trees_are_folded_from_finest_slices(spark):
         "IF(id % 11 = 0, NULL, IF(id % 97 = 0, double('nan'), id % 41 / 1.5D)) AS x",
         "IF(id % 7 = 0, NULL, CAST(id % 5 AS INT)) AS load",
     )
-    plan = optimize(workload(MANY, prices=WAYS[SLICER]), "shared")
+    plan = optimize(workload(MANY, prices=WAYS[Engine.COMPILED]), "shared")
     assert len(plan.trees) == len(MANY)
     # So many filters are not asked before all else.
-    assert [(each.maker, each.leaves_out) for each in plan.passes] == [(SLICER, False)]
+    assert [(each.engine, each.leaves_out) for each in plan.passes] == [(Engine.COMPILED, False)]
     with mt.run(plan, frame) as results:
         assert_equal_answers(results, frame)
 
@@ -141,7 +144,7 @@ def test_groups_of_windows_are_composed_from_slices_that_are_cut_once(
     stored = spark.read.parquet(str(tmp_path / "readings"))
     plan = optimize(workload(HOPS, prices=WAYS[way]), "triweave")
     (shared,) = plan.passes
-    assert (shared.maker, shared.slicing.width) == (way, SECOND)
+    assert (shared.engine, shared.slicing.width) == (way, SECOND)
     # The last is the grouping of another filter. Edges of the second fill no grid.
     widths = {tree.queries: tree.slicing.width for tree in plan.trees}
     assert widths == {("seconds",): SECOND, ("minutes", "hops"): None, ("hot",): MINUTE}
@@ -181,7 +184,7 @@ def test_a_cast_that_a_filter_guards_is_computed_for_its_rows_only(spark):
 
 def test_what_keys_decide_of_a_filter_is_not_asked_of_events(spark, readings):
     queries = [query for query in QUERIES if query.name in {"devices", "of one state", "guarded"}]
-    plan = optimize(workload(queries, prices=WAYS[GROUP_BY]), "shared")
+    plan = optimize(workload(queries, prices=WAYS[Engine.SPARK]), "shared")
     with mt.run(plan, readings) as results:
         executed = results.together()._jdf.queryExecution().optimizedPlan().toString()
         assert_equal_answers(results, readings)

@@ -7,7 +7,7 @@ from pyspark.errors import ArithmeticException
 from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
-from muntin.model.passes import GROUP_BY, SLICER
+from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.sql_text import SqlText
@@ -126,7 +126,7 @@ def test_trees_of_a_pass_are_grouped_from_its_slices(readings):
     # Trees of one grouping, and of others.
     assert (len(plan.trees), len({tree.grouping for tree in plan.trees})) == (7, 6)
     (shared,) = plan.passes
-    assert (shared.maker, shared.keys) == (GROUP_BY, ("alarm", "device", "state"))
+    assert (shared.engine, shared.keys) == (Engine.SPARK, ("alarm", "device", "state"))
     texts = [plan.to_sql(query.name) for query in plan.queries]
     # The pass is the same expression in every statement, and all that reads events.
     (made,) = {text[: text.index("slices AS (")] for text in texts}
@@ -142,7 +142,7 @@ def test_trees_of_a_pass_are_grouped_from_its_slices(readings):
 def test_what_the_slicer_makes_is_grouped_from_events():
     prices = Prices(event=1e9, handed=1e6)
     plan = optimize(workload(mt.parse_sql(TEAMS), prices=prices), "shared")
-    assert [each.maker for each in plan.passes] == [SLICER]
+    assert [each.engine for each in plan.passes] == [Engine.COMPILED]
     assert "pass_1" not in plan.to_sql()
 
 

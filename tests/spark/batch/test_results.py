@@ -146,7 +146,7 @@ def test_the_plan_that_ran_says_what_spark_does(readings):
     queries = [*ALL, TOTALS, hops("price", mean=avg("price"))]
     with run(workload(queries, keys=100_000), readings, strategy="shared") as results:
         (tree,) = results.plan.trees
-        assert tree.native == ("words",)
+        assert tree.combined_by_spark == ("words",)
         _, node = results.plan.place("words")
         assert dict(zip(map(str, node.aggregates), node.techniques, strict=True)) == {
             "max(temp)": ("recalc",),
@@ -164,7 +164,7 @@ def test_the_plan_that_ran_says_what_spark_does(readings):
         assert "few keys: split by time" in results.plan.explain()
         # A stream does nothing of that.
         (streamed,) = plan_for_stream(results.plan).trees
-        assert (streamed.native, streamed.time_part) == ((), None)
+        assert (streamed.combined_by_spark, streamed.time_part) == ((), None)
     with run([MINUTE], readings) as results:
         assert "in a batch Spark alone answers it" in results.plan.explain()
 

@@ -179,7 +179,7 @@ def test_answers_that_spark_combines_are_written_together_too(spark, readings, t
         configured(spark, {"spark.sql.adaptive.enabled": "false"}),
         run(queries, readings) as results,
     ):
-        assert sum(len(tree.native) for tree in results.plan.trees) == len(queries)
+        assert sum(len(tree.combined_by_spark) for tree in results.plan.trees) == len(queries)
         with counted_jobs(spark) as jobs:
             results.write(str(tmp_path))
         assert jobs[0] <= 2

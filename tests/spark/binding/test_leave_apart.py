@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql.functions import avg, window
 
 import muntin as mt
+from muntin.model.engine import Engine
 from muntin.model.workload import Workload, workload
 from muntin.optimizer.normalise import normalise
 from muntin.optimizer.strategies import DEFAULT, may_share, optimize
@@ -18,7 +19,7 @@ LONG, SHORT = 1e7, 1.0
 
 def alone(plan):
     """Returns the queries that Spark's own statements answer."""
-    return sorted(name for tree in plan if tree.is_alone for name in tree.queries)
+    return sorted(name for tree in plan if tree.engine is Engine.SPARK for name in tree.queries)
 
 
 def planned(queries, data):

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import muntin as mt
 from muntin.measure.events import readings, store
-from muntin.model.passes import SLICER
+from muntin.model.engine import Engine
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import is_cheap, is_shuffled, live_keys, sample
 from tests.support.answers import assert_equal_answers
@@ -124,7 +124,7 @@ def test_few_events_in_a_slice_are_cut_by_the_slicer_and_many_are_not(spark, mon
     asked = [query("fine", "1 second"), query("hour", "1 hour")]
     sparse = readings(spark, 20_000, 200)
     with mt.run(asked, sparse) as results:
-        assert [each.maker for each in results.plan.passes] == [SLICER]
+        assert [each.engine for each in results.plan.passes] == [Engine.COMPILED]
         assert_equal_answers(results, sparse)
     dense = readings(spark, 20_000, 20, rate=5000.0)
     with mt.run(asked, dense) as results:
