@@ -10,8 +10,8 @@ from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.optimizer.costs.operations import operations_per_slice
-from muntin.techniques.count import operations_of_fold, operations_of_slides
 from muntin.techniques.table import TECHNIQUES
+from tests.support.counted_operations import operations_of_fold, operations_of_slides
 from tests.support.examples import examples
 
 SLIDES = 2048

@@ -4,6 +4,7 @@ An `Aggregate` is a call (`avg(temp)`) of a row of the table of functions. It is
 `Component`s, the columns kept per slice (a sum and a count), each a part of the table.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -79,6 +80,13 @@ class Component:
     def arguments(self) -> tuple[str, ...]:
         """Its arguments; without one, every row counts as the value 1."""
         return ("1",) if self.argument is None else (self.argument, *self.others)
+
+    @property
+    def state_name(self) -> str:
+        """Its name in the state of data windows, which checkpoints keep."""
+        others = [self.others] if self.others else []
+        parameters = [self.parameters] if self.parameters else []
+        return json.dumps([self.kind, self.argument, self.where, *others, *parameters])
 
     def filtered_by(self, where: str | None) -> "Component":
         """Returns the component over the events that a filter lets in.
@@ -166,7 +174,7 @@ class Component:
         return {name: sql.format(**calls) for name, sql in self.part.scalars.items()}
 
     def combine_sql(self, struct: str, finish: str | None = None) -> str:
-        """Returns Spark SQL that combines a group's partials; see `formula.merged`."""
+        """Returns Spark SQL that combines a group's partials; see `formula.merge_sql`."""
         if self.part.combined_by is not None:
             merge = self.part.combined_by
             return merge.format(p=struct) if "{" in merge else f"{merge}({struct})"

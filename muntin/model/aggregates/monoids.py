@@ -32,7 +32,7 @@ class Monoid:
     # It is not compared: a NaN that was pickled is not equal to itself, and kernels are kept by
     # monoid, so that a worker would load those of `MIN` again in each task.
     identity: tuple[int, float] = field(default=(0, 0.0), compare=False)
-    # For partials that are sets of values: the sweep over their entries that answers windows, in
+    # For partials that are sets of values: the sweep over their values that answers windows, in
     # place of a technique that combines partials (see `techniques.sweeps`).
     sweep: str | None = None
     # The techniques that there are for it, if its partials are no numbers; see `runtime.registers`.

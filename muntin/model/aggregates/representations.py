@@ -135,7 +135,6 @@ class CodedValues(Representation):
     """A column of another type than numbers, combined as integers that stand for its values."""
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """Returns the only column."""
         return (name,)
 
 
@@ -150,18 +149,15 @@ class ChosenValues(CodedValues):
     """A column of structs: a value, and the value of another column that chooses it."""
 
     def value_type(self, spark_type: str) -> str:
-        """Returns Spark's name of the type; that of single floats is taken."""
         return "real" if spark_type == "float" else spark_type
 
     def record_values(self, arguments: Sequence[str]) -> tuple[str, ...]:
-        """Returns what chooses, then the value: records of a stream carry no structs."""
         value, by = arguments
         return by, value
 
     def group_by_columns(
         self, name: str, scalars: Mapping[str, str], call: Callable[[str], str], to: str | None
     ) -> dict[str, str]:
-        """Returns the struct, in the types of its values."""
         return super().group_by_columns(name, scalars, call, None)
 
 
@@ -182,7 +178,6 @@ class SetsOfValues(Representation):
     names_types: bool = False
 
     def value_type(self, spark_type: str) -> str:
-        """Returns the type of values; so few digits of a decimal are told apart as doubles."""
         if self.names_types:
             return spark_type
         if self.has_doubles and re.match("decimal", spark_type):
@@ -190,7 +185,6 @@ class SetsOfValues(Representation):
         return super().value_type(spark_type)
 
     def event_values(self, arguments: Sequence[str], value_type: str) -> tuple[str, ...]:
-        """Returns the value, a struct of several arguments."""
         return (cast(as_struct(arguments), _WIDE_TYPES.get(value_type)),)
 
 

@@ -1,5 +1,6 @@
 """User-defined aggregates: lift, combine, lower and an identity (Cutty, section 2.2)."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -50,6 +51,12 @@ class UserComponent(Component):
     def representation(self, value_type: str, *, ansi: bool) -> Representation:
         """Returns its only representation."""
         return self.representations[0]
+
+    @property
+    def state_name(self) -> str:
+        """Its name in the state of data windows: that of its combine is a part of it."""
+        name = function_name(self.monoid.combine)
+        return json.dumps([self.kind, self.lift, self.identity, name])
 
     def event_values(self, value_type: str) -> tuple[str, ...]:
         """Returns the user's lift."""

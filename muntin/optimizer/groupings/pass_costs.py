@@ -125,7 +125,7 @@ class Members:
                     if is_folded
                     else prices.sliced * (1 + len(values) * _LOOKED_UP) * self._rate(tree)
                 )
-                + prices.entry * sum(self._entries(tree, value) for value in values)
+                + prices.entry * sum(self._values_per_second(tree, value) for value in values)
                 for tree in self.trees
                 for values in [_sets_of_values(tree)]
             ),
@@ -199,7 +199,7 @@ class Members:
             )
         return self.known[id(tree)]
 
-    def _entries(self, tree: PeriodicTree, value: str) -> float:
+    def _values_per_second(self, tree: PeriodicTree, value: str) -> float:
         """Returns how many values the sets of a tree's slices have per second."""
         rate, pairs = self._rate(tree), self.workload.pairs_of(value, tree.grouping.keys)
         return rate if pairs is None else cost.occupied(tree.slicing.rate, rate=rate, keys=pairs)

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from muntin.runtime.columns.key_codes import number_values
 from muntin.runtime.columns.partials import Bools, Int64s
 
 
@@ -53,51 +54,32 @@ class KeyNumbers:
 
 
 def changes(columns: list[pa.Array]) -> Bools:
-    """For each row but the first, whether its key differs from the row before."""
-    length = len(columns[0]) - 1
-    differs = np.zeros(length, np.bool_)
+    """For each row but the first, whether its key differs from the row before: null is null, NaN is
+    NaN."""
+    differs = np.zeros(len(columns[0]) - 1, np.bool_)
     for column in columns:
-        differs |= ~same(column.slice(0, length), column.slice(1, length))
+        differs |= _nested_changes(column) if pa.types.is_nested(column.type) else _changes(column)
     return differs
 
 
-def same(left: pa.Array, right: pa.Array) -> Bools:
-    """Row by row, whether two columns hold the same key: null is null, NaN is NaN."""
-    valid_left, valid_right = _bools(left.is_valid()), _bools(right.is_valid())
-    both = valid_left & valid_right
-    return (both & _same_values(left, right, both)) | (~valid_left & ~valid_right)
+def _nested_changes(column: pa.Array) -> Bools:
+    """Numbers whole values, since Arrow compares no lists and structs."""
+    numbers = number_values(column).numbers
+    differs: Bools = numbers[1:] != numbers[:-1]
+    return differs
 
 
-def _same_values(left: pa.Array, right: pa.Array, both: Bools) -> Bools:
-    """Row by row, whether two values are equal; only rows where both are valid matter."""
-    kind = left.type
-    if pa.types.is_null(kind):
-        return both
-    if pa.types.is_struct(kind):
-        equal = both.copy()
-        for index in range(kind.num_fields):
-            equal &= same(pc.struct_field(left, [index]), pc.struct_field(right, [index]))
-        return equal
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _same_lists(left, right, both)
-    equal = _bools(pc.equal(left, right))
-    if pa.types.is_floating(kind):
-        equal |= _bools(pc.and_(pc.is_nan(left), pc.is_nan(right)))
-    return equal
-
-
-def _same_lists(left: pa.Array, right: pa.Array, both: Bools) -> Bools:
-    """Lists are equal when their lengths are, and all elements are."""
-    lengths = [pc.list_value_length(side).fill_null(-1).to_numpy() for side in (left, right)]
-    equal = both & (lengths[0] == lengths[1])
-    # Elements are compared at once for all the rows that have as many of them.
-    rows = np.flatnonzero(equal & (lengths[0] > 0))
-    if len(rows):
-        elements = same(left.take(pa.array(rows)).flatten(), right.take(pa.array(rows)).flatten())
-        firsts = np.concatenate([[0], np.cumsum(lengths[0][rows])[:-1]])
-        equal[rows] = np.logical_and.reduceat(elements, firsts)
-    result: Bools = equal
-    return result
+def _changes(column: pa.Array) -> Bools:
+    before, after = column.slice(0, len(column) - 1), column.slice(1)
+    valid = _bools(column.is_valid())
+    differs: Bools = valid[:-1] != valid[1:]
+    if pa.types.is_null(column.type):
+        return differs
+    equal = _bools(pc.equal(before, after))
+    if pa.types.is_floating(column.type):
+        equal |= _bools(pc.and_(pc.is_nan(before), pc.is_nan(after)))
+    differs |= ~equal & valid[1:]
+    return differs
 
 
 def _bools(array: pa.Array) -> Bools:

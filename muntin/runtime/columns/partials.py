@@ -44,11 +44,9 @@ class PartialColumn:
 
     @property
     def missing(self) -> Bools | None:
-        """Which rows have no partial; None if all have one."""
         return None if self.present is None else ~self.present
 
     def rows(self, first: int) -> Self:
-        """The partials from a row on."""
         return replace(
             self,
             scalars=tuple(scalar[first:] for scalar in self.scalars),
@@ -56,7 +54,6 @@ class PartialColumn:
         )
 
     def where(self, chosen: Bools | Int64s) -> Self:
-        """The partials of the chosen rows, by their numbers or by a mask."""
         return replace(
             self,
             scalars=tuple(scalar[chosen] for scalar in self.scalars),
@@ -64,7 +61,6 @@ class PartialColumn:
         )
 
     def copy(self) -> Self:
-        """The same partials in memory of their own."""
         return replace(
             self,
             scalars=tuple(scalar.copy() for scalar in self.scalars),
@@ -72,7 +68,6 @@ class PartialColumn:
         )
 
     def concatenate(self, newer: Self) -> Self:
-        """These partials, then newer ones."""
         newer, codes = newer.in_codes_of(self)
         older = self if codes is None else self.recoded(codes)
         present = None

@@ -113,24 +113,24 @@ class EvictingDiscretizer(CustomDiscretizer):
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
         """Before each record, read all that are there if it triggers, then evict the oldest."""
         # Row, stretch, window, whether it closes, end.
-        marks: list[tuple[int, int, int, bool, int]] = []
+        edges: list[tuple[int, int, int, bool, int]] = []
         oldest = self._oldest
         for home, low, high, made in self._stretches(records, carried):
             size = int(carried.open[home])
             for row, record in enumerate(self._rows(records, low, high), low):
                 if made.trigger(record) and size:
-                    marks.append((row, home, oldest, False, record.time))
+                    edges.append((row, home, oldest, False, record.time))
                 leaving = self._leaving(made.evict(record, size), size)
-                marks += [(row, home, oldest + index, True, 0) for index in range(leaving)]
+                edges += [(row, home, oldest + index, True, 0) for index in range(leaving)]
                 oldest += leaving
                 size += 1 - leaving
             if home < len(records.firsts) and size:
-                marks.append((high, home, oldest, False, int(NO_END)))
-                marks += [(high, home, oldest + index, True, int(NO_END)) for index in range(size)]
+                edges.append((high, home, oldest, False, int(NO_END)))
+                edges += [(high, home, oldest + index, True, int(NO_END)) for index in range(size)]
                 oldest += size
         self._oldest = oldest
         reads, homes, numbers, closes, ends = (
-            np.array(part, np.int64) for part in (zip(*marks, strict=True) if marks else [()] * 5)
+            np.array(part, np.int64) for part in (zip(*edges, strict=True) if edges else [()] * 5)
         )
         return WindowEdges(
             begins=np.arange(records.rows),

@@ -1,4 +1,4 @@
-"""Cuts slices and keeps their partials, for streams that ask for the same components."""
+"""Cuts records into slices and stores their partials, for streams of the same components."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -90,26 +90,26 @@ class Cutter:
     def feed(
         self,
         rows: int,
-        marks: Sequence[WindowEdges],
+        edges: Sequence[WindowEdges],
         values: Mapping[Component, Column],
-        edges: Int64s = NOTHING,
+        further_cuts: Int64s = NOTHING,
     ) -> list[WindowReads]:
         """Run a batch of records, given where each stream's windows begin and are read.
 
-        `edges` are rows at which a slice starts although no window begins there, as other ways to
-        slice would do.
+        `further_cuts` are rows at which a slice starts although no window begins there, as in other
+        ways to slice.
         """
-        begins = np.concatenate([stream_marks.begins for stream_marks in marks])
+        begins = np.concatenate([stream_edges.begins for stream_edges in edges])
         is_cut = np.zeros(rows, np.bool_)
-        is_cut[begins] = is_cut[edges] = True
+        is_cut[begins] = is_cut[further_cuts] = True
         cuts = np.flatnonzero(is_cut)
         place = (np.cumsum(is_cut) - 1)[begins]
         begun = np.bincount(place, minlength=len(cuts))
         known = self._base + len(self._leaves)
-        splits = np.cumsum([len(stream_marks.begins) for stream_marks in marks])[:-1]
-        pairs = zip(self._waiting, marks, np.split(known + place, splits), strict=True)
-        read = [waiting.take(stream_marks, slices) for waiting, stream_marks, slices in pairs]
-        reads = np.concatenate([stream_marks.reads for stream_marks in marks])
+        splits = np.cumsum([len(stream_edges.begins) for stream_edges in edges])[:-1]
+        pairs = zip(self._waiting, edges, np.split(known + place, splits), strict=True)
+        read = [waiting.take(stream_edges, slices) for waiting, stream_edges, slices in pairs]
+        reads = np.concatenate([stream_edges.reads for stream_edges in edges])
         order = np.argsort(reads, kind="stable")
         slices = np.concatenate([taken.slices for taken in read])[order] - self._base
         closes = np.concatenate([taken.closes for taken in read])[order]
@@ -118,18 +118,18 @@ class Cutter:
         back[order] = np.arange(len(order))
         where = (cuts, begun, reads[order], slices, closes, asks)
         partials = self._run(rows, where, values)
-        limits = np.cumsum([len(stream_marks.reads) for stream_marks in marks])[:-1]
+        limits = np.cumsum([len(stream_edges.reads) for stream_edges in edges])[:-1]
         chosen = [
             part[taken.asks] for part, taken in zip(np.split(back, limits), read, strict=True)
         ]
         return [
             WindowReads(
-                rows=stream_marks.reads[taken.asks],
+                rows=stream_edges.reads[taken.asks],
                 starts=taken.starts[taken.asks],
-                ends=stream_marks.ends[taken.asks],
+                ends=stream_edges.ends[taken.asks],
                 columns={component: column.where(part) for component, column in partials.items()},
             )
-            for stream_marks, taken, part in zip(marks, read, chosen, strict=True)
+            for stream_edges, taken, part in zip(edges, read, chosen, strict=True)
         ]
 
     def _run(
@@ -211,7 +211,7 @@ def _column(
 
 
 def _scalars(monoid: Monoid, given: PartialColumn, reads: int, opened: Any) -> tuple[Any, Any]:
-    """Returns a column's partials, missing ones neutral, and empty arrays for answers."""
+    """Returns a column's partials, the identity where one is missing, and arrays for answers."""
     scalars = given.scalars
     if isinstance(opened, list):
         # Combined as Python objects.

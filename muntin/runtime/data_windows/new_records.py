@@ -1,4 +1,4 @@
-"""Puts the new records of a step beside what is known of all keys, and numbers keys together."""
+"""Sorts the new records of a step, and gives old and new keys common numbers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from muntin.runtime.data_windows.record_batch import PreviousRecord
 
 @dataclass(frozen=True, kw_only=True)
 class StepRecords:
-    """New records in order, and what is known of all keys, by number of key."""
+    """The new records of a step in order, and the state of all keys, by key number."""
 
     known: OpenWindows
     records: pa.RecordBatch
@@ -64,7 +64,7 @@ class StepRecords:
 
 
 def number_keys(known: OpenWindows, records: pa.RecordBatch, layout: RecordLayout) -> StepRecords:
-    """Number all keys, those known and those new, and bring records and windows into order."""
+    """Returns the records of a step and the open windows, sorted by common key numbers."""
     columns = layout.layout.key_columns
     table = pa.Table.from_batches([records])
     if columns:
@@ -152,7 +152,7 @@ def _order_of(batch: pa.RecordBatch, keys: Int64s, times: Int64s, columns: Itera
 
 
 def _ranks(column: pa.Array) -> Iterator[np.ndarray]:
-    """Yields arrays that sort as a column does, the one that counts most first."""
+    """Yields arrays that sort as a column does, the most significant first."""
     if column.null_count:
         yield column.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_struct(column.type):

@@ -1,4 +1,4 @@
-"""What a tree of data windows knows between two steps of a stream, written as Arrow bytes.
+"""The state of a tree of data windows between two steps of a stream, as Arrow bytes.
 
 It has the partial of every slice that an open window begins with, the start of every open window,
 and for every key what its next record is compared with. Columns are named by what they hold, so a
@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.user_aggregate import UserComponent, function_name
 from muntin.model.trees import DataTree
 from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.arrow_bytes import from_bytes, to_bytes
@@ -49,7 +48,7 @@ class DiscretizerWindows:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenWindows:
-    """All that is known of some keys."""
+    """The state of some keys."""
 
     # The columns of the keys, a row each.
     keys: pa.Table
@@ -68,7 +67,7 @@ class OpenWindows:
 def no_open_windows(
     layout: RecordLayout, records: pa.RecordBatch, streams: Sequence[Discretizer]
 ) -> OpenWindows:
-    """Returns what is known before the first records."""
+    """Returns the state before the first records."""
     none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
     empty = records.slice(0, 0)
     kinds = {sql: records.schema.field(name).type for sql, name in layout.measures.items()}
@@ -120,7 +119,7 @@ def to_state(
             windows[label].append(getattr(open_, label))
     slices: dict[str, Any] = {"key": open_windows.slice_keys}
     for storage in storages:
-        name = _component(storage.component)
+        name = storage.component.state_name
         columns = storage.to_state(open_windows.partials[storage.component])
         slices |= {f"{label} {name}": values for label, values in columns.items()}
     tables = (
@@ -156,11 +155,13 @@ def from_state(
 
     partials: dict[Component, Column] = {}
     for storage in layout.layout.storages:
-        columns = {}
-        for column in slices.column_names:
-            label, _, name = column.partition(" ")
-            if name == _component(storage.component):
-                columns[label] = slices.column(column).combine_chunks()
+        named = (column.partition(" ") for column in slices.column_names)
+        wanted = storage.component.state_name
+        columns = {
+            label: slices.column(f"{label} {name}").combine_chunks()
+            for label, _, name in named
+            if name == wanted
+        }
         # No window that asks for a new component begins with a slice from before it was asked for.
         partials[storage.component] = (
             storage.from_state(columns) if columns else storage.missing(slices.num_rows)
@@ -207,14 +208,3 @@ def from_state(
         slice_keys=slice_keys[used],
         partials={component: column.where(used) for component, column in partials.items()},
     )
-
-
-def _component(component: Component) -> str:
-    """Returns the name of a component's columns."""
-    if isinstance(component, UserComponent):
-        name = function_name(component.monoid.combine)
-        return json.dumps([component.kind, component.lift, component.identity, name])
-    others = [component.others] if component.others else []
-    parameters = [list(component.parameters)] if component.parameters else []
-    names = [component.kind, component.argument, component.where, *others, *parameters]
-    return json.dumps(names)

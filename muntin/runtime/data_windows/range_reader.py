@@ -29,7 +29,7 @@ class RangeReader:
         self._waiting = [WaitingWindows() for _ in range(streams)]
 
     def feed(
-        self, keys: Int64s, marks: Sequence[WindowEdges], values: Mapping[Component, Column]
+        self, keys: Int64s, edges: Sequence[WindowEdges], values: Mapping[Component, Column]
     ) -> list[WindowReads]:
         """Take a batch of rows, given where each stream's windows begin and are read.
 
@@ -49,15 +49,15 @@ class RangeReader:
             for component, storage in self._storages.items()
         }
         reads = []
-        for waiting, stream_marks in zip(self._waiting, marks, strict=True):
-            taken = waiting.take(stream_marks, older + stream_marks.begins)
+        for waiting, stream_edges in zip(self._waiting, edges, strict=True):
+            taken = waiting.take(stream_edges, older + stream_edges.begins)
             lows = taken.slices[taken.asks]
-            highs = stream_marks.reads[taken.asks] + older
+            highs = stream_edges.reads[taken.asks] + older
             reads.append(
                 WindowReads(
-                    rows=stream_marks.reads[taken.asks],
+                    rows=stream_edges.reads[taken.asks],
                     starts=taken.starts[taken.asks],
-                    ends=stream_marks.ends[taken.asks],
+                    ends=stream_edges.ends[taken.asks],
                     columns={
                         component: each.over(lows, highs, _TECHNIQUE)
                         for component, each in foldings.items()

@@ -1,4 +1,4 @@
-"""A batch of records as columns, and what discretizers mark in it and carry to the next."""
+"""A batch of records as columns, and the state of discretizers between batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ NO_END = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, kw_only=True)
 class PreviousRecord:
-    """What is known of the record before each stretch; arbitrary where there is none."""
+    """Facts about the last record before each stretch; arbitrary where there is none."""
 
     lasts: Int64s
     met: Mapping[str, Bools]
@@ -95,7 +95,7 @@ class Records:
         return met
 
     def after(self) -> PreviousRecord:
-        """Returns what is known after each stretch."""
+        """Returns the facts about the last record of each stretch."""
         every = np.arange(self.stretches)
         return PreviousRecord(
             lasts=self.lasts_before(self.stops, every),
@@ -134,7 +134,7 @@ class WindowEdges:
 
 @dataclass(kw_only=True)
 class DiscretizerState:
-    """What a discretizer knows at the begin of each stretch, from earlier records.
+    """The state of a discretizer at the start of each stretch.
 
     `memory` and `made` are updated to what is known after each stretch.
     """

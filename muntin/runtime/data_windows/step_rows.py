@@ -1,4 +1,4 @@
-"""The rows of a step: for every key that takes part, its kept slices, then its records."""
+"""The rows of a step: for every key that takes part, its stored slices, then its records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from muntin.runtime.data_windows.window_stream import Discretizer
 class StepWindows:
     """A stream's windows over the rows of a step, and those that stay open after it."""
 
-    marks: WindowEdges
+    edges: WindowEdges
     # Those that stay: `slices` are the rows that they begin with.
     left: DiscretizerWindows
 
     @property
     def left_rows(self) -> Int64s:
-        """The rows with which windows begin that stay open."""
+        """The first rows of the windows that stay open."""
         return self.left.slices
 
 
 class StepRows:
-    """The rows of all keys that take part in a step: the slices that were kept, then records."""
+    """The rows of all keys that take part in a step: stored slices, then new records."""
 
     def __init__(self, new: StepRecords, *, active: Bools) -> None:
-        """`active` says of each key whether it takes part."""
+        """`active` has, for each key, whether it takes part."""
         self._new = new
         self.active = active
         count = new.known.count
@@ -59,33 +59,33 @@ class StepRows:
         return places
 
     def place_windows(
-        self, marks: WindowEdges, windows: DiscretizerWindows, stream: Discretizer, until: int
+        self, edges: WindowEdges, windows: DiscretizerWindows, stream: Discretizer, until: int
     ) -> StepWindows:
-        """Returns a stream's windows, open and new, with `marks` translated to these rows."""
+        """Returns a stream's windows, open and new, with `edges` translated to these rows."""
         new = self._new
         talk = new.has_records[windows.keys]
         quiet = self.active[windows.keys] & ~talk
-        # Windows of keys with new records, in the order in which marks number them, then the
+        # Windows of keys with new records, in the order in which edges number them, then the
         # others.
-        keys = np.concatenate([windows.keys[talk], new.keys[marks.begins]])
+        keys = np.concatenate([windows.keys[talk], new.keys[edges.begins]])
         by_key = np.argsort(keys, kind="stable")
         begun = np.concatenate(
-            [self._slice_rows[windows.slices[talk]], self._record_rows[marks.begins]]
+            [self._slice_rows[windows.slices[talk]], self._record_rows[edges.begins]]
         )
-        starts = np.concatenate([windows.starts[talk], marks.starts])
+        starts = np.concatenate([windows.starts[talk], edges.starts])
         keys = np.concatenate([keys[by_key], windows.keys[quiet]])
         begun = np.concatenate([begun[by_key], self._slice_rows[windows.slices[quiet]]])
         starts = np.concatenate([starts[by_key], windows.starts[quiet]])
         order = np.argsort(keys, kind="stable")
         number = np.empty(len(order), np.int64)
         number[order] = np.arange(len(order))
-        read = self._reads(marks, windows, quiet, len(by_key))
+        read = self._reads(edges, windows, quiet, len(by_key))
         flushed, due = read.flushed, stream.due(read.ends) <= until
         in_turn = np.argsort(keys[read.windows], kind="stable")
         stays = (flushed & read.closes & ~due)[in_turn]
         left = read.windows[in_turn][stays]
         return StepWindows(
-            marks=WindowEdges(
+            edges=WindowEdges(
                 begins=begun[order],
                 starts=starts[order],
                 reads=read.rows[in_turn],
@@ -105,16 +105,16 @@ class StepRows:
         )
 
     def _reads(
-        self, marks: WindowEdges, windows: DiscretizerWindows, quiet: Bools, talking: int
+        self, edges: WindowEdges, windows: DiscretizerWindows, quiet: Bools, talking: int
     ) -> "_Reads":
-        """Returns all reads: those of `marks`, and one for each window of keys without records."""
+        """Returns all reads: those of `edges`, and one for each window of keys without records."""
         new = self._new
-        count, others = len(marks.reads), int(quiet.sum())
+        count, others = len(edges.reads), int(quiet.sum())
         # All windows end after the last record of their key. Stretches count from one: the first is
         # empty.
-        homes = new.keys_with_records[marks.stretches - 1]
-        lows = new.lows[marks.stretches - 1]
-        rows = self._bases[homes] + self._slices[homes] + marks.reads - lows
+        homes = new.keys_with_records[edges.stretches - 1]
+        lows = new.lows[edges.stretches - 1]
+        rows = self._bases[homes] + self._slices[homes] + edges.reads - lows
         yes = np.ones(count, np.bool_)
         more = np.ones(others, np.bool_)
         return _Reads(
@@ -122,13 +122,13 @@ class StepRows:
             flushed=np.concatenate([rows == self._stops[homes], more]),
             windows=np.concatenate(
                 [
-                    np.arange(count) if marks.numbers is None else marks.numbers,
+                    np.arange(count) if edges.numbers is None else edges.numbers,
                     talking + np.arange(others),
                 ]
             ),
-            ends=np.concatenate([marks.ends, windows.ends[quiet]]),
-            closes=np.concatenate([yes if marks.closes is None else marks.closes, more]),
-            asks=np.concatenate([yes if marks.asks is None else marks.asks, windows.asks[quiet]]),
+            ends=np.concatenate([edges.ends, windows.ends[quiet]]),
+            closes=np.concatenate([yes if edges.closes is None else edges.closes, more]),
+            asks=np.concatenate([yes if edges.asks is None else edges.asks, windows.asks[quiet]]),
         )
 
     def slices(self, live: Int64s) -> WindowEdges:

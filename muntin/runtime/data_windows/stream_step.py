@@ -54,7 +54,7 @@ from muntin.runtime.storage.layout import all_slots
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """The outcome of a step: answers, and what is known after it."""
+    """The answers of a step, and the state after it."""
 
     answers: list[pa.RecordBatch]
     # None if nothing is left to remember.
@@ -71,7 +71,7 @@ class StreamSteps:
         self._layout = layout
 
     def step(self, state: bytes | None, records: pa.RecordBatch | None, until: int) -> StepResult:
-        """Take in records, in any order; no more will follow from before `until`."""
+        """Runs a step; later ones have no records from before `until`. Records are in any order."""
         streams = tree_discretizers(self._tree)
         names = stream_names(self._tree, streams)
         finders = [stream for _, stream in streams]
@@ -108,7 +108,7 @@ class _Outcome:
 
 
 class _Step:
-    """One step; all that is known of keys is in arrays with an element for each key."""
+    """One step; the state of keys is in arrays with an element for each key."""
 
     def __init__(
         self,
@@ -128,20 +128,20 @@ class _Step:
         """Find windows, cut slices, answer what has closed, and keep what stays open."""
         new, known = self._new, self._known
         records = self._records()
-        all_marks = [self._find(number, records) for number in range(len(self._streams))]
+        all_edges = [self._find(number, records) for number in range(len(self._streams))]
         due = np.zeros(known.count, np.bool_)
         for (_, stream), opened in zip(self._streams, known.windows, strict=True):
             due[opened.keys[stream.due(opened.ends) <= until]] = True
         rows = StepRows(new, active=new.has_records | due)
         all_windows = [
-            rows.place_windows(marks, opened, stream, until)
-            for marks, opened, (_, stream) in zip(
-                all_marks, known.windows, self._streams, strict=True
+            rows.place_windows(edges, opened, stream, until)
+            for edges, opened, (_, stream) in zip(
+                all_edges, known.windows, self._streams, strict=True
             )
         ]
         live = np.unique(np.concatenate([each.left_rows for each in all_windows]))
         values = self._values(rows)
-        reads, partials = self._cut([each.marks for each in all_windows], rows, live, values)
+        reads, partials = self._cut([each.edges for each in all_windows], rows, live, values)
         answers = self._answers(reads, rows)
         windows, slice_keys, order = rows.left(all_windows, live)
         slices = {
@@ -168,7 +168,7 @@ class _Step:
         return records
 
     def _find(self, number: int, records: Records) -> WindowEdges:
-        """Returns where windows of a stream begin and end, and update what it knows of keys."""
+        """Returns where windows of a stream begin and end, and updates its state of keys."""
         new, stream = self._new, self._streams[number][1]
         windows, memory = self._known.windows[number], self._known.memory[number]
         talk = new.has_records[windows.keys]
@@ -183,17 +183,17 @@ class _Step:
             texts = [made[key] for key in new.keys_with_records]
             objects = [None if text is None else restore(text, stream.window) for text in texts]
             carried.made = [None, *objects, None]
-        marks = stream.find(records, carried)
+        edges = stream.find(records, carried)
         for name, values in memory.items():
             values[new.keys_with_records] = carried.memory[name][1:-1]
         if isinstance(stream, CustomDiscretizer):
             assert made is not None
             for key, custom in zip(new.keys_with_records, carried.made[1:-1], strict=True):
                 made[key] = save(custom, stream.window)
-        return marks
+        return edges
 
     def _values(self, rows: StepRows) -> dict[Component, Column]:
-        """Returns each component's partials in all rows: those of kept slices, then of records."""
+        """Returns each component's partials in all rows, of stored slices and of records."""
         slices = np.flatnonzero(rows.active[self._known.slice_keys])
         fresh = read_values(self._new.records, self._layout)
         return {
@@ -206,19 +206,19 @@ class _Step:
 
     def _cut(
         self,
-        marks: Sequence[WindowEdges],
+        edges: Sequence[WindowEdges],
         rows: StepRows,
         live: Int64s,
         values: Mapping[Component, Column],
     ) -> tuple[list[list[WindowReads]], dict[Component, Column]]:
         """Returns the reads of every stream, by cutter, and the partials of slices that stay."""
         slices = rows.slices(live)
-        reads: list[list[WindowReads]] = [[] for _ in marks]
+        reads: list[list[WindowReads]] = [[] for _ in edges]
         partials: dict[Component, Column] = {}
         for members, monoids in cut_groups(self._tree, self._layout.layout, self._streams):
             cutter = Cutter(monoids, len(members) + 1)
             *stream_reads, last = cutter.feed(
-                rows.count, [*(marks[member] for member in members), slices], values
+                rows.count, [*(edges[member] for member in members), slices], values
             )
             for member, read in zip(members, stream_reads, strict=True):
                 reads[member].append(read)
@@ -227,7 +227,7 @@ class _Step:
         for members, of_records in swept_groups(self._tree, self._layout.layout, self._streams):
             reader = RangeReader(of_records, len(members) + 1)
             *stream_reads, last = reader.feed(
-                rows.keys, [*(marks[member] for member in members), slices], values
+                rows.keys, [*(edges[member] for member in members), slices], values
             )
             for member, read in zip(members, stream_reads, strict=True):
                 reads[member].append(read)
@@ -260,7 +260,7 @@ class _Step:
         slice_keys: Int64s,
         partials: Mapping[Component, Column],
     ) -> OpenWindows:
-        """Returns what is known now, without keys of which nothing must be remembered."""
+        """Returns the state after the step, without keys that have none."""
         known = self._known
         stays: Bools = np.zeros(known.count, np.bool_)
         stays[slice_keys] = True

@@ -84,14 +84,14 @@ class DataTreeRuntime:
         self, records: Records, keys: Int64s, values: Mapping[Component, Column]
     ) -> Iterator[pa.RecordBatch]:
         """Run every discretizer and every cutter over the records once; yield the answers."""
-        marks = [stream.feed(records) for _, stream in self._streams]
+        edges = [stream.feed(records) for _, stream in self._streams]
         reads_by_stream: dict[int, list[WindowReads]] = {}
         for cutter, members in self.cutters:
-            reads = cutter.feed(records.rows, [marks[member] for member in members], values)
+            reads = cutter.feed(records.rows, [edges[member] for member in members], values)
             for member, read in zip(members, reads, strict=True):
                 reads_by_stream.setdefault(member, []).append(read)
         for reader, members in self.readers:
-            reads = reader.feed(keys[1:], [marks[member] for member in members], values)
+            reads = reader.feed(keys[1:], [edges[member] for member in members], values)
             for member, read in zip(members, reads, strict=True):
                 reads_by_stream.setdefault(member, []).append(read)
         for index, (number, _) in enumerate(self._streams):

@@ -1,4 +1,4 @@
-"""Windows that have begun and not ended yet, stream by stream, and the reads that end them."""
+"""Open windows, stream by stream, and the reads that end them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class WindowReads:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadWindows:
-    """The windows that the reads of a batch are of, and what each read does."""
+    """The window of each read of a batch, and whether the read closes it and gives an answer."""
 
     slices: Int64s
     starts: Int64s
@@ -41,20 +41,20 @@ class WaitingWindows:
         # The number of the first of them.
         self._first = 0
 
-    def take(self, marks: WindowEdges, slices: Int64s) -> ReadWindows:
+    def take(self, edges: WindowEdges, slices: Int64s) -> ReadWindows:
         """Add the windows that begin in a batch, and return those that are read."""
         open_slices = np.concatenate([self.slices, slices])
-        starts = np.concatenate([self._starts, marks.starts])
-        count = len(marks.reads)
-        places = np.arange(count) if marks.numbers is None else marks.numbers - self._first
-        closed = count if marks.closes is None else int(marks.closes.sum())
+        starts = np.concatenate([self._starts, edges.starts])
+        count = len(edges.reads)
+        places = np.arange(count) if edges.numbers is None else edges.numbers - self._first
+        closed = count if edges.closes is None else int(edges.closes.sum())
         self.slices, self._starts = open_slices[closed:], starts[closed:]
         self._first += closed
         return ReadWindows(
             slices=open_slices[places],
             starts=starts[places],
             closes=np.ones(count, np.int64)
-            if marks.closes is None
-            else marks.closes.astype(np.int64),
-            asks=np.ones(count, np.bool_) if marks.asks is None else marks.asks,
+            if edges.closes is None
+            else edges.closes.astype(np.int64),
+            asks=np.ones(count, np.bool_) if edges.asks is None else edges.asks,
         )

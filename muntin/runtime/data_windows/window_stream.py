@@ -1,4 +1,4 @@
-"""The base of all discretizers: what they carry from one batch of records to the next."""
+"""The base class of discretizers, with their state between batches of records."""
 
 from typing import Any, ClassVar
 
@@ -30,7 +30,7 @@ class Discretizer:
         self._made: Any = None
 
     def find(self, records: Records, carried: DiscretizerState) -> WindowEdges:
-        """Returns where windows begin and end in a batch; `carried` is known from before."""
+        """Returns where windows begin and end in a batch, and updates the state `carried`."""
         raise NotImplementedError
 
     def due(self, ends: Int64s) -> Int64s:
@@ -38,7 +38,7 @@ class Discretizer:
         return np.where(ends == NO_END, NEVER, ends + self.patience)
 
     def feed(self, records: Records) -> WindowEdges:
-        """Take the next batch of records, which may continue the last key, and return its marks."""
+        """Returns the edges of the next batch of records, which may continue the last key."""
         last = records.stretches - 1
         carried = DiscretizerState(
             open=_first(self._open, last),
@@ -46,17 +46,17 @@ class Discretizer:
             memory={name: _first(value, last) for name, value in self._memory.items()},
             made=[self._made, *[None] * last],
         )
-        marks = self.find(records, carried)
+        edges = self.find(records, carried)
         self._memory = {name: int(values[last]) for name, values in carried.memory.items()}
         self._made = carried.made[last]
         low = records.lows[last]
-        begun = marks.starts[marks.begins >= low]
-        over = marks.stretches == last
-        closed = int((over if marks.closes is None else over & marks.closes).sum())
+        begun = edges.starts[edges.begins >= low]
+        over = edges.stretches == last
+        closed = int((over if edges.closes is None else over & edges.closes).sum())
         starts = begun if last else np.concatenate([self._starts, begun])
         self._starts = starts[closed:]
         self._open = len(self._starts)
-        return marks
+        return edges
 
 
 def _first(value: int, others: int) -> Int64s:

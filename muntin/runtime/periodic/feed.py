@@ -1,4 +1,4 @@
-"""Hands the partials of a node, or the slices, to all nodes that read them, and keeps them once."""
+"""Passes the partials of a node, or the slices, to the nodes that read them."""
 
 from collections.abc import Iterator, Mapping
 

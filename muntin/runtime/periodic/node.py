@@ -1,4 +1,4 @@
-"""One node at run time: reads partials of its parent, gives out partials of its own window."""
+"""The runtime of one node: reads partials of its parent, returns partials of its own window."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

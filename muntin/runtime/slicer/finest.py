@@ -2,8 +2,8 @@
 
 Where many targets read the same events, most of the work is to group them once for each target. If
 the finest slices, by the keys and edges of all targets, are far fewer than the events, it is
-cheaper to make these first. Conditions that differ between the events of a finest slice are asked
-of events: components under them are kept apart.
+cheaper to make these first. Where a condition differs between the events of a finest slice, its
+components are made from the events that meet it.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _SAMPLE = 1 << 16
 
 
 class FinestSlices(Chunk):
-    """Finest slices as rows of a chunk; `foldable` targets take them for events."""
+    """Finest slices as rows of a chunk; `foldable` targets read them in place of events."""
 
     def __init__(
         self, events: BatchChunk, fine: Groups, starts: Int64s, foldable: Sequence[Target]
@@ -53,7 +53,7 @@ class FinestSlices(Chunk):
             self._fold(events, guard, targets)
 
     def _fold(self, events: BatchChunk, guard: Guard, targets: Iterable[Target]) -> None:
-        """Makes all components under one guard."""
+        """Combines the events that meet one guard, for all components."""
         groups = self._fine
         self._seen[guard] = None
         if guard:

@@ -1,7 +1,7 @@
-"""Sets rows aside that no open window takes: all windows that hold them have been given out.
+"""Finds late rows: all windows that contain them have been answered.
 
-Which windows were given out is known before a batch runs: those that end up to the watermark of the
-batch before. So it is told row by row, from the row's time and the filters that take it.
+The windows that end up to the watermark of the previous batch have been answered. So a row's time,
+and the filters that it passes, decide whether it is late.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,22 +21,22 @@ WHOLLY_LATE = -2
 
 @dataclass(frozen=True, kw_only=True)
 class OpenWindowFilter:
-    """What takes rows: those with all bits of `masks`, as long as one of its windows is open."""
+    """Selects the rows that have all bits of `masks` and are in an open window."""
 
     masks: Mapping[str, int] = field(default_factory=dict)
     windows: tuple[Window, ...] = ()
-    # Where it has data windows, they take no row behind the watermark, in whole steps of so much.
+    # Data windows take no row behind the watermark, rounded down to a multiple of this.
     step: int | None = None
 
     def takes(self, batch: pa.RecordBatch) -> Bools:
-        """Whether its filter lets rows in."""
+        """Returns which rows pass its masks."""
         taken = np.ones(batch.num_rows, np.bool_)
         for name, mask in self.masks.items():
             taken &= (integers_of(batch.column(name)) & mask) == mask
         return taken
 
     def is_open(self, times: Int64s, given: int) -> Bools:
-        """Whether some window that holds an instant has not been given out."""
+        """Returns which instants are in a window that has not been answered."""
         opened = np.zeros(len(times), np.bool_)
         for window in self.windows:
             opened |= window.last_end(times) > given
@@ -46,7 +46,7 @@ class OpenWindowFilter:
 
 
 class LateRows:
-    """Packs the rows of batches that no filter takes any more, and some would have."""
+    """Packs the rows of batches that pass a filter, but only too late."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LateRows:
         buckets: Sequence[int],
         given: int,
     ) -> None:
-        """`column` has a row as a struct; `given` is the watermark up to which answers are out."""
+        """`column` has a row as a struct; windows that end up to `given` have been answered."""
         self._filters = filters
         self._time, self._column = time, column
         self._buckets = buckets

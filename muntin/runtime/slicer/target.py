@@ -1,4 +1,4 @@
-"""What the slicer makes: the slices of one tree."""
+"""The target of a slicer: the slices of one tree."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -75,19 +75,15 @@ class CodedStorage(ScalarStorage):
     """A column of values in their own type, which are combined as codes."""
 
     def read(self, batch: pa.RecordBatch) -> PartialColumn:
-        """Returns the codes of a column."""
         return self._coded(batch.column(self.columns[0]))
 
     def write(self, column: Any) -> dict[str, pa.Array]:
-        """Returns codes as a column of their own type."""
         return {self.columns[0]: self._values(column)}
 
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn:
-        """Returns the codes of records."""
         return self._coded(batch.column(names[0]))
 
     def lower(self, aggregate: Aggregate, columns: Sequence[Any]) -> tuple[pa.Array, ...]:
-        """Returns the values of the codes."""
         return (self._values(columns[0]),)
 
     def _coded(self, column: pa.Array) -> CodedColumn:
@@ -130,7 +126,6 @@ class ChosenStorage(CodedStorage):
         return self._coded(zip_struct(*columns) if len(columns) == 2 else columns[0])
 
     def lower(self, aggregate: Aggregate, columns: Sequence[Any]) -> tuple[pa.Array, ...]:
-        """Returns the values that were chosen."""
         structs = self._values(columns[0])
         return (structs if pa.types.is_null(structs.type) else pc.struct_field(structs, [1]),)
 

@@ -56,6 +56,11 @@ class ComponentStorage(ABC):
         return pa.null()
 
     @property
+    def has_superseded(self) -> bool:
+        """Whether a later partial may make values of earlier ones superfluous."""
+        return False
+
+    @property
     def cut_monoid(self) -> tuple[Monoid, Any]:
         """What a store of slices combines by, and the type of the scalars there."""
         return self.monoid, np.int64
@@ -118,10 +123,12 @@ class ComponentStorage(ABC):
     def without_superseded(
         self, batch: pa.RecordBatch, keys: np.ndarray, count: int, is_passed: Bools
     ) -> dict[str, pa.Array]:
-        """Returns those of its columns of ordered slices that have values which later rows make
-        superfluous, without these values. `keys` has the number of each row's key, out of `count`;
-        only rows that are `is_passed` supersede others."""
-        return {}
+        """Returns its columns of ordered slices without values that later rows make superfluous.
+
+        It is called if it `has_superseded` values. `keys` has the number of each row's key, out of
+        `count`; only rows that are `is_passed` supersede others.
+        """
+        raise NotImplementedError
 
 
 def number_type(value_type: str) -> pa.DataType:

@@ -16,7 +16,7 @@ def latest_values(table: pa.Table, layout: Layout, watermark: int) -> pa.Table:
 
     Only a row that starts up to the watermark does.
     """
-    sets = [storage for storage in layout.storages if storage.representation.has_values]
+    sets = [storage for storage in layout.storages if storage.has_superseded]
     if not sets:
         return table
     batch = sort_slices(table, layout.key_columns, layout.start)

@@ -28,12 +28,10 @@ class NumberStorage(ScalarStorage):
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The type of the numbers."""
         return number_type(self.value_type)
 
     @property
     def cut_monoid(self) -> tuple[Monoid, Any]:
-        """The monoid, and the type of the numbers."""
         return self.monoid, np.float64 if self.value_type == FLOAT else np.int64
 
     def read(self, batch: pa.RecordBatch) -> PartialColumn:
@@ -49,7 +47,6 @@ class NumberStorage(ScalarStorage):
         )
 
     def write(self, column: PartialColumn) -> dict[str, pa.Array]:
-        """Returns partials as columns; the first one is null where there was no value."""
         return {
             name: pa.array(scalar, self.arrow_type, mask=None if index else column.missing)
             for index, (name, scalar) in enumerate(zip(self.columns, column.scalars, strict=True))
@@ -64,7 +61,6 @@ class NumberStorage(ScalarStorage):
         return super().lift(batch, names)
 
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn:
-        """Returns the partial of each record."""
         if not names:
             return PartialColumn(scalars=(np.ones(batch.num_rows, np.int64),))
         columns = [batch.column(name) for name in names]
@@ -86,7 +82,6 @@ class NumberStorage(ScalarStorage):
         return integers_of(column) if self.value_type == INTEGER else floats_of(column)
 
     def lower(self, aggregate: Aggregate, columns: Sequence[PartialColumn]) -> tuple[pa.Array, ...]:
-        """Returns what the aggregate's formula makes of all scalars, or the only one."""
         row = aggregate.definition
         if row.answer is None:
             return (pa.array(columns[0].scalars[0], mask=columns[0].missing),)
@@ -101,12 +96,10 @@ class NumberStorage(ScalarStorage):
         return FLOAT if result == DOUBLE else self.value_type, 1
 
     def to_state(self, column: PartialColumn) -> dict[str, Any]:
-        """Returns the scalars, and which partials there are if some are missing."""
         state: dict[str, Any] = {str(index): scalar for index, scalar in enumerate(column.scalars)}
         return state if column.present is None else {**state, "present": column.present}
 
     def from_state(self, columns: Mapping[str, pa.Array]) -> PartialColumn:
-        """Returns the partials that `to_state` wrote."""
         return PartialColumn(
             scalars=tuple(
                 np.array(columns[str(index)].to_numpy()) for index in range(self.monoid.width)
@@ -134,7 +127,6 @@ class CheckedSumStorage(NumberStorage):
         )
 
     def answer_type(self, aggregate: Aggregate) -> tuple[str, int]:
-        """Returns integers, in two slots."""
         return INTEGER, 2
 
 

@@ -31,19 +31,15 @@ class RegisterColumn:
         return len(self.places)
 
     def rows(self, first: int) -> "RegisterColumn":
-        """The partials from a row on."""
         return replace(self, places=self.places[first:])
 
     def where(self, chosen: Bools | Int64s) -> "RegisterColumn":
-        """The partials of the chosen rows, by their numbers or by a mask."""
         return replace(self, places=self.places[chosen])
 
     def copy(self) -> "RegisterColumn":
-        """The same partials in memory of their own."""
         return _column(self.in_order())
 
     def concatenate(self, newer: "RegisterColumn") -> "RegisterColumn":
-        """These partials, then newer ones."""
         return _column(pa.concat_arrays([self.in_order(), newer.in_order()]))
 
     def in_order(self) -> pa.Array:
@@ -59,13 +55,11 @@ class RegisterFolding:
     bits: int
 
     def over(self, lows: Int64s, highs: Int64s, technique: str) -> RegisterColumn:
-        """Returns the unions of rows `[lows[i], highs[i])`, each by itself or by two stacks."""
         rows, anew = rows_of(self.column.values), technique == RECALC
         made = union.of_ranges(rows, self.column.places, lows, highs, self.bits, anew=anew)
         return _column(arrow_of(*made))
 
     def over_few(self, picked: Int64s, firsts: Int64s, technique: str) -> RegisterColumn:
-        """Returns the unions of picked rows, `picked[firsts[i] : firsts[i + 1]]` each."""
         few = replace(self, column=self.column.where(picked))
         return few.over(firsts[:-1], firsts[1:], technique)
 
@@ -80,11 +74,9 @@ class RegisterStorage(ComponentStorage):
         return register_bits(self.component.parameters)
 
     def read(self, batch: pa.RecordBatch) -> RegisterColumn:
-        """Returns rows of registers; a null has none."""
         return _column(batch.column(self.columns[0]).cast(pa.large_binary()))
 
     def write(self, column: RegisterColumn) -> dict[str, pa.Array]:
-        """Returns rows of registers as a column of bytes."""
         return {self.columns[0]: column.in_order()}
 
     def lift(self, batch: pa.RecordBatch, names: Sequence[str]) -> Int64s:
@@ -95,7 +87,6 @@ class RegisterStorage(ComponentStorage):
         return np.where(all_present([column]), codes, 0)
 
     def combine(self, lifted: Any, groups: Groups) -> RegisterColumn:
-        """Returns the registers of each group, from events or from rows of registers."""
         if isinstance(lifted, RegisterColumn):
             order = np.argsort(groups.numbers, kind="stable")
             firsts = np.zeros(groups.count + 1, np.int64)
@@ -105,7 +96,6 @@ class RegisterStorage(ComponentStorage):
         return self._united(lifted, groups.rows, groups.numbers, groups.count)
 
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> RegisterColumn:
-        """Returns the registers of each record."""
         codes = self.lift(batch, names)
         return self._united(codes, None, np.arange(len(codes)), len(codes))
 
@@ -113,18 +103,15 @@ class RegisterStorage(ComponentStorage):
         return _column(arrow_of(*union.of_groups(codes, rows, groups, count, self._bits)))
 
     def folding(self, column: RegisterColumn, keys: Int64s) -> Folding:
-        """Prepares rows of registers to be united."""
         return RegisterFolding(column=column, bits=self._bits)
 
     def lower(
         self, aggregate: Aggregate, columns: Sequence[RegisterColumn]
     ) -> tuple[pa.Array, ...]:
-        """Returns the estimates of rows of registers."""
         rows, places = rows_of(columns[0].values), columns[0].places
         return (pa.array(estimate.estimates(rows, places, self._bits)),)
 
     def answer_type(self, aggregate: Aggregate) -> tuple[str, int]:
-        """Returns integers: answers are counts."""
         return INTEGER, 1
 
 

@@ -23,11 +23,9 @@ class ScalarStorage(ComponentStorage):
     """Partials of one or more scalars, combined by compiled kernels."""
 
     def lift(self, batch: pa.RecordBatch, names: Sequence[str]) -> PartialColumn | None:
-        """Returns the partial of each event, the identity where it has no value."""
         return without_gaps(self.lift_records(batch, names), self.monoid)
 
     def lift_partials(self, batch: pa.RecordBatch) -> PartialColumn:
-        """Returns partials of finer slices, the identity where there is none."""
         return without_gaps(self.read(batch), self.monoid)
 
     @abstractmethod
@@ -39,7 +37,6 @@ class ScalarStorage(ComponentStorage):
         """Returns the partial of each record."""
 
     def combine(self, lifted: PartialColumn | None, groups: Groups) -> PartialColumn:
-        """Returns the partial of each group; None: every row counts as 1."""
         if lifted is None:
             return PartialColumn(scalars=(count_rows(groups),))
         scalars = lifted.scalars
@@ -56,7 +53,6 @@ class ScalarStorage(ComponentStorage):
         return replace(lifted, scalars=totals, present=None if seen.all() else seen)
 
     def folding(self, column: PartialColumn, keys: Int64s) -> Folding:
-        """Prepares partials for the techniques."""
         return ScalarFolding(column, self.monoid)
 
 
@@ -74,7 +70,6 @@ class ScalarFolding(Generic[_Column]):
         self._fold = Fold(monoid, scalars if self._wide else scalars[0])
 
     def over(self, lows: Int64s, highs: Int64s, technique: str) -> _Column:
-        """Returns the aggregates of rows `[lows[i], highs[i])`, not empty; no bound decreases."""
         answers = self._fold(lows, highs, technique)
         return replace(
             self._column,
@@ -83,7 +78,6 @@ class ScalarFolding(Generic[_Column]):
         )
 
     def over_few(self, picked: Int64s, firsts: Int64s, technique: str) -> _Column:
-        """Returns the aggregates of picked rows, `picked[firsts[i] : firsts[i + 1]]` each."""
         few = ScalarFolding(self._column.where(picked), self._monoid)
         return few.over(firsts[:-1], firsts[1:], technique)
 

@@ -51,6 +51,11 @@ class SetStorage(ComponentStorage):
     is_cut: ClassVar[bool] = False
 
     @property
+    def has_superseded(self) -> bool:
+        """Whether only the latest occurrence of a value counts."""
+        return not self._has_counts
+
+    @property
     def _has_counts(self) -> bool:
         return self.monoid.width > 1
 
@@ -60,7 +65,6 @@ class SetStorage(ComponentStorage):
         return self.representation.tells_zeros_apart
 
     def read(self, batch: pa.RecordBatch) -> SetColumn:
-        """Returns sets from their columns; a null is an empty set."""
         lists = batch.column(self.columns[0])
         if not pa.types.is_list(lists.type):
             # An earlier plan kept none.
@@ -74,7 +78,6 @@ class SetStorage(ComponentStorage):
         return SetColumn(offsets=offsets_of(lengths), codes=codes, counts=counts, coding=coding)
 
     def write(self, column: SetColumn | WindowSets) -> dict[str, pa.Array]:
-        """Returns sets as lists."""
         sets = column.column
         lists = [sets.lists()]
         if sets.counts is not None:
@@ -83,7 +86,6 @@ class SetStorage(ComponentStorage):
         return dict(zip(self.columns, lists, strict=True))
 
     def lift(self, batch: pa.RecordBatch, names: Sequence[str]) -> EventValues:
-        """Numbers the values of events."""
         column = batch.column(names[0])
         valid = None
         if column.null_count:
@@ -121,7 +123,6 @@ class SetStorage(ComponentStorage):
         )
 
     def lift_records(self, batch: pa.RecordBatch, names: Sequence[str]) -> SetColumn:
-        """Returns the set of each record: its value, or nothing where it is null."""
         column = batch.column(names[0])
         values = column.drop_null()
         if not self._tells_zeros_apart:
@@ -134,15 +135,12 @@ class SetStorage(ComponentStorage):
         return SetColumn(offsets=offsets_of(present), codes=codes, counts=counts, coding=coding)
 
     def folding(self, column: SetColumn | WindowSets, keys: Int64s) -> Folding:
-        """Prepares sets to be swept."""
         return SetFolding(column.column, keys)
 
     def lower(self, aggregate: Aggregate, columns: Sequence[Any]) -> tuple[pa.Array, ...]:
-        """Returns summaries of the sets of windows; other components count what is no value."""
         return summarize(aggregate, columns, self.value_type)
 
     def answer_type(self, aggregate: Aggregate) -> tuple[str, int]:
-        """Returns the type of summaries; sums of integers detect overflow, in two slots."""
         element = _ELEMENTS.get(self.value_type, self.value_type)
         match aggregate.definition.result:
             case result if result in (VALUES, TEXT):
@@ -162,9 +160,6 @@ class SetStorage(ComponentStorage):
     def without_superseded(
         self, batch: pa.RecordBatch, keys: np.ndarray, count: int, is_passed: Bools
     ) -> dict[str, pa.Array]:
-        """Returns the lists without values that a later row of the key has, too."""
-        if self._has_counts:
-            return {}
         column = self.read(batch)
         if not len(column.codes):
             return {}

@@ -28,7 +28,7 @@ from muntin.runtime.value_sets.window_sets import WindowSets
 from muntin.techniques.sweeps import latest_occurrence, ranked_counts
 
 _INT64 = np.iinfo(np.int64)
-# How many entries of windows are hashed at a time.
+# How many values of windows are hashed at a time.
 _AT_ONCE = 1 << 20
 
 _Summary = Callable[[Aggregate, WindowSets, str], tuple[pa.Array, ...]]

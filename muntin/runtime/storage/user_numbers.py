@@ -26,7 +26,6 @@ class UserStorage(NumberStorage):
 
     @property
     def cut_monoid(self) -> tuple[Monoid, Any]:
-        """The monoid of the user's functions, and objects if these cannot be compiled."""
         monoid = intern_monoid(self.monoid)
         return monoid, np.float64 if compiles(monoid) else object
 
@@ -35,11 +34,9 @@ class UserStorage(NumberStorage):
         return tuple(np.where(present, self._numbers(c), identity) for c, identity in pairs)
 
     def missing(self, rows: int) -> PartialColumn:
-        """Returns so many identities."""
         return PartialColumn(scalars=tuple(np.full(rows, number) for number in self._identity))
 
     def lower(self, aggregate: Aggregate, columns: Sequence[PartialColumn]) -> tuple[pa.Array, ...]:
-        """Applies the user's `lower` to each partial; its None becomes null."""
         assert isinstance(aggregate, UserAggregate)
         scalars = [scalar.tolist() for scalar in columns[0].scalars]
         partials = scalars[0] if self.monoid.width == 1 else zip(*scalars, strict=True)

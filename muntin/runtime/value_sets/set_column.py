@@ -33,7 +33,6 @@ class SetColumn:
         return self
 
     def rows(self, first: int) -> "SetColumn":
-        """The partials from a row on."""
         begin = self.offsets[first]
         return replace(
             self,
@@ -43,7 +42,6 @@ class SetColumn:
         )
 
     def where(self, chosen: Bools | Int64s) -> "SetColumn":
-        """The partials of the chosen rows, by their numbers or by a mask."""
         rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         lengths = np.diff(self.offsets)[rows]
         offsets = offsets_of(lengths)
@@ -60,7 +58,6 @@ class SetColumn:
         )
 
     def copy(self) -> "SetColumn":
-        """The same partials in memory of their own, without values that none of them has."""
         codes, coding = self.codes.copy(), self.coding
         if coding.values is not None:
             used, codes = np.unique(codes, return_inverse=True)
@@ -74,7 +71,6 @@ class SetColumn:
         )
 
     def concatenate(self, newer: Any) -> "SetColumn":
-        """These sets, then newer ones or those of windows."""
         newer = newer.column
         codings = self.coding, newer.coding
         coding, codes = with_common_codes(codings, in_order=self.counts is not None)

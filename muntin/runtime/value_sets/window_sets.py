@@ -23,11 +23,9 @@ class SetFolding:
         self._keys = keys
 
     def over(self, lows: Int64s, highs: Int64s, technique: str) -> "WindowSets":
-        """Returns the sets of rows `[lows[i], highs[i])`, not empty; no bound decreases."""
         return WindowSets(folding=self, lows=lows, highs=highs)
 
     def over_few(self, picked: Int64s, firsts: Int64s, technique: str) -> "WindowSets":
-        """Returns the sets of picked rows, `picked[firsts[i] : firsts[i + 1]]` each."""
         few = SetFolding(self.column.where(picked), self._keys[picked])
         return few.over(firsts[:-1], firsts[1:], technique)
 
@@ -104,17 +102,13 @@ class WindowSets:
             yield replace(self, lows=self.lows[first:last], highs=self.highs[first:last]).column
 
     def rows(self, first: int) -> SetColumn:
-        """The sets from a window on."""
         return self.column.rows(first)
 
     def where(self, chosen: Bools | Int64s) -> SetColumn:
-        """The sets of the chosen windows."""
         return self.column.where(chosen)
 
     def copy(self) -> SetColumn:
-        """The sets in memory of their own."""
         return self.column.copy()
 
     def concatenate(self, newer: "SetColumn | WindowSets") -> SetColumn:
-        """These sets, then newer ones."""
         return self.column.concatenate(newer.column)

@@ -1,6 +1,7 @@
 """`auto` leaves queries apart where sharing cannot pay: it knows folders and fixed costs."""
 
 import pytest
+from pyspark.sql.functions import avg, window
 
 import muntin as mt
 from muntin.model.workload import Workload, workload
@@ -8,6 +9,8 @@ from muntin.optimizer.normalise import normalise
 from muntin.optimizer.strategies import DEFAULT, may_share, optimize
 from muntin.spark.binding.estimate import estimate
 from muntin.spark.binding.relations import Relations
+from muntin.spark.engine.statements import sql_over
+from muntin.spark.frames.chain import NotSharedError
 
 # Enough events for any pass, and too few.
 LONG, SHORT = 1e7, 1.0
@@ -144,3 +147,34 @@ def test_a_small_join_is_left_apart_and_not_stored(spark, folders):
 def test_sessions_of_few_rows_are_left_apart(folders):
     plan = planned([session("a", "1 minute"), session("b", "5 minutes")], folders)
     assert alone(plan) == ["a", "b"]
+
+
+def test_each_query_that_is_left_apart_is_analysed_once(folders, monkeypatch):
+    statements = []
+
+    def counted(session, text, frames):
+        statements.append(text)
+        return sql_over(session, text, frames)
+
+    monkeypatch.setattr("muntin.spark.binding.relations.sql_over", counted)
+    asked = [tumbling("all", ["device"]), tumbling("part", ["device"], where="part = 3")]
+    with mt.run(asked, folders) as results:
+        assert alone(results.plan) == sorted(results)
+        for name in results:
+            results[name].collect()
+    assert len(statements) == len(asked)
+
+
+def test_dataframes_that_are_left_apart_are_not_confirmed(folders, monkeypatch):
+    def refuse(*_):
+        raise NotSharedError("it means something else")
+
+    monkeypatch.setattr("muntin.spark.frames.read_frames.confirm", refuse)
+    hour, temp = window("ts", "1 hour"), avg("temp").alias("a")
+    frames = {key: folders.groupBy(key, hour).agg(temp) for key in ("device", "site")}
+    with mt.share(frames) as results:
+        assert (alone(results.plan), results.plan.plain) == (["device", "site"], ())
+        assert all(results[name].count() == frames[name].count() for name in frames)
+    with mt.share(frames, strategy="shared") as results:
+        assert {query.reason for query in results.plan.plain} == {"it means something else"}
+        assert all(results[name].count() == frames[name].count() for name in frames)
