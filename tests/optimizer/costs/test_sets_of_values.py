@@ -12,6 +12,7 @@ from muntin.optimizer.strategies import optimize
 
 WINDOWS = (mt.tumbling("1 minute"), mt.hopping("1 hour", every="1 minute"))
 USERS = mt.count_distinct("user")
+(VALUES,) = USERS.sets_of_values
 
 
 def asked(aggregate):
@@ -31,14 +32,14 @@ def with_values(pairs):
 def test_a_slice_has_as_many_entries_as_values():
     cut = slicing(WINDOWS)
     entries = {
-        pairs: cost.entries_per_second(cut, USERS, with_values(pairs))
+        pairs: cost.values_per_second(cut, VALUES, with_values(pairs))
         for pairs in (100.0, 1_000.0, 1e6, None)
     }
     # A minute of a device has thirty events. With one user each, that is one entry a minute.
     assert entries[100.0] == pytest.approx(100 / 60, rel=1e-6)
     assert entries[100.0] < entries[1_000.0] < entries[1e6] < entries[None] == 50
     assert entries[1e6] == pytest.approx(50, rel=0.01)
-    hour = cost.entries_per_second(WINDOWS[1], USERS, with_values(1_000.0))
+    hour = cost.values_per_second(WINDOWS[1], VALUES, with_values(1_000.0))
     assert hour == pytest.approx(1_000 / 60, rel=0.01)
 
 
