@@ -31,7 +31,7 @@ def with_values(pairs):
 def test_a_slice_has_as_many_entries_as_values():
     cut = slicing(WINDOWS)
     entries = {
-        pairs: cost.entries_per_second(cut, USERS, with_values(pairs))
+        pairs: cost.values_per_second(cut, USERS.components[0], with_values(pairs))
         for pairs in (100.0, 1_000.0, 1e6, None)
     }
     # A minute of a device has thirty events. With one user each, that is one entry a minute.
