@@ -38,7 +38,7 @@ def test_a_slice_has_as_many_entries_as_values():
     assert entries[100.0] == pytest.approx(100 / 60, rel=1e-6)
     assert entries[100.0] < entries[1_000.0] < entries[1e6] < entries[None] == 50
     assert entries[1e6] == pytest.approx(50, rel=0.01)
-    hour = cost.entries_per_second(WINDOWS[1], USERS, with_values(1_000.0))
+    hour = cost.values_per_second(WINDOWS[1], USERS.components[0], with_values(1_000.0))
     assert hour == pytest.approx(1_000 / 60, rel=0.01)
 
 
