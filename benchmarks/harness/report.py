@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+from pyspark.sql import SparkSession
 from rich.box import SIMPLE
 from rich.table import Table
 
@@ -48,6 +49,13 @@ def machine() -> dict[str, object]:
         "python": platform.python_version(),
         "spark": pyspark.__version__,
     }
+
+
+def session_settings(session: SparkSession) -> dict[str, str]:
+    """Returns the SQL settings that a session has besides Spark's defaults."""
+    settings = session.conf.getAll
+    names = (name for name in settings if name.startswith("spark.sql."))
+    return {name: settings[name] for name in names if name != "spark.sql.warehouse.dir"}
 
 
 def read_names(text: str, known: Iterable[str], word: str) -> list[str]:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, expr, session_window, window
 
-from benchmarks.harness.report import read_names
+from benchmarks.harness.report import read_names, session_settings
 from benchmarks.harness.sets import (
     FEW_KEYS_FOR_PLAIN,
     ONE_KEY_IN,
@@ -71,6 +71,7 @@ def sharing(
             keys=keys,
             repeats=repeats,
             strategy=strategy,
+            settings=session_settings(session),
         )
 
 

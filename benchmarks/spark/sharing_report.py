@@ -1,6 +1,7 @@
 """The report of `sharing` and `streaming`: CPU and wall seconds of both contenders."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rich.table import Table
@@ -55,6 +56,8 @@ class SharingReport:
     keys: int
     repeats: int
     strategy: str
+    # SQL settings of the session besides Spark's defaults.
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Returns `sets` by name, with the ratio to plain Spark's `one`, and the run's facts."""
@@ -64,6 +67,7 @@ class SharingReport:
             found = {} if ratio is None else {"muntin_by_plain_one": round(ratio, 3)}
             sets[name] = {**measured.to_json(), **found}
         facts = {name: getattr(self, name) for name in ("events", "keys", "repeats", "strategy")}
+        facts["settings"] = dict(self.settings)
         return {"sets": sets, **facts, "machine": machine()}
 
     def title(self) -> str:
@@ -148,6 +152,8 @@ class SharingReport:
             for name, each in self.sets.items()
             if each.instead is not None
         )
+        settings = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        notes.append(f"Spark's default settings, but for: {settings or 'nothing'}")
         return notes
 
 

@@ -13,6 +13,7 @@ from pyspark.sql.functions import max as max_
 from pyspark.sql.functions import min as min_
 
 from benchmarks.harness.batch_costs import BatchCosts
+from benchmarks.harness.report import session_settings
 from benchmarks.harness.sets import SETS
 from benchmarks.spark.sharing import equal_answers, of_few_keys, plain_spark, read_sets
 from benchmarks.spark.sharing_report import SetFigures, SharingReport, Side
@@ -104,6 +105,7 @@ def streaming(
             keys=keys,
             repeats=repeats,
             strategy=strategy,
+            settings=session_settings(session),
         )
 
 
