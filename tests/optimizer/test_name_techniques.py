@@ -91,7 +91,7 @@ def test_one_technique_can_be_forced(technique):
     assert names == {technique}
     assert plan.workload.options.technique == technique
     assert f"by {technique}" in plan.explain()
-    assert plan.workload_of(queries[:1]).technique == technique
+    assert plan.workload_of(queries[:1]).options.technique == technique
 
 
 def test_an_aggregate_that_a_forced_technique_cannot_serve_is_named():
