@@ -13,6 +13,7 @@ from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.pipeline.stream_options import StreamOptions
+from muntin.spark.sinks.folder_sink import Files
 from tests.support.answers import assert_same
 from tests.support.streams import (
     ALL,
@@ -241,10 +242,10 @@ def test_workers_run_the_interpreter_of_the_driver(spark, tmp_path, monkeypatch)
         ("missing", {}, "or an expression over its columns, and 'tss' is not"),
         ("numbers", {}, "temp is double; cast it"),
         ([MINUTE], {"watermark": "10 sconds"}, "not a duration"),
-        ([MINUTE], {"watermark": 1500}, "whole milliseconds"),
+        ([MINUTE], {"watermark": "1500 microseconds"}, "whole milliseconds"),
         ([MINUTE], {"options": StreamOptions(buckets=0)}, "buckets is a number"),
         ([MINUTE], {"sink": 3}, "a sink is"),
-        ([MINUTE], {"sink": "somewhere", "format": "parket"}, "did you mean 'parquet'"),
+        ([MINUTE], {"sink": Files("somewhere", format="parket")}, "did you mean 'parquet'"),
         ([MINUTE], {"trigger": "often"}, "not a duration"),
         ([MINUTE], {"trigger": "once"}, 'or "available now" for all that is there'),
         ([MINUTE], {"trigger": "AvailableNow"}, 'or "available now" for all that is there'),
