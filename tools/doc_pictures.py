@@ -101,7 +101,7 @@ def pipeline() -> str:
         "answers": (974, 70, "answers of windows", "runtime/, techniques/", TEAL),
         "state": (974, 150, "state and answers", "runtime/state/", TEAL),
         "frame": (1164, 70, "DataFrames", "spark/output/", BLUE),
-        "sink": (1164, 150, "files, tables, own sinks", "spark/output/, sinks/", BLUE),
+        "sink": (1164, 150, "files, tables, sinks", "spark/output/, sinks/", BLUE),
     }
     for start, end in (
         ("sql", "queries"),
