@@ -117,8 +117,8 @@ def stream(
     a sink per query, restarts with other queries, figures. `technique`, `latency` and
     `approximate` are as in `plan`.
     """
-    given = stream_input(queries, data, watermark)
-    source = source_of(given)
+    asked = stream_input(queries, data, watermark)
+    source = source_of(asked)
     session = source.session
     if source.warning is not None:
         log.warning("%s", source.warning)
@@ -127,7 +127,7 @@ def stream(
             f"a stream keeps its state in RocksDB; set {PROVIDER} to {ROCKSDB} in the session"
         )
     demands = PlanOptions(technique=technique, latency=latency, approximate=approximate)
-    plan = plan_for_stream(given.queries, strategy, demands)
+    plan = plan_for_stream(asked.queries, strategy, demands)
     bound = source.bind(plan)
     running = source.first_start(bound, buckets=buckets, retain=0)
     answers, projected = bound.run(running, definitions=tree_definitions(running))

@@ -28,7 +28,8 @@ def pinned_trees(plan: Plan, running: Plan, stays: set[str]) -> tuple[DataTree, 
         kept = [name for name in tree.queries if name in stays]
         if kept:
             home.update(kept)
-            trees.append(_given(tree, {name: asked[name] for name in kept}))
+            queries = {name: asked[name] for name in kept}
+            trees.append(_with_code(tree, queries).answering(queries.values()))
     begun = len(trees)
     for tree in plan.data_trees:
         left: list[str] = []
@@ -66,11 +67,6 @@ def _takes(host: DataTree, grouping: Grouping, node: DataNode, asked: Mapping[st
         return False
     groups = {sharing_group(asked[name]) for each in (*host.nodes, node) for name in each.queries}
     return len(groups) == 1
-
-
-def _given(tree: DataTree, queries: Mapping[str, Query]) -> DataTree:
-    """Returns the part of a tree that `queries` need, with their own windows and aggregates."""
-    return _with_code(tree, queries).answering(queries.values())
 
 
 def with_code(plan: Plan, given: Plan) -> Plan:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from muntin.model.plan_json import tree_from_json, tree_to_json
+from muntin.model.plan_json import tree_to_json
 from muntin.model.query import Query
 from muntin.model.trees import DataTree, Tree
 from muntin.model.windows.data_windows import Session
@@ -13,7 +13,7 @@ from muntin.runtime.stream_plan.stored_tree import (
     ComponentColumn,
     Needs,
     StoredTree,
-    components_from_json,
+    common_fields,
     key_columns,
     kind_of,
 )
@@ -129,14 +129,9 @@ class StoredDataTree(StoredTree):
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "StoredDataTree":
-        tree = tree_from_json(data["tree"])
-        assert isinstance(tree, DataTree)
         return StoredDataTree(
-            number=data["number"],
-            tree=tree,
-            key_columns=tuple(data["key_columns"]),
+            **common_fields(data, DataTree),
             columns=data["columns"],
-            components=components_from_json(data),
             since=data["since"],
             joined=data["joined"],
         )

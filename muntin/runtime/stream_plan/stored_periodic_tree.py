@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from muntin.model.aggregates.user_aggregate import function_name
-from muntin.model.plan_json import slicing_from_json, slicing_to_json, tree_from_json
+from muntin.model.plan_json import slicing_from_json, slicing_to_json
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.trees import PeriodicTree
@@ -21,7 +21,7 @@ from muntin.runtime.stream_plan.stored_tree import (
     ComponentColumn,
     Needs,
     StoredTree,
-    components_from_json,
+    common_fields,
     key_columns,
 )
 from muntin.runtime.stream_plan.value_types import ValueTypes
@@ -148,13 +148,8 @@ class StoredPeriodicTree(StoredTree):
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "StoredPeriodicTree":
-        tree = tree_from_json(data["tree"])
-        assert isinstance(tree, PeriodicTree)
         return StoredPeriodicTree(
-            number=data["number"],
-            tree=tree,
-            key_columns=tuple(data["key_columns"]),
-            components=components_from_json(data),
+            **common_fields(data, PeriodicTree),
             columns=data["columns"],
             kept_from=data["kept_from"],
             epochs=tuple(

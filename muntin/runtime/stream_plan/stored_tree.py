@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from muntin.model.aggregates.aggregate import Component
 from muntin.model.aggregates.user_aggregate import call_to_json, component_from_json
-from muntin.model.plan_json import tree_to_json
+from muntin.model.plan_json import tree_from_json, tree_to_json
 from muntin.model.query import Query
 from muntin.model.trees import Tree
 from muntin.runtime.stream_plan.value_types import ValueTypes, arguments_of, is_retyped
@@ -151,9 +151,16 @@ class StoredTree(ABC):
         """Returns the tree that `to_json` wrote."""
 
 
-def components_from_json(data: Mapping[str, Any]) -> tuple[ComponentColumn, ...]:
-    """Returns the components of a tree that `StoredTree.to_json` wrote."""
-    return tuple(ComponentColumn.from_json(column) for column in data["held"])
+def common_fields(data: Mapping[str, Any], kind: type[Tree]) -> dict[str, Any]:
+    """Returns the fields that trees of every kind have, as `StoredTree.to_json` wrote them."""
+    tree = tree_from_json(data["tree"])
+    assert isinstance(tree, kind)
+    return {
+        "number": data["number"],
+        "tree": tree,
+        "key_columns": tuple(data["key_columns"]),
+        "components": tuple(ComponentColumn.from_json(column) for column in data["held"]),
+    }
 
 
 def key_columns(kinds: Sequence[str]) -> tuple[str, ...]:

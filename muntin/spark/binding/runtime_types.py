@@ -168,7 +168,8 @@ def reason_of_arguments(aggregate: Aggregate, source: SqlText, relations: Relati
 def is_hashed_alike(kind: DataType) -> bool:
     """Whether `xxhash64` of a value is the hash that `approx_count_distinct` takes of it.
 
-    The latter heeds collations. Of nested values it takes what `xxhash64` may refuse.
+    `approx_count_distinct` hashes collated text by its collation, and also hashes nested values
+    that `xxhash64` may refuse.
     """
     if isinstance(kind, StringType):
         return kind == StringType()

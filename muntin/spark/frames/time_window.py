@@ -103,7 +103,7 @@ def first_window(plan: Plan) -> Window | None:
 
 
 def confirm_window(operator: WindowOperator, session: SparkSession) -> bool:
-    """Whether Spark makes the same operators of the window if it is asked for anew."""
+    """Whether Spark plans the window that was read as the same operators."""
     found, plan = operator.window, operator.plan
     make = session_window if isinstance(found, Session) else window
     asked = make(column_of(operator.time, session), *operator.lengths)

@@ -60,7 +60,7 @@ class Bounds:
 
 
 def _begin(windows: Sequence[Window | DataWindow], index: str | None) -> str:
-    """Returns the begin; `Window` says how rows of one that grows are known."""
+    """Returns the SQL of a window's begin; see `Window` for how cumulating windows are encoded."""
     cuts = [
         (window.size - window.slide, window.offset, window.size)
         if isinstance(window, Window) and window.grows

@@ -33,10 +33,6 @@ class StreamOptions:
     on_error: str = STOP
 
     def __post_init__(self) -> None:
-        self.check()
-
-    def check(self) -> None:
-        """Refuse a policy that does not exist."""
         if self.on_error not in (STOP, DROP_QUERY):
             raise RunError(f'on_error is "{STOP}" or "{DROP_QUERY}", not {self.on_error!r}')
 

@@ -159,7 +159,7 @@ def _slice(
     labels = pa.array(buckets, pa.int32())
     late = None
     if filters is not None:
-        late = LateRows(filters, time=TIME, column=ROW, buckets=buckets, given=_given())
+        late = LateRows(filters, time=TIME, column=ROW, buckets=buckets, given=_emitted_watermark())
         batches = late.without(iter(batches))
     for rows in Slicer(targets, time=TIME, buckets=len(buckets)).run(batches):
         place = rows.schema.get_field_index(BUCKET)
@@ -168,8 +168,8 @@ def _slice(
         yield from late.packed
 
 
-def _given() -> int:
-    """Returns the watermark up to which answers are out, which the driver tells every batch."""
+def _emitted_watermark() -> int:
+    """Returns the watermark up to which answers are out; the driver sets it for each batch."""
     context = TaskContext.get()
     told = None if context is None else context.getLocalProperty(GIVEN)
     if told is None:
