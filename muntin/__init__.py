@@ -3,8 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from muntin.errors import ModelError, MuntinError, ParseError, PlanError, RunError
-from muntin.model.aggregates.aggregate import (
+from muntin.aggregates.aggregate import (
     Aggregate,
     avg,
     count,
@@ -14,12 +13,13 @@ from muntin.model.aggregates.aggregate import (
     stddev,
     variance,
 )
-from muntin.model.aggregates.aggregate import any_ as any
-from muntin.model.aggregates.aggregate import max_ as max
-from muntin.model.aggregates.aggregate import min_ as min
-from muntin.model.aggregates.aggregate import sum_ as sum
-from muntin.model.aggregates.table import FUNCTIONS
-from muntin.model.aggregates.user_aggregate import aggregate
+from muntin.aggregates.aggregate import any_ as any
+from muntin.aggregates.aggregate import max_ as max
+from muntin.aggregates.aggregate import min_ as min
+from muntin.aggregates.aggregate import sum_ as sum
+from muntin.aggregates.table import FUNCTIONS
+from muntin.aggregates.user_aggregate import aggregate
+from muntin.errors import ModelError, MuntinError, ParseError, PlanError, RunError
 from muntin.model.grouping_sets import (
     GroupingSets,
     Mark,

@@ -15,7 +15,7 @@ LANGUAGES = {"python", "sh", "sql", *SHOWN}
 OPENING = "import muntin as mt\n"
 # Pages whose Python is about something else.
 OTHERWISE = {
-    "techniques.md": "from muntin.model.aggregates.monoids import MAX\n",
+    "techniques.md": "from muntin.aggregates.monoids import MAX\n",
     "tutorial.md": "from pyspark.sql import SparkSession\n",
 }
 

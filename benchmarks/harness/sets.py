@@ -6,7 +6,7 @@ from itertools import combinations
 from random import Random
 from typing import TypeVar
 
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate
 from muntin.model.query import Query
 from muntin.model.time import MINUTE, SECOND
 from muntin.model.windows.data_windows import Session

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.report import Claim, Experiment, Figure, Lines
 from benchmarks.papers.generators import subsumption_gen
+from muntin.aggregates.aggregate import sum_
+from muntin.aggregates.representations import INTEGER
 from muntin.measure.progress import Steps
-from muntin.model.aggregates.aggregate import sum_
-from muntin.model.aggregates.representations import INTEGER
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.slicing import Slicing

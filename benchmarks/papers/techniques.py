@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from benchmarks.harness.cycles import calibrate, cycles
 from benchmarks.harness.report import Experiment, Figure, Lines, Target
-from muntin.model.aggregates.monoids import ADD, MAX, Monoid
+from muntin.aggregates.monoids import ADD, MAX, Monoid
 from muntin.techniques.aggregator import Aggregator
 from muntin.techniques.compiled.compile import bind
 from muntin.techniques.compiled.drive import push, slide

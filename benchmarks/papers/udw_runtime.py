@@ -9,10 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import count, max_
-from muntin.model.aggregates.representations import FLOAT, INTEGER
+from muntin.aggregates.aggregate import count, max_
+from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.model.query import Grouping
-from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows.data_windows import (
@@ -30,6 +29,7 @@ from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.data_windows.tree import DataTreeRuntime
 from muntin.runtime.storage.layout import Layout
 from muntin.runtime.storage.table import component_storage
+from muntin.sql_text import SqlText
 
 _ROWS_AT_ONCE = 65_536
 # A record every hundredth of a second, and now and then a pause.

@@ -6,7 +6,7 @@ from statistics import mean
 
 from benchmarks.harness.report import Claim, Experiment, Figure, Lines
 from benchmarks.papers.generators import draw_everyday, draw_weave, paper_cost
-from muntin.model.aggregates.aggregate import min_
+from muntin.aggregates.aggregate import min_
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload

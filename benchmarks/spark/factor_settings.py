@@ -5,7 +5,7 @@ from random import Random
 
 from benchmarks.harness.report import read_names
 from benchmarks.papers.generators import SEED_SIZES, SEED_SLIDES, random_gen, sequential_gen
-from muntin.model.aggregates.aggregate import min_
+from muntin.aggregates.aggregate import min_
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 

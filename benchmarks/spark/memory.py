@@ -10,11 +10,11 @@ from rich.table import Table
 
 from benchmarks.harness.report import machine, make_table
 from benchmarks.harness.sets import draw_teams
+from muntin.aggregates.aggregate import avg, count, max_, min_
 from muntin.api.batch import run
 from muntin.measure.events import compute, one_event_per_key, readings
 from muntin.measure.processes import measure, memory
 from muntin.measure.progress import Steps
-from muntin.model.aggregates.aggregate import avg, count, max_, min_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.optimizer.strategies import DEFAULT

@@ -18,6 +18,7 @@ from benchmarks.spark.streaming import (
     WATERMARK,
     stream_settings,
 )
+from muntin.aggregates.aggregate import max_
 from muntin.api.batch import run as run_batch
 from muntin.api.stream import start
 from muntin.errors import RunError
@@ -25,7 +26,6 @@ from muntin.measure.equality import compare_rows
 from muntin.measure.events import RATE, readings, write_stream_files
 from muntin.measure.processes import settle
 from muntin.measure.progress import Steps
-from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.pipeline.stream_options import StreamOptions

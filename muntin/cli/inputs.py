@@ -12,8 +12,8 @@ from muntin.cli.options import option
 from muntin.cli.paths import check_input
 from muntin.errors import RunError, nearest
 from muntin.model.query import PlainQuery, Query, tables_of
-from muntin.model.sql_text import is_same_table
 from muntin.spark.files import INPUT_FORMATS, InputFormat
+from muntin.sql_text import is_same_table
 
 InputFormatName = Annotated[
     str | None, typer.Option(metavar="|".join(INPUT_FORMATS), help="Format of the inputs.")

@@ -6,14 +6,14 @@ the rows that it reads by `window(w.start, size, slide)`.
 
 from collections.abc import Mapping
 
+from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.errors import ModelError
 from muntin.explain.slice_tables import NAMES, SLICES, join_columns, slice_tables, window_call
-from muntin.model.aggregates.aggregate import Aggregate, Component
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
-from muntin.model.sql_text import quoted, squeeze
 from muntin.model.trees import Node
 from muntin.model.windows.cumulate import GROWN, CumulateWindow
+from muntin.sql_text import quoted, squeeze
 
 # Spark's types of aggregates, as far as they are known.
 Types = Mapping[Aggregate, str]

@@ -7,13 +7,13 @@ from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Family, Grouping
 from muntin.model.slicing import Slicing
-from muntin.model.sql_text import SqlText
 from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
 from muntin.optimizer.costs.cost import occupied
 from muntin.optimizer.slicing.edges import slicing
+from muntin.sql_text import SqlText
 
 PLAIN_HEADING = "answered by Spark alone"
 FACTOR = "factor window"

@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.box import SIMPLE
 from rich.table import Table
 
+from muntin.aggregates.aggregate import max_
+from muntin.aggregates.monoids import ADD_FLOAT
 from muntin.measure.events import compute, readings, store
 from muntin.measure.processes import measure, measure_in_turns
 from muntin.measure.progress import Steps
-from muntin.model.aggregates.aggregate import max_
-from muntin.model.aggregates.monoids import ADD_FLOAT
 from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.plan import Plan

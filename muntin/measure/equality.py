@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 )
 
 from muntin.errors import RunError
-from muntin.model.sql_text import quoted
+from muntin.sql_text import quoted
 
 # Sums of floats depend on the order in which rows arrive, so they may differ in their last digits:
 # by this much, relative to the larger.

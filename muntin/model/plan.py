@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from muntin.aggregates.aggregate import Aggregate
 from muntin.errors import ModelError, nearest
-from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.query import PlainQuery, Query, parts_of
-from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataTree, Node, PeriodicTree, Tree, cost_of, passes_of
 from muntin.model.workload import Workload
+from muntin.sql_text import SqlText
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

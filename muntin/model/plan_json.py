@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from muntin.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.errors import ModelError
-from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.model.engine import Engine
 from muntin.model.grouping_sets import Mark
 from muntin.model.options import PlanOptions
@@ -13,11 +13,11 @@ from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.query import Column, Grouping, PlainQuery, Query
 from muntin.model.slicing import Edges, Slicing
-from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataNode, DataTree, Node, PeriodicTree, Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.windows.windows_json import window_from_json, window_to_json
 from muntin.model.workload import Workload
+from muntin.sql_text import SqlText
 
 VERSION = 1
 

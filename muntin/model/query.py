@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from muntin.aggregates.aggregate import Aggregate
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import Aggregate
 from muntin.model.grouping_sets import GroupingSets, Mark, check_sets, crossed, flat
-from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
 from muntin.model.windows.cumulate import GROWN, CumulateWindow
 from muntin.model.windows.data_windows import Custom, DataWindow, Session
 from muntin.model.windows.window import Window
+from muntin.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
 
 # Identifiers that Spark reads as values, never as columns.
 _CONSTANTS = {"true", "false", "null"}

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Self
 
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.user_aggregate import UserAggregate
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.user_aggregate import UserAggregate
 from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.query import Family, Grouping, Query

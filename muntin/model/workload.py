@@ -10,7 +10,7 @@ from muntin.errors import ModelError
 from muntin.model.options import NO_OPTIONS, PlanOptions
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.query import Grouping, PlainQuery, Query, parts_of
-from muntin.model.sql_text import SqlText
+from muntin.sql_text import SqlText
 
 # Events per second and live keys, where neither the user nor the data says how many.
 ASSUMED_RATE, ASSUMED_KEYS = 1000.0, 1.0

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
 
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate
 from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query

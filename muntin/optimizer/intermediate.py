@@ -7,7 +7,7 @@ none. Here any window between the slices and some of the queries may be chosen.
 from collections.abc import Iterable, Sequence
 from math import gcd
 
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from muntin.aggregates.aggregate import Aggregate, Component
+from muntin.aggregates.monoids import Monoid
 from muntin.errors import PlanError
-from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import Monoid
 from muntin.model.options import PlanOptions
 from muntin.model.slicing import Slicing
 from muntin.model.trees import RECALC, Node

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate
 from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
 from muntin.sql.functions import AGGREGATES, UNSTABLE, calls, is_call, is_orderless, why_unshared
 from muntin.sql.tokens import NotSharedError, Span, render
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from muntin.model.sql_text import quoted
 from muntin.sql.group_by_keys import column_name
 from muntin.sql.tokens import Span, Token
+from muntin.sql_text import quoted
 
 # Words that Spark reads as values, unless there is a column of that name.
 CONSTANTS = frozenset(

@@ -12,11 +12,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError, TokenError
 
 from muntin.model.query import PlainQuery, Query
-from muntin.model.sql_text import SqlText, squeeze, uncommented
 from muntin.sql.conditions import CONSTANTS, condition_key, spell
 from muntin.sql.functions import NO_FUNCTIONS, SPARK_FUNCTIONS, UNSTABLE, calls
 from muntin.sql.group_by_keys import column_name
 from muntin.sql.tokens import DIALECT, Span, tokenize
+from muntin.sql_text import SqlText, squeeze, uncommented
 
 _PREFIX = "SELECT 1 WHERE "
 # Functions that are nondeterministic in Spark, or draw random numbers.

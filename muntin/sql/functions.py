@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from importlib.resources import files
 
-from muntin.model.aggregates.table import SPELLINGS
+from muntin.aggregates.table import SPELLINGS
 from muntin.sql.tokens import Span
 
 

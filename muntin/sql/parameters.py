@@ -12,9 +12,9 @@ from typing import Any
 from sqlglot.errors import TokenError
 
 from muntin.errors import ParseError, nearest
-from muntin.model.sql_text import literal
 from muntin.model.time import SECOND
 from muntin.sql.tokens import Span, line_and_column, tokenize
+from muntin.sql_text import literal
 
 _INT = 1 << 31
 _LONG = 1 << 63

@@ -6,7 +6,6 @@ from typing import Any
 from sqlglot import exp
 
 from muntin.model.query import Column, PlainQuery, Query
-from muntin.model.sql_text import SqlText
 from muntin.sql.aggregate_calls import check_row_expression
 from muntin.sql.clauses import Clauses, read_tree, split_clauses
 from muntin.sql.dialects import to_spark_sql
@@ -18,6 +17,7 @@ from muntin.sql.statements import Statement, split_statements
 from muntin.sql.table_references import find_tables, guess_tables, relation_text, statement_text
 from muntin.sql.tokens import NotSharedError, Span, WrongSqlError, render
 from muntin.sql.window_calls import first_window, is_window
+from muntin.sql_text import SqlText
 
 _DIRECTIONS = {("asc",), ("desc",)}
 _NULLS = {("nulls", "first"), ("nulls", "last")}

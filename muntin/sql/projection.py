@@ -7,9 +7,8 @@ user wrote it; the name of other keys and of aggregates is their text.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate
 from muntin.model.grouping_sets import Mark
-from muntin.model.sql_text import quoted
 from muntin.sql.aggregate_calls import FOLLOWERS, is_shared, read_call, star_places
 from muntin.sql.clauses import Clauses
 from muntin.sql.functions import (
@@ -31,6 +30,7 @@ from muntin.sql.group_by_keys import (
 )
 from muntin.sql.tokens import NotSharedError, Replacement, Span, render
 from muntin.sql.window_calls import is_window, read_window
+from muntin.sql_text import quoted
 
 # Functions that return which keys a grouping set leaves out.
 _MARKS = {"grouping", "grouping_id"}

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from muntin.model.sql_text import SqlText, quoted
 from muntin.sql.tokens import Span, render, tokenize
+from muntin.sql_text import SqlText, quoted
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from sqlglot.errors import TokenError
 
 from muntin.errors import ModelError
-from muntin.model.sql_text import name_parts
 from muntin.model.time import DAY, parse_duration
 from muntin.sql.filters import is_reference
 from muntin.sql.tokens import Span, render, tokenize
+from muntin.sql_text import name_parts
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPERATORS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}

@@ -12,10 +12,10 @@ from itertools import chain, islice
 from sqlglot.errors import TokenError
 
 from muntin.model.query import PlainQuery, Query
-from muntin.model.sql_text import SqlText, name_parts, squeeze
 from muntin.sql.filters import canonical_key, conjunction, conjuncts, is_reference
 from muntin.sql.time_bounds import TimeBound, orient_bounds, read_bounds
 from muntin.sql.tokens import Span, render, tokenize
+from muntin.sql_text import SqlText, name_parts, squeeze
 
 # Joins that keep rows without a partner, or without an ON condition.
 _OTHER_JOINS = frozenset(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.aggregates.monoids import Monoid
 from muntin.errors import PlanError, RunError
-from muntin.model.aggregates.monoids import Monoid
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind, bind_python
 from muntin.techniques.table import technique_for, technique_for_many
@@ -34,7 +34,7 @@ class Aggregator:
     source as plain Python, for a monoid of any objects. A call costs about a microsecond: push
     batches through `insert_many`, where an element costs nanoseconds.
 
-    >>> from muntin.model.aggregates.monoids import MAX
+    >>> from muntin.aggregates.monoids import MAX
     >>> window = Aggregator(MAX, sizes=[2, 3])
     >>> window.insert_many([5.0, 1.0, 2.0, 0.0]).tolist()
     [[5.0, 5.0], [5.0, 5.0], [2.0, 5.0], [2.0, 2.0]]

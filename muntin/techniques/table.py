@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from muntin.aggregates.monoids import Monoid
 from muntin.errors import PlanError, nearest
-from muntin.model.aggregates.monoids import Monoid
 from muntin.techniques import (
     b_int,
     daba,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from muntin import explain
+from muntin.aggregates.aggregate import max_
 from muntin.explain import words
-from muntin.model.aggregates.aggregate import max_
 from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.prices import Prices

@@ -1,7 +1,7 @@
 import pytest
 
+from muntin.aggregates.aggregate import avg, max_
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import avg, max_
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing

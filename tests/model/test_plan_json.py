@@ -16,10 +16,10 @@ from muntin.model.plan_json import (
     query_to_json,
 )
 from muntin.model.query import PlainQuery
-from muntin.model.sql_text import SqlText
 from muntin.model.trees import RECALC
 from muntin.model.workload import workload
 from muntin.optimizer.strategies import STRATEGIES, optimize
+from muntin.sql_text import SqlText
 from tests.support.examples import examples
 from tests.support.workloads import workloads
 

@@ -1,7 +1,7 @@
 import pytest
 
+from muntin.aggregates.aggregate import count
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import count
 from muntin.model.query import Column, SqlText
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import tumbling

@@ -3,8 +3,8 @@
 import pytest
 
 import muntin as mt
+from muntin.aggregates import monoids
 from muntin.errors import PlanError
-from muntin.model.aggregates import monoids
 from muntin.optimizer.name_techniques import least_technique
 
 

@@ -11,8 +11,8 @@ from benchmarks.papers.generators import (
     weave_share_gen,
     zipf,
 )
+from muntin.aggregates import aggregate as ag
 from muntin.errors import PlanError
-from muntin.model.aggregates import aggregate as ag
 from muntin.model.engine import Engine
 from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE, SECOND

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.papers.generators import random_gen
+from muntin.aggregates import aggregate as ag
 from muntin.errors import PlanError
-from muntin.model.aggregates import aggregate as ag
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.optimizer.strategies import optimize

@@ -7,8 +7,8 @@ import random
 import pytest
 
 import muntin as mt
-from muntin.model.aggregates.aggregate import Aggregate, function_call
-from muntin.model.aggregates.table import FUNCTIONS, TEXT
+from muntin.aggregates.aggregate import Aggregate, function_call
+from muntin.aggregates.table import FUNCTIONS, TEXT
 from muntin.model.plan_json import plan_from_json, plan_to_json
 from tests.support.answers import plain
 from tests.support.streams import Input, at, closed, events, joined

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from muntin.model.query import PlainQuery, Query
-from muntin.model.sql_text import SqlText
 from muntin.sql import parse_sql
 from muntin.sql.time_bounds import read_bounds
 from muntin.sql.widen_joins import widen_joins
+from muntin.sql_text import SqlText
 
 HEAD = "SELECT a.user, window(b.ts, '1 hour') AS w, count(*), avg(b.price) FROM"
 BY = "GROUP BY a.user, window(b.ts, '1 hour')"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.model.aggregates.monoids import Monoid
+from muntin.aggregates.monoids import Monoid
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind, bind_python
 from muntin.techniques.table import technique_for, technique_for_many

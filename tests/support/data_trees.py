@@ -20,7 +20,7 @@ from muntin import (
     punctuation,
     threshold,
 )
-from muntin.model.aggregates.aggregate import (
+from muntin.aggregates.aggregate import (
     Aggregate,
     Component,
     avg,
@@ -30,13 +30,13 @@ from muntin.model.aggregates.aggregate import (
     sum_,
     variance,
 )
-from muntin.model.aggregates.representations import FLOAT
+from muntin.aggregates.representations import FLOAT
 from muntin.model.query import Grouping
-from muntin.model.sql_text import SqlText
 from muntin.model.trees import DataNode, DataTree
 from muntin.runtime.data_windows.read_records import RecordLayout
 from muntin.runtime.storage.layout import Layout, slots_of
 from muntin.runtime.storage.table import component_storage
+from muntin.sql_text import SqlText
 from tests.support.periodic_trees import storages_of
 from tests.support.record_windows import Event, windows
 from tests.support.windows import hopping, session, tumbling

@@ -2,14 +2,14 @@
 
 import pytest
 
-from muntin.model.aggregates.aggregate import avg, max_, min_
+from muntin.aggregates.aggregate import avg, max_, min_
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.slicing import Edges, Slicing
-from muntin.model.sql_text import SqlText
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window, hopping, tumbling
 from muntin.model.workload import Workload
+from muntin.sql_text import SqlText
 
 MINUTE = tumbling("1 minute")
 TEN = tumbling("10 minutes")

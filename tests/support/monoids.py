@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from muntin.model.aggregates import monoids as mo
-from muntin.model.aggregates.monoids import Monoid
+from muntin.aggregates import monoids as mo
+from muntin.aggregates.monoids import Monoid
 
 
 def add_pairs(a: Any, b: Any) -> Any:

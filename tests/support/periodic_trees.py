@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_, variance
-from muntin.model.aggregates.representations import FLOAT, INTEGER
+from muntin.aggregates.aggregate import avg, count, max_, min_, sum_, variance
+from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.model.trees import DataTree, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.runtime.periodic.tree import TreeRuntime

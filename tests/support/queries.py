@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from muntin.model.aggregates.aggregate import max_
+from muntin.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
 

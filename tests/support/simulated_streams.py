@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from muntin.model.aggregates.representations import INTEGER
+from muntin.aggregates.representations import INTEGER
 from muntin.model.options import PlanOptions
 from muntin.model.plan import Plan
 from muntin.model.query import Query

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.monoids import ADD_WIDE
-from muntin.model.aggregates.representations import FLOAT, INTEGER
+from muntin.aggregates.aggregate import Component
+from muntin.aggregates.monoids import ADD_WIDE
+from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.model.slicing import Edges, Slicing
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack
 from muntin.runtime.slicer.slicer import Slicer

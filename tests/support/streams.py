@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from muntin.aggregates.aggregate import avg, count, max_, min_, stddev, sum_
 from muntin.api.batch import run
 from muntin.api.stream import stream
-from muntin.model.aggregates.aggregate import avg, count, max_, min_, stddev, sum_
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.window import Window, hopping, tumbling

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from muntin.model.aggregates import aggregate as ag
+from muntin.aggregates import aggregate as ag
 from muntin.model.query import Query
 from muntin.model.slicing import Edges
 from muntin.model.windows.cumulate import CumulateWindow

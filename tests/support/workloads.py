@@ -22,8 +22,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import FUNCTIONS
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.table import FUNCTIONS
 from muntin.model.grouping_sets import grouping, grouping_id
 from muntin.model.query import Query
 from muntin.model.windows.cumulate import CumulateWindow

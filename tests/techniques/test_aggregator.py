@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from muntin.aggregates import monoids as mo
 from muntin.errors import PlanError, RunError
-from muntin.model.aggregates import monoids as mo
 from muntin.techniques.aggregator import Aggregator
 from muntin.techniques.table import TECHNIQUES
 from tests.support.examples import examples

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from muntin.model.aggregates.monoids import ADD_LIMBS, BIT_AND, MAX, MIN, Monoid
+from muntin.aggregates.monoids import ADD_LIMBS, BIT_AND, MAX, MIN, Monoid
 from muntin.techniques import daba, panes, recalc
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from muntin.model.aggregates import monoids as mo
+from muntin.aggregates import monoids as mo
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from muntin.model.aggregates import monoids as mo
+from muntin.aggregates import monoids as mo
 from muntin.techniques.aggregator import Aggregator
 from muntin.techniques.table import fold
 

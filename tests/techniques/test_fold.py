@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from muntin.model.aggregates import monoids as mo
+from muntin.aggregates import monoids as mo
 from muntin.techniques.compiled import drive
 from muntin.techniques.compiled.compile import bind_python
 from muntin.techniques.table import TECHNIQUES, Fold, fold, technique_for

@@ -2,8 +2,8 @@
 
 import pytest
 
+from muntin.aggregates import monoids as mo
 from muntin.errors import PlanError
-from muntin.model.aggregates import monoids as mo
 from muntin.techniques.table import TECHNIQUES, technique_for, technique_for_many
 from tests.support.monoids import TEXT
 

@@ -8,7 +8,7 @@ prices are the workload's. At a fixed ratio of rate to keys, costs are proportio
 from collections.abc import Collection, Iterable
 from math import expm1
 
-from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND

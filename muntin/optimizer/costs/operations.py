@@ -8,9 +8,9 @@ from math import e, factorial
 import numpy as np
 from numpy.typing import NDArray
 
+from muntin.aggregates.monoids import Monoid
+from muntin.aggregates.table import FUNCTIONS
 from muntin.errors import PlanError, nearest
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.table import FUNCTIONS
 from muntin.model.slicing import Slicing
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.user_aggregate import aggregate_to_json
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.user_aggregate import aggregate_to_json
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
 from muntin.model.query import Grouping, Query

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 from muntin.model.engine import Engine
 from muntin.model.passes import EVENTS_TO_FOLD, TREES_TO_FOLD
 from muntin.model.slicing import Slicing

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 
 Int64s = NDArray[np.int64]
 Float64s = NDArray[np.float64]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.monoids import Monoid
+from muntin.aggregates.aggregate import Component
+from muntin.aggregates.monoids import Monoid
 from muntin.runtime.columns.partials import (
     Bools,
     Column,

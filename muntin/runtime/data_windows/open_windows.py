@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 from muntin.model.trees import DataTree
 from muntin.model.windows.windows_json import window_to_json
 from muntin.runtime.arrow_bytes import from_bytes, to_bytes

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 from muntin.runtime.columns.partials import Column, Int64s, Partials
 from muntin.runtime.data_windows.record_batch import WindowEdges
 from muntin.runtime.data_windows.waiting_windows import WaitingWindows, WindowReads

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.partials import Column, Int64s

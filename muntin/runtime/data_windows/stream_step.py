@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 from muntin.model.trees import DataTree
 from muntin.runtime.columns.partials import Bools, Column, Int64s, Partials
 from muntin.runtime.data_windows.custom_state import restore, save

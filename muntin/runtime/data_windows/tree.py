@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.monoids import Monoid
+from muntin.aggregates.aggregate import Component
+from muntin.aggregates.monoids import Monoid
 from muntin.model.trees import DataNode, DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.columns.keys import KeyNumbers

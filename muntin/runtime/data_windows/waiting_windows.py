@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 from muntin.runtime.data_windows.record_batch import WindowEdges
 

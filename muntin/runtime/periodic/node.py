@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Column, Int64s, Partials
 from muntin.runtime.periodic.intervals import close, pick

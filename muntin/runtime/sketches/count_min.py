@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.sketch_parameters import CountMin
+from muntin.aggregates.sketch_parameters import CountMin
 from muntin.runtime.columns.byte_rows import arrow_of, rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.value_sets.set_column import SetColumn

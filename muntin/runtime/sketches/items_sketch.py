@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.sketch_parameters import items_tracked
+from muntin.aggregates.sketch_parameters import items_tracked
 from muntin.runtime.columns.byte_rows import ByteRows, Bytes, arrow_of, rows_of
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_codes import floats

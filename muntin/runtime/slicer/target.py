@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from muntin.aggregates.aggregate import Component
 from muntin.errors import PlanError
-from muntin.model.aggregates.aggregate import Component
 from muntin.model.slicing import Slicing
 from muntin.runtime.storage.layout import Layout
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate
 from muntin.runtime.columns.partials import Int64s, PartialColumn
 from muntin.runtime.columns.value_codes import (
     Coding,

@@ -2,7 +2,7 @@
 
 A storage makes partials from events, combines them, folds them over the rows of windows, reads and
 writes them as Arrow columns, and lowers them to answers. Each class is the running half of a class
-in `model.aggregates.representations`; `storage.table` pairs them.
+in `aggregates.representations`; `storage.table` pairs them.
 """
 
 from abc import ABC, abstractmethod
@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.representations import FLOAT, INTEGER, Representation
+from muntin.aggregates.aggregate import Aggregate, Component
+from muntin.aggregates.monoids import Monoid
+from muntin.aggregates.representations import FLOAT, INTEGER, Representation
 from muntin.runtime.columns.groups import Groups
 from muntin.runtime.columns.partials import Bools, Column, Int64s
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from muntin.aggregates.aggregate import Aggregate, Component
+from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.errors import PlanError
-from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.representations import FLOAT, INTEGER
 from muntin.model.trees import PeriodicTree, Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.runtime.columns.partials import Partials

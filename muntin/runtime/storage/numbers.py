@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.formula import Formula
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.representations import FLOAT, INTEGER
-from muntin.model.aggregates.table import COUNT, DOUBLE, Function
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.formula import Formula
+from muntin.aggregates.monoids import Monoid
+from muntin.aggregates.representations import FLOAT, INTEGER
+from muntin.aggregates.table import COUNT, DOUBLE, Function
 from muntin.runtime.columns.numbers import floats_of, integers_of
 from muntin.runtime.columns.partials import Bools, PartialColumn, Scalars
 from muntin.runtime.storage.component_storage import number_type

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.monoids import Monoid
+from muntin.aggregates.monoids import Monoid
 from muntin.runtime.columns.groups import Groups, count_rows
 from muntin.runtime.columns.partials import Bools, Int64s, PartialColumn, Scalars
 from muntin.runtime.storage.component_storage import ComponentStorage, Folding

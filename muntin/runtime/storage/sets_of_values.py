@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.representations import FLOAT, INTEGER, SetsOfValues
-from muntin.model.aggregates.table import (
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.representations import FLOAT, INTEGER, SetsOfValues
+from muntin.aggregates.table import (
     BYTES,
     COUNT,
     ITEMS,

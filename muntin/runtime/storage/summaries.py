@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.representations import INTEGER
-from muntin.model.aggregates.sketch_parameters import (
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.representations import INTEGER
+from muntin.aggregates.sketch_parameters import (
     allows_different_sizes,
     count_min,
     hll_bits,
     kll_accuracy,
     theta_bits,
 )
-from muntin.model.aggregates.table import ITEMS, STATE, TEXT
+from muntin.aggregates.table import ITEMS, STATE, TEXT
 from muntin.runtime.columns.partials import Int64s, scalars_of
 from muntin.runtime.columns.value_codes import decode, floats
 from muntin.runtime.sketches import hll, kll, theta

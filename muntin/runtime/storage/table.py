@@ -1,7 +1,7 @@
 """The table of storages: the running half of each representation."""
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.representations import (
+from muntin.aggregates.aggregate import Component
+from muntin.aggregates.representations import (
     CheckedSums,
     ChosenValues,
     CodedValues,

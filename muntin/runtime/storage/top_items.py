@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.sketch_parameters import top_k
+from muntin.aggregates.sketch_parameters import top_k
 from muntin.runtime.columns.partials import Int64s
 from muntin.runtime.columns.value_codes import decode
 from muntin.runtime.value_sets.set_column import offsets_of

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.user_aggregate import UserAggregate, UserComponent
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.monoids import Monoid
+from muntin.aggregates.user_aggregate import UserAggregate, UserComponent
 from muntin.runtime.columns.partials import Bools, PartialColumn, Scalars
 from muntin.runtime.storage.numbers import NumberStorage
 from muntin.techniques.compiled.compile import compiles

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from muntin.model.aggregates.user_aggregate import function_name
+from muntin.aggregates.user_aggregate import function_name
 from muntin.model.plan_json import slicing_from_json, slicing_to_json
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing

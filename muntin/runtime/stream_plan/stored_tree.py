@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.user_aggregate import call_to_json, component_from_json
+from muntin.aggregates.aggregate import Component
+from muntin.aggregates.user_aggregate import call_to_json, component_from_json
 from muntin.model.plan_json import tree_from_json, tree_to_json
 from muntin.model.query import Query
 from muntin.model.trees import Tree

@@ -7,7 +7,7 @@ that was edited does.
 
 from collections.abc import Collection, Mapping
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.trees import Tree

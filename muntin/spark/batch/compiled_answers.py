@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from muntin.model.aggregates.representations import FLOAT, INTEGER
+from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.model.trees import PeriodicTree
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import BUCKET, PART, ROWS, TARGET, unpack

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from pyspark.sql.types import DoubleType, FloatType, NumericType
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.sql_text import SqlText
+from muntin.aggregates.aggregate import Component
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
 from muntin.spark.binding.relations import Relations
 from muntin.sql.filters import conjuncts, is_reference, is_simple
+from muntin.sql_text import SqlText
 
 # The bits of an integer that say which conditions hold; the sign is left out.
 _BITS = 63

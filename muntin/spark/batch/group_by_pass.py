@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from muntin.model.aggregates.aggregate import Component
+from muntin.aggregates.aggregate import Component
 from muntin.model.engine import Engine
 from muntin.model.query import Grouping
 from muntin.model.slicing import Slicing
-from muntin.model.sql_text import only_where
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage
 from muntin.runtime.storage.layout import Layout
@@ -21,6 +20,7 @@ from muntin.spark.binding.grouping_sql import selected, value_type_of
 from muntin.spark.binding.instants import micros, slice_start
 from muntin.spark.binding.relations import Relations, is_ansi
 from muntin.sql.filters import conjuncts, split_by_keys
+from muntin.sql_text import only_where
 
 
 @dataclass(frozen=True, kw_only=True)

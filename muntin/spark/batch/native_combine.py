@@ -4,8 +4,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 from pyspark.sql.types import DataType
 
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import VALUE
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.table import VALUE
 from muntin.model.trees import Node
 from muntin.runtime.periodic.tree import BEGIN
 from muntin.spark.batch.slices import START, Slices, present_column

@@ -7,12 +7,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit
 from pyspark.sql.types import DataType, StructField
 
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate
 from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.query import Query, parts_of
-from muntin.model.sql_text import squeeze
 from muntin.model.trees import Node, PeriodicTree
 from muntin.runtime.periodic.tree import NODE
 from muntin.runtime.slicer.packing import TARGET
@@ -36,6 +35,7 @@ from muntin.spark.output.project import (
 from muntin.spark.output.stacking import by_columns, stacked
 from muntin.spark.output.together import QUERY, named, stack, united
 from muntin.spark.sinks.sink import CombinedAnswers, Stack
+from muntin.sql_text import squeeze
 
 
 class FamilyAnswers:

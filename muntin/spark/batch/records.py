@@ -6,8 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, to_json
 from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType, MapType
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.sql_text import SqlText
+from muntin.aggregates.aggregate import Component
 from muntin.model.trees import DataTree
 from muntin.model.windows.data_windows import Custom
 from muntin.runtime.data_windows.read_records import RecordLayout
@@ -19,6 +18,7 @@ from muntin.spark.binding.bound_tree import BoundDataTree
 from muntin.spark.binding.grouping_sql import Types, grouped, key_column, selected, value_type_of
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
+from muntin.sql_text import SqlText
 
 LAST = "last"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.representations import FLOAT, sql_type
+from muntin.aggregates.aggregate import Component
+from muntin.aggregates.representations import FLOAT, sql_type
 from muntin.model.query import Grouping
 from muntin.runtime.slicer.target import Target
 from muntin.runtime.storage.component_storage import ComponentStorage

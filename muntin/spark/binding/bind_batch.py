@@ -7,7 +7,6 @@ from muntin.model.engine import Engine
 from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.slicing import Slicing
-from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.trees import Node, PeriodicTree
 from muntin.optimizer.price_plan import price_plan
@@ -15,6 +14,7 @@ from muntin.spark.binding.bind import bind
 from muntin.spark.binding.bound_tree import BoundPeriodicTree, BoundPlan
 from muntin.spark.binding.relations import Relations
 from muntin.spark.engine.session_kind import cores_of
+from muntin.sql_text import SqlText
 
 # A part of time is this many times as long as the longest window, so one in so many slices is read
 # twice.

@@ -10,15 +10,14 @@ from pyspark.sql.types import (
     NumericType,
 )
 
+from muntin.aggregates.aggregate import Aggregate, Component
+from muntin.aggregates.monoids import Monoid
+from muntin.aggregates.parts import PARTS, TYPED
+from muntin.aggregates.table import DOUBLE
 from muntin.errors import MuntinError, RefusedError, RunError
-from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.parts import PARTS, TYPED
-from muntin.model.aggregates.table import DOUBLE
 from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.query import Family, PlainQuery, Query, parts_of
-from muntin.model.sql_text import SqlText, quoted
 from muntin.model.trees import PeriodicTree, by_family, with_own_passes
 from muntin.optimizer.name_techniques import with_techniques
 from muntin.spark.binding.bound_tree import BoundPeriodicTree
@@ -45,6 +44,7 @@ from muntin.spark.binding.runtime_types import (
     sums_up,
 )
 from muntin.sql.filters import is_reference
+from muntin.sql_text import SqlText, quoted
 
 # Settings by which `grouping_id` has another type, or its bits another order.
 _OTHER_MARKS = (

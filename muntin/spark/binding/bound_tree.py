@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql.types import DataType, StructField
 
-from muntin.model.aggregates.aggregate import Aggregate
+from muntin.aggregates.aggregate import Aggregate
 from muntin.model.engine import Engine
 from muntin.model.plan import Plan
 from muntin.model.trees import DataTree, PeriodicTree, Tree

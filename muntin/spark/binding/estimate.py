@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from pyspark.errors import PySparkException
 
-from muntin.model.sql_text import SqlText
 from muntin.model.workload import Workload
 from muntin.optimizer.costs.lower_bounds import depends_on_data
 from muntin.optimizer.strategies import DEFAULT, UNSHARED, may_share
 from muntin.spark.binding.relations import Relations
 from muntin.spark.binding.sample import MANY_ROWS, with_facts, with_reading
+from muntin.sql_text import SqlText
 
 
 def estimate(

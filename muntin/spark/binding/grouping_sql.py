@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from pyspark.sql.types import DataType, StructField, StructType
 
-from muntin.model.aggregates.aggregate import Aggregate, Component
+from muntin.aggregates.aggregate import Aggregate, Component
 from muntin.model.engine import Engine
 from muntin.model.query import Grouping, Query
-from muntin.model.sql_text import SqlText, squeeze
 from muntin.model.trees import Tree
 from muntin.spark.binding.relations import Relations
+from muntin.sql_text import SqlText, squeeze
 
 
 def key_column(index: int) -> str:

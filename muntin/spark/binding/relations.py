@@ -10,7 +10,6 @@ from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RefusedError, RunError, nearest, no_frame
 from muntin.model.query import PlainQuery, Query, tables_of
-from muntin.model.sql_text import SqlText, is_same_table
 from muntin.spark.engine.estimates import operators_of, rows_read
 from muntin.spark.engine.safe import may_fail
 from muntin.spark.engine.same_rows import DistinctReads, unlike_others
@@ -22,6 +21,7 @@ from muntin.spark.engine.statements import (
     without_projection,
 )
 from muntin.sql.filters import is_reference
+from muntin.sql_text import SqlText, is_same_table
 
 # Operators that hand on what they read.
 _READING = {"Filter", "Project", "SubqueryAlias", "Union", "View"}

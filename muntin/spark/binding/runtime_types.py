@@ -24,11 +24,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.representations import ChosenValues, DecimalSums, Representation
-from muntin.model.aggregates.table import TEXT
-from muntin.model.sql_text import SqlText
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.representations import ChosenValues, DecimalSums, Representation
+from muntin.aggregates.table import TEXT
 from muntin.spark.binding.relations import Relations
+from muntin.sql_text import SqlText
 
 # Types of answers that the compiled runtime takes.
 NUMERIC = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, BooleanType)

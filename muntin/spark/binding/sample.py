@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import RefusedError
 from muntin.model.query import Family, Grouping, Query, parts_of
-from muntin.model.sql_text import only_where
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
@@ -25,6 +24,7 @@ from muntin.spark.engine.estimates import (
     rows_read,
 )
 from muntin.spark.java_errors import JOB_ERRORS
+from muntin.sql_text import only_where
 
 # Rows that are looked at.
 ROWS = 10_000

@@ -7,10 +7,10 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from muntin.model.sql_text import SqlText
 from muntin.spark.engine.catalyst import analyzed, children, frame_of, kind
 from muntin.spark.engine.same_rows import unlike_others
 from muntin.spark.engine.session_kind import is_connect, may_use_internals
+from muntin.sql_text import SqlText
 
 
 def sql_over(session: SparkSession, text: SqlText, frames: Mapping[str, DataFrame]) -> DataFrame:

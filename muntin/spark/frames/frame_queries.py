@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, no_frame
 from muntin.model.query import PlainQuery, Query
-from muntin.model.sql_text import SqlText
 from muntin.spark.frames.chain import NotSharedError, Watermark
+from muntin.sql_text import SqlText
 
 
 @dataclass(frozen=True, kw_only=True)

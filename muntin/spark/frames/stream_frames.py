@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from muntin.errors import RunError, no_frame
 from muntin.model.query import Query
-from muntin.model.sql_text import SqlText, name_parts
 from muntin.model.time import format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.spark.engine.catalyst import analyzed, frame_of, items, watermark_delay
@@ -25,6 +24,7 @@ from muntin.spark.engine.stream_paths import (
 )
 from muntin.spark.frames.frame_queries import ReadFrames, table_of_group
 from muntin.spark.frames.read_frames import read_frames
+from muntin.sql_text import SqlText, name_parts
 
 # How late rows may be, if nobody says so.
 WATERMARK = "10 seconds"

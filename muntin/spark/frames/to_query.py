@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, ORDER, SPELLINGS
 from muntin.model.query import Column, Query
-from muntin.model.sql_text import SqlText, quoted
 from muntin.spark.engine.catalyst import (
     ATTRIBUTE,
     Expression,
@@ -31,6 +30,7 @@ from muntin.spark.frames.relation import Relation
 from muntin.spark.frames.shape import Shape
 from muntin.spark.frames.time_window import confirm_window
 from muntin.sql.functions import is_orderless, why_unshared
+from muntin.sql_text import SqlText, quoted
 
 _WINDOW = "window"
 # Literals of which `count` counts every row.

@@ -7,7 +7,7 @@ from pyspark.sql.functions import col
 from pyspark.sql.types import DataType, StructType
 
 from muntin.errors import RunError
-from muntin.model.sql_text import quoted
+from muntin.sql_text import quoted
 
 # Formats that have no place for structs, so that their files are always flat.
 FLAT_FORMATS = frozenset(["csv"])

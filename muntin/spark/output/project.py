@@ -10,11 +10,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
-from muntin.model.aggregates.aggregate import Aggregate
-from muntin.model.aggregates.sketch_parameters import items_tracked
-from muntin.model.aggregates.table import BYTES, COUNT, ITEMS, STATE, VALUES
+from muntin.aggregates.aggregate import Aggregate
+from muntin.aggregates.sketch_parameters import items_tracked
+from muntin.aggregates.table import BYTES, COUNT, ITEMS, STATE, VALUES
 from muntin.model.query import Query
-from muntin.model.sql_text import SqlText, quoted, squeeze
 from muntin.model.trees import TreeNode
 from muntin.model.windows.data_windows import DataWindow, Session
 from muntin.model.windows.window import Window
@@ -25,6 +24,7 @@ from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.grouping_sql import key_column
 from muntin.spark.binding.instants import window_struct
 from muntin.spark.engine.statements import sql_over
+from muntin.sql_text import SqlText, quoted, squeeze
 
 # Spark recognizes a window's column by this, so that `window` and `window_time` take it.
 WINDOW_METADATA = {"spark.timeWindow": True}

@@ -12,13 +12,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, lit
 from pyspark.sql.types import StructField, StructType
 
-from muntin.model.sql_text import literal
 from muntin.model.trees import TreeNode
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER
 from muntin.spark.output.project import Projection
 from muntin.spark.output.together import Numbered, merged_in_order, numbered
 from muntin.spark.sinks.sink import INDEX, CombinedAnswers, Part, Stack
+from muntin.sql_text import literal
 
 
 class Stacking:

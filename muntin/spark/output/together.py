@@ -9,11 +9,11 @@ from pyspark.sql.functions import expr, lit
 from pyspark.sql.types import DataType, NullType, NumericType
 
 from muntin.errors import RunError
-from muntin.model.sql_text import literal
 from muntin.model.trees import TreeNode
 from muntin.runtime.periodic.tree import NODE
 from muntin.spark.output.naming import NUMBER, resolved
 from muntin.spark.output.project import Output, Projection, pick
+from muntin.sql_text import literal
 
 QUERY = "query"
 # The column with the number of the part of a query that a row is of, where queries have parts.

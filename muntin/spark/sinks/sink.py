@@ -15,8 +15,8 @@ from pyspark.sql.functions import col
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
-from muntin.model.sql_text import quoted
 from muntin.spark.session import one_line
+from muntin.sql_text import quoted
 
 # The column of a stack with the number of a row's query.
 INDEX = "_muntin_query"

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pyspark.sql.types import StructType
 
 from muntin.errors import RunError
-from muntin.model.sql_text import quoted
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.sinks.file_options import FileOptions
 from muntin.spark.sinks.folder_sink import FolderSink
 from muntin.spark.sinks.sink import Answers, Sink, SinkContext, SinkDefinition, naming_batch
+from muntin.sql_text import quoted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import AtomicType, DataType, TimestampType
 
+from muntin.aggregates.aggregate import Aggregate, Component
+from muntin.aggregates.representations import INTEGER
+from muntin.aggregates.user_aggregate import AbsentAggregate, UserAggregate, function_name
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.representations import INTEGER
-from muntin.model.aggregates.user_aggregate import AbsentAggregate, UserAggregate, function_name
 from muntin.model.plan import Plan
 from muntin.model.query import Query
 from muntin.model.windows.data_windows import Absent, Custom

@@ -10,7 +10,6 @@ from pyspark.sql.types import DataType, StructType, TimestampType
 from muntin.errors import RunError
 from muntin.model.passes import common_filter
 from muntin.model.query import Grouping
-from muntin.model.sql_text import SqlText, literal, only_where, quoted
 from muntin.spark.batch.filters import ConditionBits, SafeExpressions, conditions_of
 from muntin.spark.batch.slicer_pass import TIME, Arguments
 from muntin.spark.binding.bound_tree import BoundTree
@@ -19,6 +18,7 @@ from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
 from muntin.spark.stream.key_codes import key_code
 from muntin.sql.filters import is_reference
+from muntin.sql_text import SqlText, literal, only_where, quoted
 
 # The column with a whole row.
 ROW = "row"

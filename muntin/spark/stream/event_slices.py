@@ -12,9 +12,9 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructType
 
+from muntin.aggregates.aggregate import Component
+from muntin.aggregates.representations import INTEGER
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.representations import INTEGER
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.trees import Tree

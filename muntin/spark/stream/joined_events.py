@@ -8,13 +8,13 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import TimestampType
 
 from muntin.model.query import Grouping
-from muntin.model.sql_text import SqlText, quoted
 from muntin.spark.batch.slicer_pass import TIME
 from muntin.spark.binding.bound_tree import BoundTree
 from muntin.spark.binding.instants import micros
 from muntin.spark.binding.relations import Relations
 from muntin.spark.stream.event_columns import EventColumns, Events
 from muntin.spark.stream.relation_copies import NUMBER, RelationCopies
+from muntin.sql_text import SqlText, quoted
 
 # The column of bits: that of the relation that a row is of.
 _RELATION = "relation"

@@ -7,7 +7,6 @@ from pyspark.sql import DataFrame
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.query import Grouping
-from muntin.model.sql_text import SqlText, quoted
 from muntin.model.windows.window import Duration
 from muntin.spark.binding.relations import Relations, blaming
 from muntin.spark.engine.catalyst import analyzed, items, kind
@@ -22,6 +21,7 @@ from muntin.spark.engine.stream_paths import (
 from muntin.spark.frames.stream_frames import StreamInput
 from muntin.spark.stream.joined_events import JoinedStream
 from muntin.spark.stream.source import Source
+from muntin.sql_text import SqlText, quoted
 
 # The data itself, in a query that names no table.
 _DATA = SqlText(("", ""), ("",))

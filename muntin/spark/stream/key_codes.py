@@ -25,8 +25,8 @@ from pyspark.sql.types import (
 )
 
 from muntin.errors import RunError
-from muntin.model.sql_text import literal, quoted
 from muntin.spark.binding.instants import instant, interval, interval_micros, micros
+from muntin.sql_text import literal, quoted
 
 # The Spark type of each kind of key column.
 KEY_TYPES: dict[str, DataType] = {

@@ -13,7 +13,6 @@ from muntin.errors import RunError, nearest, no_frame
 from muntin.model.plan import Plan
 from muntin.model.plan_json import plan_to_json
 from muntin.model.query import Grouping, PlainQuery, Query
-from muntin.model.sql_text import name_parts, quoted
 from muntin.model.time import MILLISECOND, format_duration, parse_duration
 from muntin.model.windows.window import Duration
 from muntin.model.workload import Workload
@@ -40,6 +39,7 @@ from muntin.spark.stream.joined_events import JoinedEvents, JoinedStream
 from muntin.spark.stream.operator import answer_slices
 from muntin.spark.stream.stream_answers import StreamAnswers
 from muntin.spark.stream.value_types import value_types
+from muntin.sql_text import name_parts, quoted
 
 Queries = Plan | Workload | Query | PlainQuery | Iterable[Query | PlainQuery]
 

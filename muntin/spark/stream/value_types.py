@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from muntin.model.query import Query
-from muntin.model.sql_text import SqlText
 from muntin.runtime.stream_plan.value_types import ValueTypes, read_by
 from muntin.spark.binding.relations import Relations
 from muntin.spark.stream.bound_stream_tree import BoundStreamTree
+from muntin.sql_text import SqlText
 
 
 def value_types(

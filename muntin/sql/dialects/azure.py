@@ -8,11 +8,11 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from muntin.errors import ModelError
-from muntin.model.sql_text import literal
 from muntin.model.time import parse_duration
 from muntin.sql.dialects.text_edits import Edit, apply_edits, duration, error_at
 from muntin.sql.statements import Statement
 from muntin.sql.tokens import Span, render
+from muntin.sql_text import literal
 
 _WINDOWS = {"tumblingwindow", "hoppingwindow", "sessionwindow"}
 # Windows that Spark does not have, and what to write instead.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numba
 
-from muntin.model.aggregates.monoids import Monoid
+from muntin.aggregates.monoids import Monoid
 from muntin.techniques.compiled.kernel_cache import KernelCache, NoDigest, digest, is_constant
 from muntin.techniques.compiled.layout import COUNTED, LAYOUTS, OBJECTS
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from benchmarks.harness.report import Experiment, Target
 from benchmarks.papers import techniques as bench
-from muntin.model.aggregates.monoids import MAX
+from muntin.aggregates.monoids import MAX
 from muntin.techniques.table import TECHNIQUES
 
 REPORT = Experiment(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from muntin.model.aggregates.aggregate import max_
+from muntin.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload

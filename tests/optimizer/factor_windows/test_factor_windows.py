@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from benchmarks.papers.generators import random_gen, sequential_gen
-from muntin.model.aggregates import aggregate as ag
+from muntin.aggregates import aggregate as ag
 from muntin.model.time import SECOND
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload

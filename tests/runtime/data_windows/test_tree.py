@@ -11,8 +11,8 @@ from muntin import (
     landmark,
     punctuation,
 )
+from muntin.aggregates.aggregate import Aggregate, count, sum_
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import Aggregate, count, sum_
 from muntin.runtime.data_windows.cutter import DEFAULT, STORES
 from muntin.runtime.data_windows.tree import DataTreeRuntime
 from muntin.techniques import cutty

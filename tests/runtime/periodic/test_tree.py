@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muntin.aggregates.aggregate import count, max_
 from muntin.errors import PlanError
-from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.options import PlanOptions
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from muntin.aggregates.aggregate import Component
 from muntin.errors import PlanError
-from muntin.model.aggregates.aggregate import Component
 from muntin.runtime.slicer import finest
 from muntin.runtime.slicer.finest import FinestSlices
 from muntin.runtime.slicer.packing import unpack

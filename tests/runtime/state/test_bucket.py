@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muntin.model.aggregates.aggregate import max_
+from muntin.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window

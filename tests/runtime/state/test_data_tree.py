@@ -5,8 +5,8 @@ import json
 import pyarrow as pa
 
 import muntin as mt
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.representations import INTEGER
+from muntin.aggregates.aggregate import Component
+from muntin.aggregates.representations import INTEGER
 from muntin.model.workload import workload
 from muntin.optimizer.evolve.pin_data_windows import with_code
 from muntin.optimizer.evolve.pin_running_queries import pinned
@@ -174,7 +174,7 @@ def test_checkpoints_have_names_and_the_plan_has_the_code():
     windows = {one.name: one.window for one in fewer.queries}
     assert windows["tens"] == TENS.window
     assert isinstance(
-        fewer.queries[3].aggregates["p"], mt.model.aggregates.user_aggregate.AbsentAggregate
+        fewer.queries[3].aggregates["p"], mt.aggregates.user_aggregate.AbsentAggregate
     )
 
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.model.aggregates.aggregate import count
+from muntin.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.windows.window import Window
 from muntin.model.workload import workload

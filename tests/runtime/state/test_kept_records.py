@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import muntin as mt
-from muntin.model.aggregates.representations import FLOAT
+from muntin.aggregates.representations import FLOAT
 from muntin.model.workload import workload
 from muntin.optimizer.plan_for_stream import plan_for_stream
 from muntin.optimizer.strategies import optimize

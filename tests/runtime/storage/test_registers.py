@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin.model.aggregates.aggregate import Component, function_call
+from muntin.aggregates.aggregate import Component, function_call
 from muntin.runtime.columns.byte_rows import arrow_of, rows_of
 from muntin.runtime.columns.groups import Groups
 from muntin.runtime.registers import union

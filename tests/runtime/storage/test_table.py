@@ -5,8 +5,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from muntin.model.aggregates.aggregate import Component
-from muntin.model.aggregates.representations import FLOAT, INTEGER, Representation
+from muntin.aggregates.aggregate import Component
+from muntin.aggregates.representations import FLOAT, INTEGER, Representation
 from muntin.runtime.storage.table import STORAGES, component_storage
 
 # A component of each representation, the type of its values, and its columns of slices.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from muntin.model.aggregates.aggregate import count, max_, sum_
+from muntin.aggregates.aggregate import count, max_, sum_
 from muntin.model.query import Query
 from muntin.model.windows.cumulate import CumulateWindow
 from muntin.model.windows.window import Window

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from muntin.model.aggregates.aggregate import max_
+from muntin.aggregates.aggregate import max_
 from muntin.model.options import PlanOptions
 from muntin.model.workload import workload
 from muntin.optimizer.plan_for_stream import plan_for_stream

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import muntin as mt
-from muntin.model.aggregates.representations import FLOAT, INTEGER
+from muntin.aggregates.representations import FLOAT, INTEGER
 from muntin.runtime.periodic.rollups import combine_into_cells
 from muntin.runtime.periodic.tree import BEGIN, NODE, TreeRuntime
 from muntin.runtime.slicer.packing import unpack

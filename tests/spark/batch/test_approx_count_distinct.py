@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import muntin as mt
-from muntin.model.aggregates.sketch_parameters import LEAST, MOST
+from muntin.aggregates.sketch_parameters import LEAST, MOST
 from muntin.runtime.registers.estimate import bias_tables
 from tests.support.answers import plain
 from tests.support.comparing import Pair, assert_pairs_equal

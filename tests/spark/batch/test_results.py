@@ -7,9 +7,9 @@ import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql.functions import col, window, window_time
 
+from muntin.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.api.batch import run
 from muntin.errors import PlanError, RunError
-from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.model.query import Column, Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload

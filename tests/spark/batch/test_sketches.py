@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import functions as F
 
 import muntin as mt
+from muntin.aggregates.table import FUNCTIONS
 from muntin.errors import RunError
-from muntin.model.aggregates.table import FUNCTIONS
 from tests.support.answers import plain
 from tests.support.sketches import COUNTED, over_a_thousand_windows
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from muntin.aggregates.aggregate import avg, count, max_
 from muntin.api.batch import run
-from muntin.model.aggregates.aggregate import avg, count, max_
 from muntin.model.query import Query
 from muntin.model.slicing import Edges, Slicing
 from muntin.model.windows.window import hopping, tumbling

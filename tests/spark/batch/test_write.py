@@ -5,8 +5,8 @@ import os
 import pyarrow.dataset as ds
 import pytest
 
+from muntin.aggregates.aggregate import Aggregate, count, max_
 from muntin.api.batch import run
-from muntin.model.aggregates.aggregate import Aggregate, count, max_
 from muntin.model.query import Column, Query
 from muntin.model.windows.data_windows import session
 from muntin.model.windows.window import hopping, tumbling

@@ -3,9 +3,9 @@
 import pytest
 from pyspark.sql.functions import expr
 
+from muntin.aggregates.aggregate import count, max_
 from muntin.api.batch import run
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
 from muntin.sql import parse_sql

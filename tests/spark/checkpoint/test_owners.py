@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.aggregates.aggregate import count
 from muntin.api.batch import run
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count
 from muntin.spark.checkpoint import checkpoint_owner
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import Files, FolderSink

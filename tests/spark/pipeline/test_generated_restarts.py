@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 from pyspark.sql import Row
 
+from muntin.aggregates.aggregate import count, max_, min_, sum_
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count, max_, min_, sum_
 from muntin.model.plan_json import definition
 from muntin.model.query import Query
 from muntin.model.time import SECOND

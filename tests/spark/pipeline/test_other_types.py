@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
+from muntin.aggregates.aggregate import count, sum_
 from muntin.api.stream import start
-from muntin.model.aggregates.aggregate import count, sum_
 from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import count_window, session

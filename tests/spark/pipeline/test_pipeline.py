@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.aggregates.aggregate import count, max_
 from muntin.api.batch import plan, run
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping
 from muntin.optimizer.plan_for_stream import plan_for_stream

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from pyspark.sql.functions import udf
 
+from muntin.aggregates.aggregate import max_
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND
 from muntin.spark.pipeline.classic import ClassicRun

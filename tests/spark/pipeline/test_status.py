@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from muntin.model.aggregates.aggregate import count
+from muntin.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.windows.window import tumbling
 from muntin.spark.pipeline.classic import Listener

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 import muntin as mt
+from muntin.aggregates.aggregate import max_
 from muntin.api.stream import start
-from muntin.model.aggregates.aggregate import max_
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import Files
 from muntin.spark.sinks.tables import Tables

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from muntin.aggregates.aggregate import count, max_
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count, max_
 from muntin.model.query import Query
 from muntin.model.time import MILLISECOND, SECOND
 from muntin.model.windows.data_windows import session

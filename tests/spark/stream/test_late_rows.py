@@ -2,9 +2,9 @@
 
 import pytest
 
+from muntin.aggregates.aggregate import count, max_, sum_
+from muntin.aggregates.user_aggregate import aggregate
 from muntin.api.stream import start
-from muntin.model.aggregates.aggregate import count, max_, sum_
-from muntin.model.aggregates.user_aggregate import aggregate
 from muntin.model.query import Query
 from muntin.model.windows.cumulate import cumulate
 from muntin.model.windows.window import hopping, tumbling

@@ -4,16 +4,16 @@ import os
 
 import pytest
 
+from muntin.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.api.batch import run
 from muntin.api.stream import start, stream
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.model.query import Column, PlainQuery, Query
-from muntin.model.sql_text import SqlText
 from muntin.model.time import SECOND
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.sinks.folder_sink import Files
+from muntin.sql_text import SqlText
 from tests.support.answers import assert_same
 from tests.support.streams import (
     ALL,

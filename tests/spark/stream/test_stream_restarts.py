@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from muntin.aggregates.aggregate import count, max_, sum_
 from muntin.api.stream import stream
-from muntin.model.aggregates.aggregate import count, max_, sum_
 from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.data_windows import session

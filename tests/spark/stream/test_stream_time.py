@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from pyspark.sql.functions import expr
 
+from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count
 from muntin.model.query import Query
 from muntin.model.time import SECOND
 from muntin.model.windows.window import tumbling

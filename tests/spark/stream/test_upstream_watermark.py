@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
+from muntin.aggregates.aggregate import count
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import count
 from muntin.model.windows.window import tumbling
 from muntin.spark.pipeline.stream_options import StreamOptions
 from muntin.spark.settings import settings as configured

@@ -2,10 +2,10 @@
 
 import pytest
 
+from muntin.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.api.batch import run
 from muntin.api.stream import start
 from muntin.errors import RunError
-from muntin.model.aggregates.aggregate import avg, count, max_, min_, sum_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.spark.pipeline.stream_options import StreamOptions

@@ -12,7 +12,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
-from muntin.model.sql_text import quoted
 from muntin.spark.engine.connect_plans import (
     Expression,
     Relation,
@@ -26,6 +25,7 @@ from muntin.spark.frames.chain import NotSharedError
 from muntin.spark.frames.ending import Ending
 from muntin.spark.frames.unresolved.expression_sql import WINDOWS, ExpressionSql, Names
 from muntin.sql.functions import AGGREGATES
+from muntin.sql_text import quoted
 
 # Operators that are looked through.
 LOOKED_THROUGH = {

@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame
 
 from muntin.errors import MuntinError
 from muntin.model.query import Column, PlainQuery, Query
-from muntin.model.sql_text import quoted, squeeze
 from muntin.spark.binding.relations import Relations, is_case_sensitive
 from muntin.spark.engine.connect_plans import canonical, relation_of
 from muntin.spark.frames.chain import NotSharedError, Watermark
@@ -20,6 +19,7 @@ from muntin.spark.frames.unresolved.flat_statement import (
 )
 from muntin.spark.frames.unresolved.operators import Operators
 from muntin.sql import parse_sql
+from muntin.sql_text import quoted, squeeze
 
 
 def read_unresolved(frames: Mapping[str, DataFrame]) -> FoundFrames:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from muntin.model.aggregates import monoids as mo
+from muntin.aggregates import monoids as mo
 
 integers = st.integers(-(2**40), 2**40)
 floats = st.one_of(

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from muntin.aggregates.aggregate import Aggregate, Component
+from muntin.aggregates.monoids import Monoid
+from muntin.aggregates.parts import Part
+from muntin.aggregates.representations import FLOAT, Representation, UserNumbers
+from muntin.aggregates.table import Function
 from muntin.errors import ModelError
-from muntin.model.aggregates.aggregate import Aggregate, Component
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.parts import Part
-from muntin.model.aggregates.representations import FLOAT, Representation, UserNumbers
-from muntin.model.aggregates.table import Function
 
 # The most scalars that one partial may have.
 MOST_SCALARS = 3

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from muntin.errors import PlanError
-from muntin.model.aggregates.formula import Formula
-from muntin.model.aggregates.monoids import (
+from muntin.aggregates.formula import Formula
+from muntin.aggregates.monoids import (
     ADD,
     ADD_FLOAT,
     BAG,
@@ -25,7 +24,7 @@ from muntin.model.aggregates.monoids import (
     SET,
     Monoid,
 )
-from muntin.model.aggregates.representations import (
+from muntin.aggregates.representations import (
     FLOAT,
     INTEGER,
     CheckedSums,
@@ -38,6 +37,7 @@ from muntin.model.aggregates.representations import (
     SetsOfValues,
     is_number,
 )
+from muntin.errors import PlanError
 
 # Stands for every type of values but `INTEGER` and `FLOAT`.
 TYPED = "typed"

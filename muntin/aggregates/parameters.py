@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from muntin.aggregates.table import DELIMITER, ORDER
 from muntin.errors import ModelError
-from muntin.model.aggregates.table import DELIMITER, ORDER
-from muntin.model.sql_text import literal
+from muntin.sql_text import literal
 
 _NUMBER = r"[+]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 # A number in Spark SQL: it may have a suffix that says its type.

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from muntin.model.aggregates import sketch_parameters as parameters
-from muntin.model.aggregates.formula import Formula
-from muntin.model.aggregates.monoids import Monoid
-from muntin.model.aggregates.parts import PARTS
-from muntin.model.aggregates.representations import FLOAT
+from muntin.aggregates import sketch_parameters as parameters
+from muntin.aggregates.formula import Formula
+from muntin.aggregates.monoids import Monoid
+from muntin.aggregates.parts import PARTS
+from muntin.aggregates.representations import FLOAT
 
 # The type of a function's answer: that of its values, a count that is never null, a double, a list
 # of values, doubles, one for each percentage, a text that Spark joins of a list of values, bytes

@@ -5,10 +5,10 @@ import json
 import pytest
 
 import muntin as mt
+from muntin.aggregates import aggregate as ag
+from muntin.aggregates.table import DISTINCT, FUNCTIONS, SPELLINGS
+from muntin.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 from muntin.errors import ModelError
-from muntin.model.aggregates import aggregate as ag
-from muntin.model.aggregates.table import DISTINCT, FUNCTIONS, SPELLINGS
-from muntin.model.aggregates.user_aggregate import aggregate_from_json, aggregate_to_json
 
 
 def test_an_aggregate_is_built_of_components():

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from muntin.model.aggregates.monoids import ADD_LIMBS, ADD_WIDE, Monoid
+from muntin.aggregates.monoids import ADD_LIMBS, ADD_WIDE, Monoid
 
 # The type of the values in partials is one of these, or the name of a type in Spark SQL.
 INTEGER = "integer"

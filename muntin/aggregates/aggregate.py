@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from muntin.errors import ModelError, nearest
-from muntin.model.aggregates.formula import Sql, merge_sql
-from muntin.model.aggregates.parameters import (
+from muntin.aggregates.formula import Sql, merge_sql
+from muntin.aggregates.parameters import (
     check_optional,
     check_parameters,
     parameter,
     percentages,
 )
-from muntin.model.aggregates.parts import PARTS, Part
-from muntin.model.aggregates.representations import (
+from muntin.aggregates.parts import PARTS, Part
+from muntin.aggregates.representations import (
     FLOAT,
     Representation,
     as_struct,
@@ -27,8 +26,9 @@ from muntin.model.aggregates.representations import (
     paired,
     sql_type,
 )
-from muntin.model.aggregates.table import FUNCTIONS, ORDER, Function
-from muntin.model.sql_text import only_where, uncommented
+from muntin.aggregates.table import FUNCTIONS, ORDER, Function
+from muntin.errors import ModelError, nearest
+from muntin.sql_text import only_where, uncommented
 
 
 @dataclass(frozen=True, kw_only=True)

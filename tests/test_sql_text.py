@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.model.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
+from muntin.sql_text import SqlText, name_parts, quoted, squeeze, uncommented
 
 
 def test_squeezing_leaves_quotes_alone():
