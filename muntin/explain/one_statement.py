@@ -21,7 +21,7 @@ from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query, parts_of
 from muntin.model.trees import Node, PeriodicTree, by_family
 from muntin.model.windows.window import Window
-from muntin.optimizer.slicing.edges import common_slicing
+from muntin.optimizer.edges import common_slicing
 from muntin.sql_text import literal, quoted, squeeze
 
 # The column with the name of a row's query, as in `results.together()`.

@@ -12,7 +12,7 @@ from muntin.model.slicing import Slicing
 from muntin.model.time import format_duration
 from muntin.model.trees import PeriodicTree
 from muntin.model.windows.window import Window
-from muntin.optimizer.slicing.edges import grid
+from muntin.optimizer.edges import grid
 
 SLICES = "slices"
 # A column or a field of a column. Reading it cannot fail, so it needs no filter.

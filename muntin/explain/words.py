@@ -11,8 +11,8 @@ from muntin.model.time import DAY, HOUR, MINUTE, SECOND, format_duration
 from muntin.model.trees import Tree, TreeNode
 from muntin.model.windows.window import Window
 from muntin.model.workload import ASSUMED_KEYS, ASSUMED_RATE
-from muntin.optimizer.costs.cost import occupied
-from muntin.optimizer.slicing.edges import slicing
+from muntin.optimizer.costs import occupied
+from muntin.optimizer.edges import slicing
 from muntin.sql_text import SqlText
 
 PLAIN_HEADING = "answered by Spark alone"

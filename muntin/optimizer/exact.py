@@ -9,8 +9,8 @@ from muntin.model.query import Query
 from muntin.model.trees import Node, PeriodicTree
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.costs import cost
-from muntin.optimizer.factor_windows.coverage import (
+from muntin.optimizer import costs
+from muntin.optimizer.coverage import (
     Counting,
     Forest,
     Harmless,
@@ -18,9 +18,9 @@ from muntin.optimizer.factor_windows.coverage import (
     counting_of,
     harmless_nodes,
 )
-from muntin.optimizer.factor_windows.factor_windows import with_factor_windows
+from muntin.optimizer.edges import slicing
+from muntin.optimizer.factor_windows import with_factor_windows
 from muntin.optimizer.intermediate import tumbling_closure
-from muntin.optimizer.slicing.edges import slicing
 from muntin.optimizer.trees import nodes_of, plan_of, tree_of
 
 # The most windows: the search takes three to the power of this many steps.
@@ -72,7 +72,7 @@ def exact(workload: Workload) -> Plan:
         answers = [
             workload.prices.answer
             * len(node.queries)
-            * cost.partials_per_second(node.window, workload)
+            * costs.partials_per_second(node.window, workload)
             for node in nodes
         ]
 
@@ -82,12 +82,12 @@ def exact(workload: Workload) -> Plan:
                 return alone[part[0]]
             cut = slicing(node.window for node in few)
             read = sum(
-                cost.combine_cost(cut, node.window, node.aggregates, workload) for node in few
+                costs.combine_cost(cut, node.window, node.aggregates, workload) for node in few
             )
-            columns = cost.slicer_columns(
+            columns = costs.slicer_columns(
                 [queries[0].grouping], (a for node in few for a in node.aggregates)
             )
-            cutting = cost.cut_cost(cut, workload, columns=columns)
+            cutting = costs.cut_cost(cut, workload, columns=columns)
             return cutting + read + sum(answers[i] for i in part)
 
         return [

@@ -8,10 +8,10 @@ from muntin.model.plan import Plan
 from muntin.model.query import Grouping, Query
 from muntin.model.trees import PeriodicTree, cost_of
 from muntin.model.workload import Workload
+from muntin.optimizer.choose_passes import made_cost
+from muntin.optimizer.coverage import coverage
 from muntin.optimizer.exact import exact, exact_factor
-from muntin.optimizer.factor_windows.coverage import coverage
-from muntin.optimizer.factor_windows.factor_windows import factor
-from muntin.optimizer.groupings.choose_passes import made_cost
+from muntin.optimizer.factor_windows import factor
 from muntin.optimizer.intermediate import best_tree, intermediate
 from muntin.optimizer.lower_bounds import least_with_one_tree, least_with_two_trees
 from muntin.optimizer.subsumption import subsume

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from muntin.model.query import Grouping
 from muntin.model.time import SECOND
-from muntin.optimizer.evolve.measured import Measured
+from muntin.optimizer.replan import Measured
 from muntin.spark.pipeline.reports import Report, instant_of
 
 # How many events, and how many keys among them, a batch had for each grouping.

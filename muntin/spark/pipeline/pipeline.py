@@ -13,11 +13,10 @@ from muntin.errors import RunError, nearest
 from muntin.model.plan import Plan
 from muntin.model.query import PlainQuery, Query
 from muntin.model.workload import Workload, workload
-from muntin.optimizer.evolve.move_queries import without
-from muntin.optimizer.evolve.outlook import Outlook, outlook
-from muntin.optimizer.evolve.replan import Replanned, Replanner
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
+from muntin.optimizer.replan import Outlook, Replanned, Replanner, outlook
+from muntin.optimizer.transitions import without
 from muntin.spark.display import few_names, html_table
 from muntin.spark.engine.session_kind import is_connect
 from muntin.spark.pipeline.change_queue import ChangeQueue

@@ -8,8 +8,7 @@ from dataclasses import replace
 from muntin.errors import RunError
 from muntin.model.plan import Plan
 from muntin.model.plan_json import definition
-from muntin.optimizer.evolve.move_queries import Transition, moving, staying, without
-from muntin.optimizer.evolve.pin_data_windows import with_code
+from muntin.optimizer.transitions import Transition, moving, staying, with_code, without
 from muntin.runtime.stream_plan.change_plan import changed, resumed
 from muntin.runtime.stream_plan.stream_plan import StreamPlan
 from muntin.runtime.stream_plan.stream_plan_json import state_of_plan

@@ -9,9 +9,8 @@ from muntin.errors import PlanError
 from muntin.model.time import SECOND
 from muntin.model.workload import Workload
 from muntin.optimizer.weave_share.groups import GroupCost, same_edges
-from muntin.optimizer.weave_share.incremental import Reweaving, ReweavingPlan
+from muntin.optimizer.weave_share.incremental import _FEW_SETS, Reweaving, ReweavingPlan, edge_set
 from muntin.optimizer.weave_share.weave_share import weave_groups
-from muntin.optimizer.weave_share.woven_tree import _FEW_SETS, edge_set
 from tests.support import window_sets as my
 from tests.support.examples import examples
 from tests.support.woven import A, B, C, sets

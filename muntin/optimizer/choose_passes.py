@@ -16,7 +16,7 @@ from muntin.model.passes import Pass
 from muntin.model.plan import Plan
 from muntin.model.trees import PeriodicTree, by_family, group_by_pass
 from muntin.model.workload import Workload
-from muntin.optimizer.groupings.pass_costs import Members, PassCost
+from muntin.optimizer.price_plan import Members, PassCost
 from muntin.sql.filters import is_deterministic, is_reference
 
 # Above so many passes only those of equal keys are merged, and all at once are tried.

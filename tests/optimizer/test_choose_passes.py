@@ -11,9 +11,9 @@ from muntin.model.prices import SHIPPED, Prices
 from muntin.model.time import MINUTE
 from muntin.model.windows.window import Window
 from muntin.model.workload import Workload
-from muntin.optimizer.groupings.choose_passes import cheapest_passes
-from muntin.optimizer.groupings.pass_costs import Members
+from muntin.optimizer.choose_passes import cheapest_passes
 from muntin.optimizer.optimize import optimize
+from muntin.optimizer.price_plan import Members
 from muntin.optimizer.strategies import STRATEGIES
 from tests.support import window_sets as my
 from tests.support.examples import examples

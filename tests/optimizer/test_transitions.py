@@ -8,13 +8,10 @@ from muntin.aggregates.aggregate import max_
 from muntin.model.query import Query
 from muntin.model.windows.window import hopping, tumbling
 from muntin.model.workload import workload
-from muntin.optimizer.evolve.cheapest import STRATEGIES, cheapest, priced
-from muntin.optimizer.evolve.measured import Measured
-from muntin.optimizer.evolve.move_queries import moving, staying, without
-from muntin.optimizer.evolve.outlook import outlook
-from muntin.optimizer.evolve.replan import Replanner
 from muntin.optimizer.optimize import optimize
 from muntin.optimizer.plan_for_stream import plan_for_stream
+from muntin.optimizer.replan import STRATEGIES, Measured, Replanner, cheapest, outlook, priced
+from muntin.optimizer.transitions import moving, staying, without
 from muntin.optimizer.weave_share.incremental import ReweavingPlan
 
 
